@@ -1,0 +1,79 @@
+// A list of chunks; each new one is twice the last, up to a limit, so a small request costs one malloc.
+#include "base/arena.h"
+
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CHUNK_MIN = 1024, CHUNK_MAX = 256 * 1024, ALIGN = 16 };
+
+struct arena_chunk {
+    struct arena_chunk *older;
+    size_t size;
+    _Alignas(ALIGN) char bytes[];
+};
+
+void arena_init(struct arena *arena)
+{
+    *arena = (struct arena){0};
+}
+
+void arena_done(struct arena *arena)
+{
+    struct arena_chunk *chunk = arena->chunk;
+    while (chunk) {
+        struct arena_chunk *older = chunk->older;
+        mem_free(chunk);
+        chunk = older;
+    }
+    *arena = (struct arena){0};
+}
+
+static void add_chunk(struct arena *arena, size_t need)
+{
+    size_t size = arena->chunk ? arena->chunk->size * 2 : CHUNK_MIN;
+    if (size > CHUNK_MAX)
+        size = CHUNK_MAX;
+    if (size < need)
+        size = need;
+    struct arena_chunk *chunk = mem_alloc(sizeof *chunk + size);
+    chunk->older = arena->chunk;
+    chunk->size = size;
+    arena->chunk = chunk;
+    arena->at = chunk->bytes;
+    arena->end = chunk->bytes + size;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if ((size_t)(arena->end - arena->at) < size || !arena->chunk)
+        add_chunk(arena, size);
+    char *mem = arena->at;
+    arena->at += size;
+    return memset(mem, 0, size);
+}
+
+struct str arena_copy(struct arena *arena, struct str text)
+{
+    char *copy = arena_alloc(arena, text.n + 1);
+    if (text.n)
+        memcpy(copy, text.p, text.n);
+    return (struct str){copy, text.n};
+}
+
+struct str arena_printf(struct arena *arena, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *text = arena_alloc(arena, (size_t)n + 1);
+    vsnprintf(text, (size_t)n + 1, format, again);
+    va_end(again);
+    return (struct str){text, (size_t)n};
+}

@@ -1,0 +1,70 @@
+#include "base/buf.h"
+
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void buf_done(struct buf *buf)
+{
+    mem_free(buf->p);
+    *buf = (struct buf){0};
+}
+
+void buf_reserve(struct buf *buf, size_t more)
+{
+    if (buf->cap - buf->n >= more)
+        return;
+    size_t cap = buf->cap ? buf->cap : 256;
+    while (cap - buf->n < more)
+        cap *= 2;
+    buf->p = mem_grow(buf->p, cap);
+    buf->cap = cap;
+}
+
+void buf_put(struct buf *buf, struct str text)
+{
+    if (!text.n)
+        return;
+    buf_reserve(buf, text.n);
+    memcpy(buf->p + buf->n, text.p, text.n);
+    buf->n += text.n;
+}
+
+void buf_puts(struct buf *buf, const char *text)
+{
+    buf_put(buf, str_of(text));
+}
+
+void buf_putc(struct buf *buf, char c)
+{
+    buf_reserve(buf, 1);
+    buf->p[buf->n++] = c;
+}
+
+void buf_put_int(struct buf *buf, int64_t value)
+{
+    char digits[24];
+    int at = sizeof digits;
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do {
+        digits[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest);
+    if (value < 0)
+        digits[--at] = '-';
+    buf_put(buf, (struct str){digits + at, sizeof digits - (size_t)at});
+}
+
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    buf_reserve(buf, (size_t)n + 1);
+    vsnprintf(buf->p + buf->n, (size_t)n + 1, format, again);
+    va_end(again);
+    buf->n += (size_t)n;
+}

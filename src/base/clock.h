@@ -1,0 +1,26 @@
+// Time, as it is handed down: loops read it once a turn, everything below gets it as an argument.
+// Layer: base. Any thread.
+#pragma once
+#include <stdint.h>
+
+// wall_ms is what people plan by and may jump; mono_ms only moves forward and is what liveness is judged by.
+struct now {
+    int64_t wall_ms;
+    int64_t mono_ms;
+};
+
+#define TIME_NEVER INT64_MAX
+
+struct now clock_now(void);
+int64_t clock_wall_ns(void);
+int64_t clock_mono_ns(void);
+
+static inline int64_t time_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t time_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}

@@ -1,0 +1,32 @@
+// One short lock around a list splice. The waker is called only when the box was empty: a busy owner that
+// takes everything at once costs its senders no system call.
+#include "base/mailbox.h"
+
+void mailbox_init(struct mailbox *box, struct waker *waker)
+{
+    pthread_mutex_init(&box->lock, NULL);
+    list_init(&box->items);
+    box->waker = waker;
+}
+
+void mailbox_done(struct mailbox *box)
+{
+    pthread_mutex_destroy(&box->lock);
+}
+
+void mailbox_post(struct mailbox *box, struct list *node)
+{
+    pthread_mutex_lock(&box->lock);
+    bool was_empty = list_empty(&box->items);
+    list_append(&box->items, node);
+    pthread_mutex_unlock(&box->lock);
+    if (was_empty && box->waker)
+        box->waker->wake(box->waker);
+}
+
+void mailbox_take(struct mailbox *box, struct list *ret_items)
+{
+    pthread_mutex_lock(&box->lock);
+    list_splice(ret_items, &box->items);
+    pthread_mutex_unlock(&box->lock);
+}

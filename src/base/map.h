@@ -1,0 +1,19 @@
+// A hash map from 64-bit ids to pointers: open addressing, linear probing, no tombstones.
+// Layer: base. One owner at a time. Does not own what it points to.
+#pragma once
+#include <stdint.h>
+#include <stddef.h>
+
+struct map {
+    struct map_slot *slots;
+    size_t cap, count;
+};
+
+void map_done(struct map *map);
+void *map_get(const struct map *map, int64_t key);             // NULL when absent
+void *map_put(struct map *map, int64_t key, void *value);      // value must not be NULL; returns what was there
+void *map_remove(struct map *map, int64_t key);                // returns what was there
+void *map_next(const struct map *map, size_t *ret_at, int64_t *ret_key); // walk: start with *ret_at = 0; NULL at the end
+
+uint64_t map_hash(int64_t key);
+uint64_t map_hash_bytes(const void *bytes, size_t n);

@@ -1,0 +1,37 @@
+// A slice of bytes that somebody else owns.
+// Layer: base. Plain values, any thread.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct str {
+    const char *p;
+    size_t n;
+};
+
+#define STR(literal) ((struct str){"" literal, sizeof(literal) - 1})
+#define STR_FMT "%.*s"
+#define STR_ARG(s) (int)(s).n, (s).p
+
+static inline struct str str_of(const char *text)
+{
+    return (struct str){text, text ? strlen(text) : 0};
+}
+
+static inline bool str_eq(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool str_is(struct str a, const char *text)
+{
+    return str_eq(a, str_of(text));
+}
+
+static inline bool str_starts(struct str a, struct str start)
+{
+    return a.n >= start.n && (start.n == 0 || memcmp(a.p, start.p, start.n) == 0);
+}
+
+bool str_eq_nocase(struct str a, struct str b); // ASCII only

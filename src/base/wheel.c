@@ -1,0 +1,105 @@
+// One level of millisecond slots is enough: the puller claims only what is due within its horizon of 5 s.
+// A node that is further away than the wheel is long waits in the furthest slot and is added again from there.
+#include "base/wheel.h"
+
+#include "base/clock.h"
+
+enum { WORDS = WHEEL_SLOTS / 64 };
+
+void wheel_init(struct wheel *wheel, int64_t now_ms)
+{
+    *wheel = (struct wheel){.now_ms = now_ms};
+    for (int i = 0; i < WHEEL_SLOTS; i++)
+        list_init(&wheel->slots[i]);
+}
+
+static size_t slot_of(const struct wheel *wheel, int64_t at_ms)
+{
+    int64_t at = time_max(at_ms, wheel->now_ms);
+    at = time_min(at, wheel->now_ms + WHEEL_SLOTS - 1);
+    return (size_t)(at & (WHEEL_SLOTS - 1));
+}
+
+void wheel_add(struct wheel *wheel, struct wheel_node *node, int64_t at_ms)
+{
+    size_t slot = slot_of(wheel, at_ms);
+    node->at_ms = at_ms;
+    list_append(&wheel->slots[slot], &node->link);
+    wheel->used[slot / 64] |= 1ull << slot % 64;
+    wheel->count++;
+}
+
+void wheel_remove(struct wheel *wheel, struct wheel_node *node)
+{
+    list_remove(&node->link); // the slot's bit may stay: wheel_next then wakes once for nothing
+    wheel->count--;
+}
+
+// Distance from now to the first slot marked as used; WHEEL_SLOTS when there is none.
+static int64_t distance(const struct wheel *wheel)
+{
+    size_t from = (size_t)(wheel->now_ms & (WHEEL_SLOTS - 1));
+    for (size_t i = 0; i <= WORDS; i++) {
+        size_t word = (from / 64 + i) % WORDS;
+        uint64_t bits = wheel->used[word];
+        if (i == 0)
+            bits &= ~0ull << from % 64;
+        else if (i == WORDS)
+            bits &= ~(~0ull << from % 64);
+        if (bits)
+            return (int64_t)((word * 64 + (size_t)__builtin_ctzll(bits) - from) & (WHEEL_SLOTS - 1));
+    }
+    return WHEEL_SLOTS;
+}
+
+int64_t wheel_next(const struct wheel *wheel)
+{
+    return wheel->count ? wheel->now_ms + distance(wheel) : TIME_NEVER;
+}
+
+static void sort_anew(struct wheel *wheel, int64_t now_ms)
+{
+    struct list all;
+    list_init(&all);
+    for (int i = 0; i < WHEEL_SLOTS; i++)
+        list_splice(&all, &wheel->slots[i]);
+    for (int i = 0; i < WORDS; i++)
+        wheel->used[i] = 0;
+    wheel->count = 0;
+    wheel->now_ms = now_ms;
+    list_each (&all, link) {
+        struct wheel_node *node = list_entry(link, struct wheel_node, link);
+        wheel_add(wheel, node, node->at_ms);
+    }
+}
+
+static void release_slot(struct wheel *wheel, struct list *ret_due)
+{
+    size_t slot = (size_t)(wheel->now_ms & (WHEEL_SLOTS - 1));
+    struct list here;
+    list_init(&here);
+    list_splice(&here, &wheel->slots[slot]);
+    wheel->used[slot / 64] &= ~(1ull << slot % 64);
+    list_each (&here, link) {
+        struct wheel_node *node = list_entry(link, struct wheel_node, link);
+        wheel->count--;
+        if (node->at_ms <= wheel->now_ms)
+            list_append(ret_due, link);
+        else
+            wheel_add(wheel, node, node->at_ms);
+    }
+}
+
+void wheel_turn(struct wheel *wheel, int64_t now_ms, struct list *ret_due)
+{
+    if (now_ms < wheel->now_ms - 1)
+        sort_anew(wheel, now_ms);
+    while (wheel->count) {
+        int64_t next = wheel->now_ms + distance(wheel);
+        if (next > now_ms)
+            break;
+        wheel->now_ms = next;
+        release_slot(wheel, ret_due);
+    }
+    wheel->now_ms = time_max(wheel->now_ms, now_ms);
+}

@@ -1,0 +1,48 @@
+// A run: a job in hand, on its way from the puller to an executor and back. What the broker carries.
+// Layer: port. It has one owner at a time, who is whoever it was handed to last.
+#pragma once
+#include "base/wheel.h"
+#include "core/job.h"
+#include "core/task.h"
+
+// What is to be written about a run when it comes back.
+enum run_end {
+    RUN_ENDED,     // the attempt ended: `result`
+    RUN_RELEASED,  // no attempt began: ready again
+    RUN_POSTPONED, // no attempt began: again at `postpone_to`
+    RUN_HURRIED,   // no attempt began: planned for now, by hand
+    RUN_INTERRUPTED, // an attempt began and was given up by its holder
+    RUN_CANCELLED, // by hand
+    RUN_EXPIRED,   // not started by its expires_at
+};
+
+struct run {
+    struct list link;        // in the list of its owner
+    struct wheel_node timer; // the puller's
+    struct job job;          // as stored, and in memory ahead of it once an attempt began
+    int64_t token;           // of the stored record
+    struct task task;
+    enum run_end end;
+    struct job_result result; // .reason and .response point into `arena`
+    int64_t postpone_to;
+    bool noted;         // the store has been told that it began
+    void *exec;         // the executor's
+    int64_t mono_start; // when it was started, on the clock that does not jump
+    struct arena arena;
+    char doc[];
+};
+
+struct store_job;
+
+// Makes a run from a claimed record. NULL when its document cannot be read any more: `why` says so.
+struct run *run_new(const struct store_job *from, char why[ERR_WHY_MAX]);
+struct run *run_copy(const struct run *run); // as it was claimed
+void run_free(struct run *run);              // accepts NULL
+
+// A word about a run, from the executor's side to the completer.
+struct run_note {
+    struct list link;
+    struct run *run; // it came back; NULL: `job` has begun and is still running elsewhere
+    struct job job;
+    int64_t token;
+};

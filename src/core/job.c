@@ -1,0 +1,324 @@
+// The table and the steps. Only change_state() assigns a state.
+//
+// What it does not do: decide when something is due or who may take it (flow/pull), or remember (store/).
+#include "core/job.h"
+
+#include <assert.h>
+
+static const struct {
+    const char *text;
+    bool final;
+} states[JOB_STATE_COUNT] = {
+#define X(name, text, final) [JOB_##name] = {text, final},
+    JOB_STATES(X)
+#undef X
+};
+
+static const char *const events[JOB_EVENT_COUNT] = {
+#define X(name, text) [JOB_ON_##name] = text,
+    JOB_EVENTS(X)
+#undef X
+};
+
+static const char *const outcomes[OUTCOME_COUNT] = {
+#define X(name, text) [OUTCOME_##name] = text,
+    JOB_OUTCOMES(X)
+#undef X
+};
+
+static const char *const stages[STAGE_COUNT] = {NULL, "puller", "queue", "target"};
+
+// Where a cell is empty (0) the event cannot happen; otherwise it holds the next state + 1. The final states have no row.
+#define TO(name) (JOB_##name + 1)
+static const uint8_t table[JOB_STATE_COUNT][JOB_EVENT_COUNT] = {
+    [JOB_BLOCKED] = {[JOB_ON_UNBLOCK] = TO(DELAYED),
+                     [JOB_ON_DUE] = TO(READY),
+                     [JOB_ON_GIVE_UP] = TO(ABORTED),
+                     [JOB_ON_CANCEL] = TO(CANCELLED)},
+    [JOB_DELAYED] = {[JOB_ON_DUE] = TO(READY), [JOB_ON_CLAIM] = TO(WATCHING), [JOB_ON_CANCEL] = TO(CANCELLED)},
+    [JOB_READY] = {[JOB_ON_CLAIM] = TO(WATCHING), [JOB_ON_CANCEL] = TO(CANCELLED)},
+    [JOB_WATCHING] = {[JOB_ON_START] = TO(RESERVED),
+                      [JOB_ON_RELEASE] = TO(READY),
+                      [JOB_ON_POSTPONE] = TO(DELAYED),
+                      [JOB_ON_LOSE] = TO(READY),
+                      [JOB_ON_CANCEL] = TO(CANCELLED)},
+    [JOB_RESERVED] = {[JOB_ON_SUCCEED] = TO(SUCCESS),
+                      [JOB_ON_RETRY] = TO(DELAYED),
+                      [JOB_ON_GIVE_UP] = TO(ABORTED),
+                      [JOB_ON_RELEASE] = TO(READY),
+                      [JOB_ON_POSTPONE] = TO(DELAYED),
+                      [JOB_ON_LOSE] = TO(READY),
+                      [JOB_ON_BURY] = TO(BURIED),
+                      [JOB_ON_CANCEL] = TO(CANCELLED)},
+};
+
+const char *job_state_text(enum job_state state)
+{
+    assert(state < JOB_STATE_COUNT);
+    return states[state].text;
+}
+
+const char *job_event_text(enum job_event event)
+{
+    assert(event < JOB_EVENT_COUNT);
+    return events[event];
+}
+
+const char *job_outcome_text(enum job_outcome outcome)
+{
+    assert(outcome < OUTCOME_COUNT);
+    return outcomes[outcome];
+}
+
+const char *job_stage_text(enum job_stage stage)
+{
+    assert(stage < STAGE_COUNT);
+    return stages[stage];
+}
+
+bool job_state_final(enum job_state state)
+{
+    return states[state].final;
+}
+
+bool job_state_held(enum job_state state)
+{
+    return state == JOB_WATCHING || state == JOB_RESERVED;
+}
+
+bool job_state_waiting(enum job_state state)
+{
+    return state == JOB_DELAYED || state == JOB_READY;
+}
+
+enum job_state job_next(enum job_state state, enum job_event event)
+{
+    assert(state < JOB_STATE_COUNT && event < JOB_EVENT_COUNT);
+    return table[state][event] ? (enum job_state)(table[state][event] - 1) : JOB_STATE_COUNT;
+}
+
+static enum err change_state(struct job *job, enum job_event event)
+{
+    enum job_state next = job_next(job->state, event);
+    if (next == JOB_STATE_COUNT)
+        return ERR_ILLEGAL_TRANSITION;
+    // The start of an attempt leaves the job in the same hands, the passing of time in nobody's.
+    if (event != JOB_ON_START && event != JOB_ON_DUE)
+        job->token++;
+    job->state = next;
+    return ERR_OK;
+}
+
+// The latest attempt leaves the record, so that the next one can be written there.
+static void clear_attempt(struct job *job)
+{
+    job->picked_at = job->started_at = job->completed_at = 0;
+    job->status = 0;
+    job->outcome = OUTCOME_NONE;
+    job->response = (struct str){0};
+    job->response_truncated = false;
+}
+
+static struct job_step keep_attempt(const struct job *job)
+{
+    return (struct job_step){.kept = true,
+                             .attempt = {.job_id = job->id,
+                                         .number = job->attempts,
+                                         .status = job->status,
+                                         .outcome = job->outcome,
+                                         .picked_at = job->picked_at,
+                                         .started_at = job->started_at,
+                                         .completed_at = job->completed_at,
+                                         .holder = job->holder,
+                                         .reason = job->reason}};
+}
+
+static void end(struct job *job, const struct job_policy *policy, int64_t now_ms)
+{
+    job->completed_at = now_ms;
+    job->purge_at = policy->ttl_ms < 0 ? 0 : now_ms + policy->ttl_ms;
+}
+
+enum err job_claim(struct job *job, int64_t holder, int64_t now_ms)
+{
+    enum err err = change_state(job, JOB_ON_CLAIM);
+    if (err)
+        return err;
+    clear_attempt(job);
+    job->reason = (struct str){0};
+    job->holder = holder;
+    job->picked_at = now_ms;
+    return ERR_OK;
+}
+
+// The stage that took the largest part of the delay.
+static enum job_stage latest_stage(const struct job *job)
+{
+    int64_t puller = job->picked_at - job->due_at;
+    int64_t queue = job->started_at - (job->picked_at > job->due_at ? job->picked_at : job->due_at);
+    int64_t host = job->due_at - job->ready_at;
+    if (host >= puller && host >= queue)
+        return STAGE_TARGET;
+    return puller >= queue ? STAGE_PULLER : STAGE_QUEUE;
+}
+
+enum err job_start(struct job *job, const struct job_policy *policy, int64_t now_ms)
+{
+    enum err err = change_state(job, JOB_ON_START);
+    if (err)
+        return err;
+    job->attempts++;
+    job->started_at = now_ms;
+    if (job->late_stage == STAGE_NONE && now_ms - job->ready_at > policy->sla_ms)
+        job->late_stage = latest_stage(job);
+    return ERR_OK;
+}
+
+static void take_result(struct job *job, const struct job_result *result)
+{
+    job->outcome = result->outcome;
+    job->status = result->status;
+    job->reason = result->reason;
+    job->response = result->response;
+    job->response_truncated = result->truncated;
+    job->completed_at = result->completed_at;
+}
+
+enum err job_finish(struct job *job, const struct job_policy *policy, const struct job_result *result, uint64_t dice,
+                    struct job_step *ret_step)
+{
+    *ret_step = (struct job_step){0};
+    enum job_event event = result->outcome == OUTCOME_SUCCESS     ? JOB_ON_SUCCEED
+                           : job->retries < policy->retry.max ? JOB_ON_RETRY
+                                                              : JOB_ON_GIVE_UP;
+    enum err err = change_state(job, event);
+    if (err)
+        return err;
+    take_result(job, result);
+    if (event != JOB_ON_SUCCEED)
+        *ret_step = keep_attempt(job);
+    if (event != JOB_ON_RETRY) {
+        end(job, policy, result->completed_at);
+        return ERR_OK;
+    }
+    job->retries++;
+    int64_t delay = retry_delay(&policy->retry, job->retries, result->retry_after_ms, dice);
+    job->ready_at = job->due_at = result->completed_at + delay;
+    clear_attempt(job);
+    return ERR_OK;
+}
+
+enum err job_release(struct job *job, int64_t due_at, int64_t now_ms)
+{
+    enum err err = change_state(job, due_at > now_ms ? JOB_ON_POSTPONE : JOB_ON_RELEASE);
+    if (err)
+        return err;
+    job->due_at = due_at;
+    if (job->due_at < job->ready_at)
+        job->due_at = job->ready_at;
+    clear_attempt(job);
+    return ERR_OK;
+}
+
+enum err job_interrupt(struct job *job, int64_t now_ms, struct job_step *ret_step)
+{
+    *ret_step = (struct job_step){0};
+    enum err err = change_state(job, JOB_ON_RELEASE);
+    if (err)
+        return err;
+    job->outcome = OUTCOME_RELEASED;
+    job->completed_at = now_ms;
+    *ret_step = keep_attempt(job);
+    job->ready_at = job->due_at = now_ms;
+    clear_attempt(job);
+    return ERR_OK;
+}
+
+// A job that was only watched may have been started by the dead holder, which writes `reserved` late: if its time had
+// come, the record says so. It stays free, because it did not count as begun.
+static enum err lose_watched(struct job *job, int64_t now_ms, struct job_step *ret_step)
+{
+    bool may_have_begun = job->due_at <= now_ms;
+    enum err err = change_state(job, job->due_at > now_ms ? JOB_ON_POSTPONE : JOB_ON_LOSE);
+    if (err)
+        return err;
+    if (may_have_begun) {
+        job->attempts++;
+        job->outcome = OUTCOME_LOST;
+        job->completed_at = now_ms;
+        job->reason = STR("its holder died; it may have begun");
+        *ret_step = keep_attempt(job);
+    }
+    clear_attempt(job);
+    return ERR_OK;
+}
+
+enum err job_lose(struct job *job, const struct job_policy *policy, int64_t now_ms, struct job_step *ret_step)
+{
+    *ret_step = (struct job_step){0};
+    if (job->state == JOB_WATCHING)
+        return lose_watched(job, now_ms, ret_step);
+    bool bury = policy->bury_lost || job->losses + 1 >= policy->lost_max;
+    enum err err = change_state(job, bury ? JOB_ON_BURY : JOB_ON_LOSE);
+    if (err)
+        return err;
+    job->losses++;
+    job->outcome = OUTCOME_LOST;
+    job->completed_at = now_ms;
+    job->reason = STR("its holder died");
+    *ret_step = keep_attempt(job);
+    if (bury) {
+        end(job, policy, now_ms);
+        return ERR_OK;
+    }
+    job->ready_at = job->due_at = now_ms;
+    clear_attempt(job);
+    return ERR_OK;
+}
+
+enum err job_cancel(struct job *job, const struct job_policy *policy, int64_t now_ms, struct str reason, struct job_step *ret_step)
+{
+    *ret_step = (struct job_step){0};
+    bool begun = job->state == JOB_RESERVED;
+    enum err err = change_state(job, JOB_ON_CANCEL);
+    if (err)
+        return err;
+    job->reason = reason;
+    if (begun) {
+        job->outcome = OUTCOME_CANCELLED;
+        job->completed_at = now_ms;
+        *ret_step = keep_attempt(job);
+    }
+    end(job, policy, now_ms);
+    return ERR_OK;
+}
+
+enum err job_run_now(struct job *job, int64_t now_ms)
+{
+    if (job->state == JOB_READY || job->due_at <= now_ms)
+        return job_state_final(job->state) ? ERR_ILLEGAL_TRANSITION : ERR_OK;
+    enum err err = change_state(job, JOB_ON_DUE);
+    if (err)
+        return err;
+    job->scheduled_at = job->ready_at = job->due_at = now_ms;
+    return ERR_OK;
+}
+
+struct job_delays job_delays(const struct job *job)
+{
+    struct job_delays delays = {-1, -1, -1};
+    if (!job->picked_at)
+        return delays;
+    int64_t picked = job->picked_at > job->due_at ? job->picked_at : job->due_at;
+    delays.puller = picked - job->due_at;
+    if (job->started_at)
+        delays.queue = job->started_at - picked;
+    if (job->started_at && job->completed_at)
+        delays.target = job->completed_at - job->started_at + job->due_at - job->ready_at;
+    return delays;
+}
+
+enum job_state job_state_at(const struct job *job, int64_t now_ms)
+{
+    return job->state == JOB_DELAYED && job->due_at <= now_ms ? JOB_READY : (enum job_state)job->state;
+}

@@ -1,0 +1,186 @@
+// A job: one run of a task. Its record, its states, and the one table that says what may follow what.
+// Layer: core, pure: no I/O, clock, thread or heap. Stages decide with these functions; stores only remember the record.
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+#include "core/retry.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// name, text, is it final
+#define JOB_STATES(X)              \
+    X(BLOCKED, "blocked", false)   \
+    X(DELAYED, "delayed", false)   \
+    X(READY, "ready", false)       \
+    X(WATCHING, "watching", false) \
+    X(RESERVED, "reserved", false) \
+    X(SUCCESS, "success", true)    \
+    X(ABORTED, "aborted", true)    \
+    X(BURIED, "buried", true)      \
+    X(CANCELLED, "cancelled", true)
+
+enum job_state {
+#define X(name, text, final) JOB_##name,
+    JOB_STATES(X)
+#undef X
+    JOB_STATE_COUNT
+};
+
+// What can happen to a job. The first column of the picture in docs/states.md.
+#define JOB_EVENTS(X)                                                                          \
+    X(UNBLOCK, "unblock")     /* what it waited for is done, its time is in the future */      \
+    X(DUE, "due")             /* its time has come */                                          \
+    X(CLAIM, "claim")         /* an incarnation takes it in hand */                            \
+    X(RELEASE, "release")     /* given back, to be taken again at once */                      \
+    X(POSTPONE, "postpone")   /* given back, to be taken again later */                        \
+    X(START, "start")         /* an attempt begins */                                          \
+    X(SUCCEED, "succeed")     /* the attempt succeeded */                                      \
+    X(RETRY, "retry")         /* the attempt failed, another is left */                        \
+    X(GIVE_UP, "give_up")     /* the attempt failed, none is left; or a dependency failed */   \
+    X(LOSE, "lose")           /* the holder died */                                            \
+    X(BURY, "bury")           /* the holder died once too often */                             \
+    X(CANCEL, "cancel")       /* by hand, by expiry, by a dependency */
+
+enum job_event {
+#define X(name, text) JOB_ON_##name,
+    JOB_EVENTS(X)
+#undef X
+    JOB_EVENT_COUNT
+};
+
+// How an attempt ended. OUTCOME_NONE: it has not.
+#define JOB_OUTCOMES(X)                  \
+    X(NONE, "none")                      \
+    X(SUCCESS, "success")                \
+    X(FAILED, "failed")                  \
+    X(TIMEOUT, "timeout")                \
+    X(LOST, "lost")                      \
+    X(REFUSED, "refused")                \
+    X(DNS_ERROR, "dns_error")            \
+    X(CONNECT_ERROR, "connect_error")    \
+    X(TLS_ERROR, "tls_error")            \
+    X(BAD_RESPONSE, "bad_response")      \
+    X(EGRESS_DENIED, "egress_denied")    \
+    X(RELEASED, "released")              \
+    X(CANCELLED, "cancelled")
+
+enum job_outcome {
+#define X(name, text) OUTCOME_##name,
+    JOB_OUTCOMES(X)
+#undef X
+    OUTCOME_COUNT
+};
+
+enum job_stage { STAGE_NONE, STAGE_PULLER, STAGE_QUEUE, STAGE_TARGET, STAGE_COUNT };
+
+enum { JOB_REASON_MAX = 256, JOB_LOST_MAX = 3, JOB_PRIORITIES = 10 };
+
+// The record of a job. Times are wall-clock milliseconds, 0 where there is none. picked_at … outcome speak of the
+// latest attempt; earlier ones that did not succeed are attempt records of their own.
+struct job {
+    int64_t id, task_id;
+    int64_t parent_id; // the job this one repeats by hand, or 0
+    int64_t lane;      // which lane it waits in: given by the store
+    int32_t tenant;
+    uint8_t state; // enum job_state
+    uint8_t priority;
+    int64_t scheduled_at; // planned; does not change but by hand
+    int64_t ready_at;     // what the SLA counts from: the later of planned, unblocked, retry time
+    int64_t due_at;       // when it may start; later than ready_at only while its host is full or away
+    int64_t nominal_at;   // the instant of the schedule that made it
+    int64_t expires_at;   // not started by then: cancelled
+    int64_t holder;       // the incarnation that has (or last had) it in hand
+    int64_t token;        // grows with every change of hands; a write with another token is refused
+    int64_t picked_at, started_at, completed_at;
+    int32_t attempts; // begun so far: the number of the latest
+    int32_t retries;  // of them, tries after a failure
+    int32_t losses;   // of them, those whose holder died
+    int32_t status;   // HTTP code of the latest attempt, 0: none
+    uint8_t outcome;  // enum job_outcome of the latest attempt
+    uint8_t late_stage; // enum job_stage: STAGE_NONE while every attempt started within the SLA
+    bool response_truncated;
+    int64_t purge_at; // when retention removes it; 0: not final, or kept
+    struct str reason;   // why the latest attempt, or the job, ended as it did
+    struct str response; // first bytes of the target's answer
+};
+
+// One attempt that did not succeed, kept for the record.
+struct attempt {
+    int64_t job_id;
+    int32_t number;
+    int32_t status;
+    uint8_t outcome;
+    int64_t picked_at, started_at, completed_at;
+    int64_t holder;
+    struct str reason;
+};
+
+const char *job_state_text(enum job_state state);
+const char *job_event_text(enum job_event event);
+const char *job_outcome_text(enum job_outcome outcome);
+const char *job_stage_text(enum job_stage stage); // NULL for STAGE_NONE
+bool job_state_final(enum job_state state);
+bool job_state_held(enum job_state state);    // watching or reserved: somebody has it in hand
+bool job_state_waiting(enum job_state state); // delayed or ready: in its lane, to be claimed
+
+// The table: what follows, or JOB_STATE_COUNT when `event` cannot happen in `state`.
+enum job_state job_next(enum job_state state, enum job_event event);
+
+// Each step below asks the table, changes the record and says ERR_ILLEGAL_TRANSITION, changing nothing, when the
+// table has no such step. A step that ends somebody's right to the job raises the token.
+
+// What a step may leave behind for the record.
+struct job_step {
+    bool kept; // `attempt` is to be kept
+    struct attempt attempt;
+};
+
+// The policy a step needs to know of its task.
+struct job_policy {
+    struct retry_policy retry;
+    int64_t sla_ms;
+    int64_t ttl_ms; // after its end; -1: kept for ever
+    int32_t lost_max;
+    bool bury_lost; // on_lost: bury
+};
+
+// How an attempt ended, as the executor says.
+struct job_result {
+    enum job_outcome outcome;
+    int32_t status;
+    int64_t retry_after_ms; // what the target asked for; 0: nothing
+    int64_t completed_at;
+    struct str reason, response;
+    bool truncated;
+};
+
+err_check enum err job_claim(struct job *job, int64_t holder, int64_t now_ms);
+err_check enum err job_start(struct job *job, const struct job_policy *policy, int64_t now_ms);
+
+// The end of an attempt: success, another try, or none left. `dice` is a random number for the jitter.
+err_check enum err job_finish(struct job *job, const struct job_policy *policy, const struct job_result *result, uint64_t dice,
+                              struct job_step *ret_step);
+
+// Given back by its holder before an attempt began; due_at may be later than now (its host is full), and is then kept apart from ready_at.
+err_check enum err job_release(struct job *job, int64_t due_at, int64_t now_ms);
+
+// An attempt had begun and is given up by the holder itself (it is stopping): used no try, is ready at once.
+err_check enum err job_interrupt(struct job *job, int64_t now_ms, struct job_step *ret_step);
+
+// Its holder died. Before an attempt began that is free; afterwards it counts against lost_max.
+err_check enum err job_lose(struct job *job, const struct job_policy *policy, int64_t now_ms, struct job_step *ret_step);
+
+err_check enum err job_cancel(struct job *job, const struct job_policy *policy, int64_t now_ms, struct str reason, struct job_step *ret_step);
+
+// Brings a waiting job forward to now.
+err_check enum err job_run_now(struct job *job, int64_t now_ms);
+
+// What the record says about time. -1: not known yet.
+struct job_delays {
+    int64_t puller, queue, target;
+};
+struct job_delays job_delays(const struct job *job);
+
+// delayed shows as ready once its time has come, even before the store was told.
+enum job_state job_state_at(const struct job *job, int64_t now_ms);

@@ -1,0 +1,44 @@
+// A task: what the user asked for. Its document is parsed into this struct when it is submitted, shown or run.
+// Layer: core, pure. The struct holds slices of the document, or of the arena where escapes had to be decoded.
+#pragma once
+#include "base/arena.h"
+#include "base/json.h"
+#include "core/job.h"
+
+// Why a document is refused: which field (a JSON pointer, "/retry/max") and what would be right.
+struct problem {
+    enum err err;
+    char field[96];
+    char detail[ERR_WHY_MAX];
+};
+
+enum { TASK_HEADERS_MAX = 64, TASK_HEADERS_BYTES = 8192, TASK_LABELS_MAX = 16, TASK_URL_MAX = 8192 };
+
+struct task {
+    struct str url, method;
+    struct json headers; // object of strings, or JSON_ABSENT
+    struct json body;    // any value, or JSON_ABSENT
+    int64_t at_ms;       // 0: not given
+    int64_t in_ms;       // -1: not given
+    int64_t not_after_ms;    // a time; 0: not given
+    int64_t not_after_in_ms; // a duration after the planned time; -1: not given
+    int64_t timeout_ms;
+    uint64_t success_codes[8]; // bit (code - 100)
+    struct job_policy policy;  // retry, sla, ttl, on_lost, lost_max
+    int priority;
+    struct str queue, key, name, tracing_id, created_by, traceparent;
+    struct json labels;
+};
+
+// Parses and checks a document that json_check() has passed. On a problem nothing but `why` is set.
+err_check enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena, struct problem *why);
+
+bool task_success(const struct task *task, int status);
+
+// When its job is planned and when it expires (0: never), if it is submitted at now_ms. ERR_INVALID_FIELD when beyond the horizon of 10 years or when it
+// would expire before it is planned.
+err_check enum err task_plan(const struct task *task, int64_t now_ms, int64_t *ret_scheduled_at, int64_t *ret_expires_at, struct problem *why);
+
+// Writes the members of a task document, as given or defaulted, without the braces: `"url":"…","method":"POST",…`. The
+// text of one task is the same whatever order and spacing it was given in.
+void task_render(const struct task *task, struct buf *buf);

@@ -1,0 +1,35 @@
+// The executor port: carries out attempts.
+// Layer: port. Everything on one thread, the dispatcher's.
+#pragma once
+#include "base/clock.h"
+#include "broker/run.h"
+
+struct exec;
+
+struct exec_ops {
+    // Begins an attempt; run->job is `reserved`. Ends with exec->ended(), never from within start().
+    void (*start)(struct exec *exec, struct run *run, struct now now);
+    // Ends it early: ended() is called before the next poll returns, with OUTCOME_CANCELLED unless it had ended by itself.
+    void (*cancel)(struct exec *exec, struct run *run);
+    // Does what is to be done, waiting at most wait_ns for it (0: not at all).
+    void (*poll)(struct exec *exec, int64_t wait_ns);
+    void (*close)(struct exec *exec); // nothing may be running
+};
+
+struct exec {
+    const struct exec_ops *ops;
+    void (*ended)(void *ctx, struct run *run); // run->result is filled in; the run is the callee's
+    void *ctx;
+};
+
+struct exec_http_config {
+    int connections_max;      // kept open for reuse
+    size_t response_max;      // bytes of an answer that are kept
+    bool private_allowed;     // may loopback and private addresses be called
+    const char *user_agent;
+};
+
+err_check enum err exec_http_new(struct exec **ret_exec, const struct exec_http_config *config, char why[ERR_WHY_MAX]);
+
+// The waker that ends exec_http's poll from another thread.
+struct waker *exec_http_waker(struct exec *exec);

@@ -1,0 +1,33 @@
+// What the stages of one node have in common: its incarnation, its clock rights, its ports.
+// Layer: flow. Plain members are set before the stages start and do not change; the rest says who may touch it.
+#pragma once
+#include "base/mailbox.h"
+#include "base/rand.h"
+#include "broker/broker.h"
+#include "core/id.h"
+#include "flow/lanes.h"
+#include "store/store.h"
+
+#include <stdatomic.h>
+
+struct node {
+    struct store *store;
+    struct broker *broker;
+    struct lanes *lanes;
+    struct waker *flow_waker; // wakes the thread that runs pull, complete and the tenders
+
+    pthread_mutex_t id_lock;
+    struct id_maker ids; // under id_lock
+
+    // Which life this is. Changes only when this process was declared dead by the others and begins anew.
+    _Atomic int64_t incarnation;
+    // On the monotonic clock: until when this incarnation may start and claim jobs. Moved on by each heartbeat that was
+    // written, so a process that was frozen finds it in the past.
+    _Atomic int64_t alive_until_ms;
+    _Atomic bool stopping;
+};
+
+void node_init(struct node *node, struct store *store, struct broker *broker, struct lanes *lanes, struct waker *flow_waker);
+void node_done(struct node *node);
+int64_t node_make_id(struct node *node, int64_t wall_ms);
+bool node_alive(struct node *node, int64_t mono_ms);

@@ -1,0 +1,29 @@
+// Steering by hand: cancel, run now, retry.
+// Layer: flow. steer_submit: any thread. done() runs on the flow thread and may only enqueue (http_resume).
+#pragma once
+#include "base/err.h"
+#include "base/list.h"
+
+#include <stdint.h>
+
+enum steer_act {
+    STEER_CANCEL, // a job, or all jobs of a task, that are not final. After done() no new attempt of them begins
+    STEER_RUN,    // the waiting job of a one-time task is planned for now
+    STEER_RETRY,  // a new job from a final one
+};
+
+struct steer_op {
+    struct list link;
+    enum steer_act act;
+    int32_t tenant;
+    int64_t task_id, job_id; // one of them, the other 0: CANCEL takes either, RUN a task, RETRY a job
+    void (*done)(struct steer_op *op);
+    void *ctx;
+    enum err err; // ERR_NOT_FOUND, ERR_ILLEGAL_TRANSITION, a store error
+    char why[ERR_WHY_MAX];
+    int64_t new_job_id; // RETRY: the job that was made
+    void *state;        // steer's own while it works
+};
+
+struct steer;
+void steer_submit(struct steer *steer, struct steer_op *op);

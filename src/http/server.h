@@ -1,0 +1,48 @@
+// The HTTP server: requests in, answers out. libmicrohttpd is known only to server.c.
+//
+// Layer: port. One thread of its own, the HTTP thread, calls all handlers. A handler answers at once with http_reply(), or
+// asks to be continued with http_wait(); any thread may then call http_resume(), and the continuation runs on the HTTP thread.
+// Exactly one reply for each request. The request and its arena live until the answer was sent.
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct http_server;
+struct http_request;
+
+struct http_server_config {
+    const char *listen; // "127.0.0.1:7070", "[::1]:7070"; port 0: any free one
+    int connections_max;
+    int idle_timeout_s; // of a connection that sends or takes nothing
+    // Called when the headers are there, before any body. Returns how many bytes of body the request may have (0: none), or answers itself.
+    // A larger body is then refused with `too_large` without being read.
+    size_t (*begin)(void *ctx, struct http_request *request);
+    void (*handle)(void *ctx, struct http_request *request); // the body is complete
+    // Writes the server's own refusals (body too large) in the API's form.
+    void (*refuse)(void *ctx, struct http_request *request, enum err err, const char *detail);
+    void *ctx;
+};
+
+err_check enum err http_server_start(struct http_server **ret_server, const struct http_server_config *config, char why[ERR_WHY_MAX]);
+int http_server_port(const struct http_server *server);
+void http_server_quiesce(struct http_server *server); // no new connections; answers carry Connection: close
+void http_server_stop(struct http_server *server);    // all waiting requests must have been resumed and answered; accepts NULL
+
+struct str http_method(struct http_request *request);
+struct str http_path(struct http_request *request);                           // decoded, without query
+struct str http_query(struct http_request *request, const char *name);        // .p == NULL when absent
+struct str http_header(struct http_request *request, const char *name);       // .p == NULL when absent
+struct str http_body(struct http_request *request);
+struct arena *http_arena(struct http_request *request);
+bool http_answered(struct http_request *request);
+
+// For every query parameter, in order. Stops when `each` returns false, and then returns false.
+bool http_query_each(struct http_request *request, bool (*each)(void *ctx, struct str name, struct str value), void *ctx);
+
+void http_header_set(struct http_request *request, const char *name, const char *value); // of the answer
+void http_reply(struct http_request *request, int status, const char *type, struct buf *body); // takes the bytes of `body`, which may be NULL
+
+void http_wait(struct http_request *request, void (*next)(struct http_request *request, void *state), void *state);
+void http_resume(struct http_request *request); // any thread, once for each http_wait

@@ -1,0 +1,257 @@
+// The store port: what remembers tasks and jobs. Everything is a batch and completes asynchronously.
+//
+// Layer: port. A caller fills an operation, store_submit() takes it, and done() gives it back, once, when it is durable (or
+// has failed). done() runs on a thread of the store, possibly before store_submit() returns, and may only enqueue.
+// Operations of one caller that are in flight together may be carried out in any order.
+//
+// Backends store and deliver. They hold no rule and no clock: what follows is decided by core/ before it is written, time
+// is an argument. What keeps two deciders apart is the token of a job: a change names the token it was decided on, and is
+// refused (ERR_LEASE_LOST) by the statement that would have written it when the record has moved on.
+#pragma once
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "core/job.h"
+
+enum store_verb {
+    STORE_JOIN,   // an incarnation begins
+    STORE_BEAT,   // it lives; and what is known of the others
+    STORE_BURY,   // an incarnation is declared dead
+    STORE_FORGET, // an incarnation that holds nothing is removed
+    STORE_ADD,    // new tasks with their jobs, or jobs for tasks that exist
+    STORE_CLAIM,  // take waiting jobs in hand
+    STORE_CHANGE, // write what was decided
+    STORE_DUE,    // delayed jobs whose time has come become ready
+    STORE_HELD,   // what an incarnation has in hand
+    STORE_EXPIRED, // what has not started by its expires_at
+    STORE_LANES,  // lanes, and when their next job is due
+    STORE_PAUSE,  // hold a lane or let it go
+    STORE_SWEEP,  // remove what retention lets go
+    STORE_GET,    // read a task or job
+    STORE_STATS,  // jobs per state
+    STORE_VERB_COUNT
+};
+
+struct store_op {
+    struct list link; // the store's while the operation is its, the owner's before and after
+    enum store_verb verb;
+    void (*done)(struct store_op *op);
+    enum err err;              // of the operation as a whole; per-item errors are in the items
+    char why[ERR_WHY_MAX];     // words for the log when err is set
+    struct arena arena;        // results live here; the owner of the operation frees it
+};
+
+// A job as it is handed out for running: its record and its task's document.
+struct store_job {
+    struct job job;
+    struct str doc;
+};
+
+// A task as it is stored. The document is the JSON object the user gave, byte for byte.
+struct store_task {
+    int64_t id;
+    int32_t tenant;
+    int64_t created_at;
+    struct str queue, name, doc;
+};
+
+// ERR_FENCED from JOIN: the node numbers are used up.
+struct store_join {
+    struct store_op op;
+    int64_t incarnation, now_ms;
+    int node;         // out: a number no other live incarnation has
+    int64_t id_floor; // out: no id given out so far is larger
+    bool alone;       // out: every other incarnation is certainly dead (this process holds the lock)
+};
+
+struct store_peer {
+    int64_t incarnation;
+    int64_t beat; // counts up while it lives
+    bool dead;    // has been declared dead
+};
+
+// ERR_FENCED: this incarnation was declared dead, or is unknown.
+struct store_beat {
+    struct store_op op;
+    int64_t incarnation;
+    struct store_peer *peers; // out: all but itself
+    size_t peer_count;
+};
+
+// Declares an incarnation dead if its beat still stands where it was seen. ERR_LEASE_LOST: it moved, it lives. Dead already: ERR_OK.
+struct store_bury {
+    struct store_op op;
+    int64_t incarnation, beat;
+};
+
+// Removes an incarnation's row. ERR_LEASE_LOST: it still holds jobs.
+struct store_forget {
+    struct store_op op;
+    int64_t incarnation;
+};
+
+// One new task with its jobs. With task == NULL the jobs are added to a task that exists (jobs[].task_id, .tenant),
+// whose lane they get; ERR_NOT_FOUND when it is gone. Jobs come with id, task_id, state and times filled in, and may be held already.
+// With a key: if the tenant used it before, nothing is added; `existing_id` is the task, and ERR_KEY_REUSED says that the
+// digest differs.
+struct store_new {
+    const struct store_task *task;
+    struct job *jobs; // .lane is filled in
+    size_t job_count;
+    struct str key;
+    uint8_t digest[32];
+    int64_t key_until; // the key may be forgotten after this or with the task, whichever is later
+    enum err err;         // out
+    int64_t existing_id;  // out: 0 when it was added
+};
+
+// ERR_FENCED, and nothing is added, when a job is held by an incarnation that was declared dead or is unknown. Otherwise
+// items succeed or fail one by one, in one commit. Of two items with one key the first is added, the second finds it.
+struct store_add {
+    struct store_op op;
+    int64_t now_ms;
+    int64_t holder; // the incarnation of held jobs, 0 when none is held
+    struct store_new *items;
+    size_t count;
+};
+
+struct store_want {
+    int64_t lane;
+    size_t max;       // at most so many; 0 only asks for next_due
+    int64_t next_due; // out: of what is left waiting in the lane, TIME_NEVER when nothing
+};
+
+// Takes waiting jobs with due_at <= until_ms, lane by lane: highest priority first, then earliest due_at, then lowest id. Paused lanes give nothing.
+// The records come back as job_claim() leaves them. ERR_FENCED as above.
+struct store_claim {
+    struct store_op op;
+    int64_t holder, now_ms, until_ms;
+    struct store_want *wants;
+    size_t want_count;
+    struct store_job *jobs; // out
+    size_t job_count;       // out
+};
+
+// One decided step: the record as it shall be, if the stored token still is `token`. A kept attempt is added with it.
+// ERR_LEASE_LOST: the record has moved on. ERR_NOT_FOUND: it is gone.
+// A job's id, task_id, parent_id, tenant, lane, priority and nominal_at never change.
+struct store_step {
+    int64_t token;
+    const struct job *job;
+    const struct attempt *attempt; // or NULL
+    enum err err;                  // out
+};
+
+struct store_change {
+    struct store_op op;
+    struct store_step *steps;
+    size_t count;
+};
+
+// Delayed jobs of a lane with from_ms < due_at <= to_ms become ready, at most `max`, earliest first.
+struct store_due {
+    struct store_op op;
+    int64_t lane, from_ms, to_ms;
+    size_t max;
+    size_t changed;   // out
+    int64_t upto_ms;  // out: everything up to here is done
+};
+
+// Jobs that `holder` has in hand, by id, beginning behind `after_id`.
+struct store_held {
+    struct store_op op;
+    int64_t holder, after_id;
+    size_t max;
+    struct store_job *jobs;
+    size_t job_count;
+};
+
+// Jobs blocked or waiting with 0 < expires_at <= now_ms, earliest first.
+struct store_expired {
+    struct store_op op;
+    int64_t now_ms;
+    size_t max;
+    struct store_job *jobs;
+    size_t job_count;
+};
+
+struct store_lane {
+    int64_t id;
+    int32_t tenant;
+    struct str queue;
+    bool paused;
+    int64_t next_due; // of its waiting jobs, TIME_NEVER when there is none
+    int64_t counts[JOB_STATE_COUNT];
+};
+
+// Lanes by id, beginning behind `after_id`; of one tenant, or of all when tenant is 0.
+struct store_lanes {
+    struct store_op op;
+    int32_t tenant;
+    int64_t after_id;
+    size_t max;
+    struct store_lane *lanes;
+    size_t lane_count;
+};
+
+// Makes the lane if need be.
+struct store_pause {
+    struct store_op op;
+    int32_t tenant;
+    struct str queue;
+    bool paused;
+    int64_t lane; // out
+};
+
+// Removes final jobs with 0 < purge_at <= now_ms, earliest first, and tasks none of whose jobs are left; and keys whose task is
+// gone and whose time is over.
+struct store_sweep {
+    struct store_op op;
+    int64_t now_ms;
+    size_t max;
+    size_t removed; // out: jobs
+};
+
+// Reads a task (task_id) or one job and its task (job_id). ERR_NOT_FOUND: absent, or another tenant's.
+struct store_get {
+    struct store_op op;
+    int32_t tenant;
+    int64_t task_id, job_id; // one of them, the other 0
+    size_t max_jobs;         // with task_id: newest scheduled_at first, then largest id
+    struct store_task task;  // out
+    struct job *jobs;        // out
+    size_t job_count;
+    struct attempt *attempts; // out: of those jobs, by job then number
+    size_t attempt_count;
+};
+
+struct store_stats {
+    struct store_op op;
+    int32_t tenant; // 0: all
+    int64_t counts[JOB_STATE_COUNT];
+};
+
+struct store;
+
+struct store_ops {
+    const char *scheme; // "sqlite", "memory"
+    err_check enum err (*open)(struct store **ret_store, const char *url, char why[ERR_WHY_MAX]);
+    void (*submit)(struct store *store, struct store_op *op);
+    void (*close)(struct store *store); // everything in flight is completed first
+};
+
+// What a backend's own struct begins with.
+struct store {
+    const struct store_ops *ops;
+};
+
+// Opens by URL: "sqlite:DIR" or "memory:". `why` says what is wrong, and what would be right.
+err_check enum err store_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX]);
+void store_submit(struct store *store, struct store_op *op);
+void store_close(struct store *store); // accepts NULL
+
+void store_op_init(struct store_op *op, enum store_verb verb, void (*done)(struct store_op *op));
+void store_op_done(struct store_op *op); // frees the results
+
+// Submits and waits: for tools, tests and the start of a server.
+void store_call(struct store *store, struct store_op *op);
