@@ -16,28 +16,7 @@ enum run_end {
     RUN_EXPIRED,   // not started by its expires_at
 };
 
-struct run {
-    struct list link;        // in the list of its owner
-    struct wheel_node timer; // the puller's
-    struct job job;          // as stored, and in memory ahead of it once an attempt began
-    int64_t token;           // of the stored record
-    struct task task;
-    enum run_end end;
-    struct job_result result; // .reason and .response point into `arena`
-    int64_t postpone_to;
-    bool noted;         // the store has been told that it began
-    void *exec;         // the executor's
-    int64_t mono_start; // when it was started, on the clock that does not jump
-    struct arena arena;
-    char doc[];
-};
-
-struct store_job;
-
-// Makes a run from a claimed record. NULL when its document cannot be read any more: `why` says so.
-struct run *run_new(const struct store_job *from, char why[ERR_WHY_MAX]);
-struct run *run_copy(const struct run *run); // as it was claimed
-void run_free(struct run *run);              // accepts NULL
+struct run;
 
 // A word about a run, from the executor's side to the completer.
 struct run_note {
@@ -46,3 +25,28 @@ struct run_note {
     struct job job;
     int64_t token;
 };
+
+struct run {
+    struct list link;        // in the list of whoever has it
+    struct wheel_node timer; // the puller's
+    struct job job;          // as stored, and in memory ahead of it once an attempt began
+    int64_t token;           // of the stored record
+    struct task task;
+    bool readable; // its document could be parsed; if not, `task` is empty and result.reason says why
+    enum run_end end;
+    struct job_result result; // .reason and .response point into `arena`
+    int64_t postpone_to;
+    void *exec;           // the executor's
+    int64_t mono_start;   // when it was started, on the clock that does not jump
+    bool noted;           // the store was told that it began
+    struct run_note note; // for its way back: nothing is allocated to say that it ended
+    struct arena arena;
+    char doc[];
+};
+
+struct store_job;
+
+// Makes a run from a claimed record; see run->readable.
+struct run *run_new(const struct store_job *from);
+struct run *run_copy(const struct run *run); // as it was when it was made
+void run_free(struct run *run);              // accepts NULL
