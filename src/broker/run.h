@@ -39,7 +39,7 @@ struct run *run_new(const struct store_job *from, char why[ERR_WHY_MAX]);
 struct run *run_copy(const struct run *run); // as it was claimed
 void run_free(struct run *run);              // accepts NULL
 
-// A word about a run, from the executor's side to the completer.
+// A word about a run, from the executor's side to the completer. Made with mem_alloc(); whoever takes it frees it.
 struct run_note {
     struct list link;
     struct run *run; // it came back; NULL: `job` has begun and is still running elsewhere
