@@ -18,7 +18,7 @@ enum run_end {
 
 struct run;
 
-// A word about a run, from the executor's side to the completer.
+// A word about a run, from the executor's side to the completer. Made with mem_alloc(); whoever takes it frees it.
 struct run_note {
     struct list link;
     struct run *run; // it came back; NULL: `job` has begun and is still running elsewhere
