@@ -58,8 +58,10 @@ static void local_close(struct broker *broker)
     mailbox_take(&local->notes, &left);
     while ((node = list_take(&left))) {
         struct run_note *note = list_entry(node, struct run_note, link);
-        run_free(note->run);
-        mem_free(note);
+        if (note->run)
+            run_free(note->run); // the note is a part of it
+        else
+            mem_free(container_of(note, struct run_began, note));
     }
     mailbox_done(&local->runs);
     mailbox_done(&local->notes);

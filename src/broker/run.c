@@ -5,25 +5,23 @@
 #include "base/mem.h"
 #include "store/store.h"
 
-#include <stdio.h>
-
-static enum err parse(struct run *run, struct str doc, char why[ERR_WHY_MAX])
+static void parse(struct run *run, struct str doc)
 {
     struct json value;
     struct problem problem;
-    enum err err = json_check(doc, &value, why);
-    if (err)
-        return err;
-    err = task_parse(&run->task, value, &run->arena, &problem);
-    if (err)
-        snprintf(why, ERR_WHY_MAX, "%.90s: %.150s", problem.field, problem.detail);
-    return err;
+    char why[ERR_WHY_MAX];
+    if (json_check(doc, &value, why))
+        run->result.reason = arena_printf(&run->arena, "its document cannot be read: %s", why);
+    else if (task_parse(&run->task, value, &run->arena, &problem))
+        run->result.reason = arena_printf(&run->arena, "its document cannot be read: %s: %s", problem.field, problem.detail);
+    else
+        run->readable = true;
 }
 
-struct run *run_new(const struct store_job *from, char why[ERR_WHY_MAX])
+struct run *run_new(const struct store_job *from)
 {
     struct run *run = mem_alloc(sizeof *run + from->doc.n + 1);
-    *run = (struct run){.job = from->job, .token = from->job.token};
+    *run = (struct run){.job = from->job, .token = from->job.token, .doc_size = from->doc.n};
     if (from->doc.n)
         memcpy(run->doc, from->doc.p, from->doc.n);
     run->doc[from->doc.n] = 0;
@@ -31,20 +29,13 @@ struct run *run_new(const struct store_job *from, char why[ERR_WHY_MAX])
         run->job.reason = arena_copy(&run->arena, run->job.reason);
     if (run->job.response.n)
         run->job.response = arena_copy(&run->arena, run->job.response);
-    if (parse(run, (struct str){run->doc, from->doc.n}, why)) {
-        run_free(run);
-        return NULL;
-    }
+    parse(run, (struct str){run->doc, run->doc_size});
     return run;
 }
 
 struct run *run_copy(const struct run *run)
 {
-    char why[ERR_WHY_MAX];
-    // A checked document holds no NUL, so its length is that of its text; and what was read once can be read again.
-    struct run *copy = run_new(&(struct store_job){.job = run->job, .doc = str_of(run->doc)}, why);
-    copy->token = run->token;
-    return copy;
+    return run_new(&(struct store_job){.job = run->job, .doc = {run->doc, run->doc_size}});
 }
 
 void run_free(struct run *run)

@@ -21,9 +21,14 @@ struct run;
 // A word about a run, from the executor's side to the completer. Made with mem_alloc(); whoever takes it frees it.
 struct run_note {
     struct list link;
-    struct run *run; // it came back; NULL: `job` has begun and is still running elsewhere
+    struct run *run; // it came back; NULL: this is the note of a run_began
+};
+
+// A run has begun and is still running, elsewhere: its record as it is to be written.
+struct run_began {
+    struct run_note note; // first
     struct job job;
-    int64_t token;
+    int64_t token; // of the stored record
 };
 
 struct run {
@@ -38,9 +43,9 @@ struct run {
     int64_t postpone_to;
     void *exec;           // the executor's
     int64_t mono_start;   // when it was started, on the clock that does not jump
-    bool noted;           // the store was told that it began
     struct run_note note; // for its way back: nothing is allocated to say that it ended
     struct arena arena;
+    size_t doc_size;
     char doc[];
 };
 

@@ -16,7 +16,7 @@ enum { BATCH_MAX = 2000, BATCHES_MAX = 2, FAIL_WAIT_MS = 200 };
 // One word, decided.
 struct decided {
     struct run *run;       // freed when it is written; NULL: it only began
-    struct run_note *note; // of a run that began
+    struct run_began *began;
     struct job_step step;
 };
 
@@ -53,7 +53,7 @@ struct complete *complete_new(struct node *node, struct pull *pull, uint64_t see
 static void item_free(struct decided *item)
 {
     run_free(item->run);
-    mem_free(item->note);
+    mem_free(item->began);
 }
 
 static void batch_free(struct batch *batch)
@@ -77,7 +77,7 @@ void complete_free(struct complete *complete)
         if (note->run)
             run_free(note->run);
         else
-            mem_free(note);
+            mem_free(container_of(note, struct run_began, note));
     }
     mailbox_done(&complete->answers);
     mem_free(complete);
@@ -136,10 +136,10 @@ static struct batch *batch_new(struct complete *complete, size_t max)
     return batch;
 }
 
-static void add_began(struct batch *batch, struct run_note *note)
+static void add_began(struct batch *batch, struct run_began *began)
 {
-    batch->items[batch->change.count].note = note;
-    batch->change.steps[batch->change.count++] = (struct store_step){.token = note->token, .job = &note->job};
+    batch->items[batch->change.count].began = began;
+    batch->change.steps[batch->change.count++] = (struct store_step){.token = began->token, .job = &began->job};
 }
 
 static void add_ended(struct batch *batch, struct run *run, struct now now)
@@ -184,7 +184,7 @@ static void start_batch(struct complete *complete, struct now now)
         if (note->run)
             add_ended(batch, note->run, now);
         else
-            add_began(batch, note);
+            add_began(batch, container_of(note, struct run_began, note));
     }
     if (batch->change.count)
         submit(complete, batch);

@@ -339,11 +339,11 @@ static void note_running(struct dispatch *dispatch)
         struct run *run = list_entry(link, struct run, link);
         if (run->mono_start + NOTE_AFTER_MS > dispatch->now.mono_ms)
             return;
-        struct run_note *note = mem_alloc(sizeof *note);
-        *note = (struct run_note){.job = run->job, .token = run->token};
+        struct run_began *began = mem_alloc(sizeof *began);
+        *began = (struct run_began){.job = run->job, .token = run->token};
         list_remove(link);
         list_append(&dispatch->noted, link);
-        broker_note(dispatch->node->broker, note);
+        broker_note(dispatch->node->broker, &began->note);
     }
 }
 

@@ -24,9 +24,8 @@ static void count_wake(struct waker *waker)
 
 static struct run *make_run(int64_t id)
 {
-    char why[ERR_WHY_MAX];
     struct store_job from = {.job = {.id = id, .token = 7}, .doc = STR("{\"url\":\"http://x/\\u0061\",\"body\":{\"n\":1}}")};
-    struct run *run = run_new(&from, why);
+    struct run *run = run_new(&from);
     assert_non_null(run);
     return run;
 }
@@ -45,9 +44,9 @@ static int64_t take_one(struct broker *broker)
 
 static void a_run_holds_its_own_copy_of_everything(void **state)
 {
-    char doc[] = "{\"url\":\"http://x/\\u0061\",\"body\":{\"n\":1}}", reason[] = "HTTP 500", why[ERR_WHY_MAX];
+    char doc[] = "{\"url\":\"http://x/\\u0061\",\"body\":{\"n\":1}}", reason[] = "HTTP 500";
     struct store_job from = {.job = {.id = 1, .token = 7, .reason = str_of(reason)}, .doc = str_of(doc)};
-    struct run *run = run_new(&from, why);
+    struct run *run = run_new(&from);
     memset(doc, 'x', sizeof doc);
     memset(reason, 'x', sizeof reason);
     struct run *copy = run_copy(run);
@@ -59,14 +58,15 @@ static void a_run_holds_its_own_copy_of_everything(void **state)
     run_free(copy);
 }
 
-static void a_document_that_cannot_be_read_makes_no_run(void **state)
+static void a_document_that_cannot_be_read_makes_a_run_that_says_so(void **state)
 {
     static const struct str docs[] = {STR(""), STR("{\"url\":"), STR("{}"), STR("{\"url\":\"http://x\",\"nonsense\":1}"),
                                       STR("\0")};
     for (size_t i = 0; i < array_count(docs); i++) {
-        char why[ERR_WHY_MAX] = "";
-        assert_null(run_new(&(struct store_job){.doc = docs[i]}, why));
-        assert_true(strlen(why) > 0);
+        struct run *run = run_new(&(struct store_job){.doc = docs[i]});
+        assert_false(run->readable);
+        assert_true(run->result.reason.n > 0);
+        run_free(run);
     }
 }
 
@@ -105,17 +105,17 @@ static void notes_come_back_the_other_way(void **state)
 {
     struct counter runs = {{count_wake}}, notes = {{count_wake}};
     struct broker *broker = broker_local_new(1, &runs.waker, &notes.waker);
-    struct run_note *note = mem_zero(sizeof *note);
-    note->job.id = 5;
-    broker_note(broker, note);
+    struct run_began *began = mem_zero(sizeof *began);
+    began->job.id = 5;
+    broker_note(broker, &began->note);
     assert_int_equal(notes.woken, 1);
     struct list taken;
     list_init(&taken);
     broker_take(broker, &taken);
     assert_true(list_empty(&taken));
     broker_take_notes(broker, &taken);
-    assert_ptr_equal(list_take(&taken), &note->link);
-    mem_free(note);
+    assert_ptr_equal(list_take(&taken), &began->note.link);
+    mem_free(began);
     broker_close(broker);
 }
 
@@ -163,7 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_holds_its_own_copy_of_everything),
-        cmocka_unit_test(a_document_that_cannot_be_read_makes_no_run),
+        cmocka_unit_test(a_document_that_cannot_be_read_makes_a_run_that_says_so),
         cmocka_unit_test(runs_come_out_in_order_and_wake_the_taker_once),
         cmocka_unit_test(a_full_broker_leaves_the_run_with_its_owner),
         cmocka_unit_test(notes_come_back_the_other_way),
