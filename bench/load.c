@@ -182,7 +182,8 @@ static void stats_answered(struct load *load, struct str body)
     const struct str name = STR("\"pending\":");
     const char *at = body.n ? memmem(body.p, body.n, name.p, name.n) : NULL;
     load->asker.busy = false;
-    load->pending_seen = at ? strtoll(at + name.n, NULL, 10) : 0;
+    if (at) // an error leaves what was known: rota may be busy, which is no reason to send more
+        load->pending_seen = strtoll(at + name.n, NULL, 10);
 }
 
 // Takes one answer out of what was read; false when it is not complete.
@@ -262,7 +263,8 @@ static void event_take(struct load *load, const struct epoll_event *event)
 
 static bool finished(const struct load *load, int64_t now_ns)
 {
-    bool no_more = load->stop || (load->end_ns && now_ns >= load->end_ns) || (load->count && load->sent >= load->count);
+    bool no_more = load->stop || (load->end_ns && now_ns >= load->end_ns) ||
+                   (load->count && load->count - load->sent < tasks_a_request(load));
     return no_more && (load->in_flight == 0 || (load->end_ns && now_ns > load->end_ns + STOP_MS * 1000000ll));
 }
 
