@@ -14,7 +14,7 @@ void buf_done(struct buf *buf);
 #define buf_auto __attribute__((cleanup(buf_done)))
 
 void buf_reserve(struct buf *buf, size_t more); // so that `more` bytes fit
-void buf_put(struct buf *buf, struct str text);
+void buf_put(struct buf *buf, struct str text); // not a slice of `buf` itself: growing moves the bytes
 void buf_puts(struct buf *buf, const char *text);
 void buf_putc(struct buf *buf, char c);
 void buf_put_int(struct buf *buf, int64_t value);

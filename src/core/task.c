@@ -801,3 +801,12 @@ void task_render(const struct task *task, struct buf *buf)
 {
     put_fields(task, task_fields, buf);
 }
+
+struct job_policy task_policy(struct str doc, struct arena *arena)
+{
+    struct task task;
+    struct problem why;
+    if (task_parse(&task, (struct json){JSON_OBJECT, doc}, arena, &why) != ERR_OK)
+        task = (struct task){.policy = defaults.policy};
+    return task.policy;
+}
