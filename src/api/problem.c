@@ -103,7 +103,7 @@ void problem_store(struct http_request *request, enum err err, const char *why)
 {
     const struct err_info *info = err_info(err);
     if (info->status == 503) {
-        problem_say(request, err, NULL, "Nothing was done; try again in a second.");
+        problem_say(request, err, NULL, "It is not known to be done. Try again in a second; a submit with a key is safe to repeat.");
         return;
     }
     if (info->status == 500) {

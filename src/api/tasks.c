@@ -29,7 +29,7 @@ struct submission {
     bool bulk, brief;
     struct str traceparent; // from the header, when it is well formed
     struct buf scratch;
-    int64_t now_ms;
+    struct now now;
 };
 
 // The digest is of the task as its user wrote it: another trace around the same submit is no other task.
@@ -64,7 +64,7 @@ static enum err add_document(struct submission *submission, struct json doc, str
     struct str text = doc.raw;
     if (submission->traceparent.n && !ret_task->traceparent.n)
         text = add_traceparent(submission, ret_task, text);
-    err = admission_add(&submission->admission, ret_task, text, ret_task->key.n ? digest : NULL, submission->now_ms, why);
+    err = admission_add(&submission->admission, ret_task, text, ret_task->key.n ? digest : NULL, submission->now.wall_ms, why);
     return why->err = err;
 }
 
@@ -228,7 +228,7 @@ static void submit(struct submission *submission)
     admission->ctx = submission;
     buf_done(&submission->scratch);
     http_wait(submission->call.request, answer, submission);
-    enum err err = admit_submit(submission->call.api->admit, admission, submission->now_ms);
+    enum err err = admit_submit(submission->call.api->admit, admission, submission->now);
     if (err) {
         admission->add.op.err = err;
         http_resume(submission->call.request);
@@ -362,7 +362,7 @@ void tasks_submit(const struct api_call *call)
 {
     struct submission *submission = arena_alloc(http_arena(call->request), sizeof *submission);
     submission->call = *call;
-    submission->now_ms = clock_now().wall_ms;
+    submission->now = clock_now();
     if (!params_flag(call, "brief", &submission->brief))
         return;
     struct str traceparent = http_header(call->request, "traceparent");

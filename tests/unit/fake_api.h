@@ -174,7 +174,7 @@ enum err admission_add(struct admission *admission, const struct task *task, str
     return ERR_OK;
 }
 
-enum err admit_submit(struct admit *admit, struct admission *admission, int64_t now_ms)
+enum err admit_submit(struct admit *admit, struct admission *admission, struct now now)
 {
     fake.submits++;
     if (fake.submit_err)
