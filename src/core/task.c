@@ -316,7 +316,7 @@ static bool is_zeros(struct str text)
 }
 
 // version-trace-parent-flags, in lower-case hexadecimal; neither id may be zero, and version ff is none.
-static bool is_traceparent(struct str text)
+bool task_traceparent_fits(struct str text)
 {
     if (text.n != 55 || text.p[2] != '-' || text.p[35] != '-' || text.p[52] != '-')
         return false;
@@ -330,7 +330,7 @@ static enum err take_traceparent(struct parse *parse, const struct field *field,
     struct str text = {0};
     if (value.type == JSON_STRING)
         text = json_text(value, parse->arena);
-    if (!is_traceparent(text))
+    if (!task_traceparent_fits(text))
         return refuse_value(parse, field,
                             "%s must have the W3C form \"00-<32 hex digits>-<16 hex digits>-<2 hex digits>\" in lower case.",
                             field->name.p);

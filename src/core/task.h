@@ -34,6 +34,7 @@ struct task {
 err_check enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena, struct problem *why);
 
 bool task_success(const struct task *task, int status);
+bool task_traceparent_fits(struct str text); // what the field `traceparent` may hold; text.p may be NULL
 
 // When its job is planned and when it expires (0: never), if it is submitted at now_ms. ERR_INVALID_FIELD when beyond the horizon of 10 years or when it
 // would expire before it is planned.
