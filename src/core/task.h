@@ -42,3 +42,6 @@ err_check enum err task_plan(const struct task *task, int64_t now_ms, int64_t *r
 // Writes the members of a task document, as given or defaulted, without the braces: `"url":"…","method":"POST",…`. The
 // text of one task is the same whatever order and spacing it was given in.
 void task_render(const struct task *task, struct buf *buf);
+
+// The policy of a stored document; the defaults where it cannot be read.
+struct job_policy task_policy(struct str doc, struct arena *arena);
