@@ -18,11 +18,6 @@ bool str_eq_nocase(struct str a, struct str b)
 
 enum { DISTANCE_MAX = 32 };
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 // One row of the usual table: row[j] is the distance between the first i bytes of `a` and the first j of `b`.
 size_t str_distance(struct str a, struct str b)
 {
