@@ -365,7 +365,7 @@ static void publish_due(struct pull *pull, struct now now)
     struct list due;
     list_init(&due);
     wheel_turn(&pull->wheel, now.wall_ms, &due);
-    list_each (&due, link)
+    for (struct list *link; (link = list_take(&due));)
         publish(pull, list_entry(link, struct run, timer.link), now);
 }
 
