@@ -558,21 +558,31 @@ static enum err take_codes(struct parse *parse, const struct field *field, struc
     return ERR_OK;
 }
 
+// The first code from `code` on that is in the set; beyond CODE_MAX when there is none.
+static int next_code(const uint64_t codes[8], int code)
+{
+    for (int bit = code - CODE_MIN; bit < 512; bit = (bit / 64 + 1) * 64) {
+        uint64_t left = codes[bit / 64] >> (bit % 64);
+        if (left)
+            return CODE_MIN + bit + __builtin_ctzll(left);
+    }
+    return CODE_MAX + 1;
+}
+
 static bool put_codes(const struct field *field, const void *from, struct buf *buf)
 {
     const uint64_t *codes = from;
     char between = '[';
-    for (int code = CODE_MIN; code <= CODE_MAX; code++) {
-        bool class = code % CODE_CLASS == 0 && has_codes(codes, code, CODE_CLASS);
-        if (!has_codes(codes, code, 1))
-            continue;
+    for (int code = next_code(codes, CODE_MIN), count; code <= CODE_MAX; code = next_code(codes, code + count)) {
+        count = code % CODE_CLASS == 0 && has_codes(codes, code, CODE_CLASS) ? CODE_CLASS : 1;
         buf_putc(buf, between);
         between = ',';
-        if (class)
-            buf_printf(buf, "\"%dxx\"", code / CODE_CLASS);
-        else
+        if (count == 1) {
             buf_put_int(buf, code);
-        code += class ? CODE_CLASS - 1 : 0;
+        } else {
+            char class[] = {'"', (char)('0' + code / CODE_CLASS), 'x', 'x', '"'};
+            buf_put(buf, (struct str){class, sizeof class});
+        }
     }
     buf_putc(buf, ']');
     return true;
