@@ -2,6 +2,7 @@
 #include "flow/admit.h"
 
 #include "base/crash.h"
+#include "base/mark.h"
 #include "base/mem.h"
 #include "flow/pull.h"
 
@@ -100,8 +101,10 @@ static void add_done(struct store_op *op)
     struct node *node = admission->admit->node;
     CRASH_POINT("admit.after_commit");
     bool wake = op->err != ERR_OK;
-    if (op->err)
+    if (op->err) {
+        mark(MARK_ADD_FAILED);
         atomic_store(&node->recount_wanted, true); // it may have been stored all the same
+    }
     for (size_t i = 0; i < admission->count; i++) {
         const struct store_new *item = &admission->add.items[i];
         const struct job *job = &admission->jobs[i];

@@ -4,6 +4,7 @@
 #include "flow/beat.h"
 
 #include "base/log.h"
+#include "base/mark.h"
 #include "base/mem.h"
 #include "flow/reap.h"
 
@@ -112,6 +113,7 @@ static void take_beat(struct beat *beat, struct now now)
 {
     struct store_beat *op = &beat->beat;
     if (op->op.err == ERR_FENCED) {
+        mark(MARK_NEW_LIFE);
         log_warn("this process was declared dead; it begins a new life");
         atomic_store(&beat->ok, false);
         atomic_store(&beat->node->alive_until_ms, 0);

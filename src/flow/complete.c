@@ -8,6 +8,7 @@
 
 #include "base/crash.h"
 #include "base/log.h"
+#include "base/mark.h"
 #include "base/mem.h"
 #include "flow/pull.h"
 
@@ -196,7 +197,7 @@ static void written(struct complete *complete, struct decided *item, const struc
 {
     const struct job *job = step->job;
     if (step->err)
-        log_debug("job %lld: %s refused: %s", (long long)job->id, job_state_text(job->state), err_info(step->err)->code);
+        mark(MARK_STALE_WRITE);
     else if (job_state_waiting(job->state))
         lanes_due(complete->node->lanes, job->lane, job->due_at);
     if (item->run)
@@ -235,6 +236,7 @@ static int64_t try_again(struct complete *complete, struct now now)
             continue;
         }
         list_remove(link);
+        mark(MARK_CHANGE_AGAIN);
         submit(complete, batch);
     }
     return next;

@@ -10,6 +10,7 @@
 
 #include "base/crash.h"
 #include "base/map.h"
+#include "base/mark.h"
 #include "base/mem.h"
 #include "core/share.h"
 
@@ -187,6 +188,7 @@ static void revoke_one(struct dispatch *dispatch, int64_t job_id)
     if (!run)
         return; // its end is on its way already
     if (is_running(run)) {
+        mark(MARK_CANCELLED_RUNNING);
         run->end = RUN_CANCELLED;
         dispatch->exec->ops->cancel(dispatch->exec, run);
         return;
@@ -214,9 +216,11 @@ static void take_runs(struct dispatch *dispatch)
     list_each (&runs, link) {
         struct run *run = list_entry(link, struct run, link);
         if (seen(dispatch, run)) {
+            mark(MARK_DOUBLED_RUN);
             run_free(run);
         } else if (map_get(&dispatch->runs, run->job.id)) {
             // An earlier life of this node still runs it, with a token that is worth nothing: out with it first.
+            mark(MARK_NEWER_RUN);
             revoke_one(dispatch, run->job.id);
             run->postpone_to = dispatch->now.wall_ms + AGAIN_MS;
             send_note(dispatch, run, RUN_POSTPONED);
@@ -351,6 +355,7 @@ static void interrupt_all(struct dispatch *dispatch, struct list *running)
 {
     list_each (running, link) {
         struct run *run = list_entry(link, struct run, link);
+        mark(MARK_INTERRUPTED);
         run->end = RUN_INTERRUPTED;
         dispatch->exec->ops->cancel(dispatch->exec, run);
     }
@@ -376,7 +381,9 @@ int64_t dispatch_turn(struct dispatch *dispatch, struct now now)
         const struct run *oldest = list_entry(dispatch->fresh.next, struct run, link);
         next = now.wall_ms + time_max(oldest->mono_start + NOTE_AFTER_MS - now.mono_ms, 1);
     }
-    if (!alive && !list_empty(&dispatch->turns))
+    if (!alive && !list_empty(&dispatch->turns)) {
+        mark(MARK_NOT_ALIVE);
         next = time_min(next, now.wall_ms + NOT_ALIVE_WAIT_MS);
+    }
     return next;
 }

@@ -10,6 +10,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/mark.h"
 #include "base/mem.h"
 #include "flow/dispatch.h"
 
@@ -186,8 +187,10 @@ static void take_in_hand(struct pull *pull, struct run *run, struct now now)
     struct hold *hold = mem_alloc(sizeof *hold);
     *hold = (struct hold){.job_id = run->job.id, .token = run->token, .lane = run->job.lane};
     struct hold *earlier = map_put(&pull->held, hold->job_id, hold);
-    if (earlier) // that it could be claimed again shows that its end was written
+    if (earlier) { // that it could be claimed again shows that its end was written
+        mark(MARK_CLAIMED_AGAIN);
         forget(pull, earlier);
+    }
     if (run->readable) {
         wait_in_wheel(pull, hold, run, time_max(run->job.due_at, now.wall_ms));
         return;
@@ -228,10 +231,12 @@ static void take_asks(struct pull *pull)
         }
         hold->asked = true;
         list_append(&pull->open_asks, link);
-        if (hold->run)
+        if (hold->run) {
+            mark(ask->end == RUN_CANCELLED ? MARK_CANCELLED_WAITING : MARK_HURRIED);
             give_up_waiting(pull, hold, ask->end);
-        else
+        } else {
             dispatch_revoke(pull->dispatch, ask->job_id);
+        }
     }
 }
 
@@ -253,6 +258,7 @@ static void take_claim(struct pull *pull, struct now now)
         lanes_planned(pull->node->lanes, &claim->wants[i], at - from, !claim->op.err);
     }
     if (claim->op.err) {
+        mark(MARK_CLAIM_FAILED);
         log_warn("claim: %s: %s", err_info(claim->op.err)->code, claim->op.why);
         pull->claim_at = now.mono_ms + FAIL_WAIT_MS;
         recount_soon(pull, now);
@@ -267,7 +273,7 @@ static void adopt(struct pull *pull, const struct store_job *found, struct now n
         return;
     if (!lanes_hold(pull->node->lanes, found->job.lane))
         return;
-    log_info("job %lld was held without being in hand", (long long)found->job.id);
+    mark(MARK_ADOPTED);
     take_in_hand(pull, run_new(found), now);
 }
 
@@ -305,6 +311,8 @@ static void take_due(struct pull *pull)
 {
     struct store_due *due = &pull->due;
     pull->promoting = false;
+    if (!due->op.err && due->changed)
+        mark(MARK_PROMOTED);
     if (!due->op.err)
         lanes_promoted(pull->node->lanes, due->lane, due->upto_ms);
     store_op_done(&due->op);
@@ -328,6 +336,12 @@ static void take_answers(struct pull *pull, struct now now)
     }
 }
 
+static void give_up_marked(struct pull *pull, struct run *run, enum run_end end, enum mark why)
+{
+    mark(why);
+    give_up(pull, run, end);
+}
+
 // A run may go on only in the life that claimed it: of what an earlier life held, others may have hold by now.
 static void publish(struct pull *pull, struct run *run, struct now now)
 {
@@ -337,11 +351,13 @@ static void publish(struct pull *pull, struct run *run, struct now now)
     if (run->job.due_at > now.wall_ms) // it lay beyond the wheel's length, or the clock was set back
         wait_in_wheel(pull, hold, run, run->job.due_at);
     else if (run->job.holder != atomic_load(&node->incarnation))
-        give_up(pull, run, RUN_RELEASED);
+        give_up_marked(pull, run, RUN_RELEASED, MARK_OLD_LIFE);
     else if (run->job.expires_at && run->job.expires_at <= now.wall_ms)
-        give_up(pull, run, RUN_EXPIRED);
-    else if (broker_publish(node->broker, run))
+        give_up_marked(pull, run, RUN_EXPIRED, MARK_EXPIRED_IN_HAND);
+    else if (broker_publish(node->broker, run)) {
+        mark(MARK_BROKER_FULL);
         wait_in_wheel(pull, hold, run, now.wall_ms + BUSY_WAIT_MS);
+    }
 }
 
 static void publish_due(struct pull *pull, struct now now)
@@ -359,13 +375,16 @@ static void give_back(struct pull *pull, int64_t after_ms)
     int64_t id;
     size_t at = 0;
     for (struct hold *hold; (hold = map_next(&pull->held, &at, &id));)
-        if (hold->run && hold->run->job.due_at > after_ms)
+        if (hold->run && hold->run->job.due_at > after_ms) {
+            mark(MARK_GIVEN_BACK);
             give_up_waiting(pull, hold, RUN_RELEASED);
+        }
 }
 
 static void watch_clock(struct pull *pull, struct now now)
 {
     if (now.wall_ms < pull->last_wall_ms - BACK_MS) {
+        mark(MARK_CLOCK_BACK);
         log_warn("the clock was set back by %lld ms", (long long)(pull->last_wall_ms - now.wall_ms));
         lanes_clock_back(pull->node->lanes);
         give_back(pull, now.wall_ms + 2 * PULL_HORIZON_MS);

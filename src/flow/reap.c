@@ -9,6 +9,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/mark.h"
 #include "base/mem.h"
 #include "core/task.h"
 #include "flow/beat.h"
@@ -194,6 +195,8 @@ static void take_change(struct reap *reap)
     for (size_t i = 0; i < reap->change.count; i++) {
         const struct store_step *step = &reap->change.steps[i];
         reap->taken += !step->err;
+        if (!step->err)
+            mark(step->job->losses ? MARK_LOST_BEGUN : MARK_LOST_WATCHED);
         if (!step->err && job_state_waiting(step->job->state))
             lanes_due(reap->node->lanes, step->job->lane, step->job->due_at);
     }
@@ -201,8 +204,10 @@ static void take_change(struct reap *reap)
 
 static void end_victim(struct reap *reap, bool dead)
 {
-    if (dead)
+    if (dead) {
+        mark(MARK_BURIED_PEER);
         log_info("took back %zu jobs of a dead incarnation", reap->taken);
+    }
     forget_peer(reap, reap->victim);
 }
 
@@ -212,6 +217,7 @@ static void next_step(struct reap *reap, const struct store_op *op, enum err err
         reap->next_at = now.mono_ms + FAIL_WAIT_MS;
         reap->victim = NULL; // begins anew: every step may be done twice
     } else if (op == &reap->bury.op && err) {
+        mark(MARK_MOVED_PEER);
         end_victim(reap, false); // its counter moved: it lives
     } else if (op == &reap->held.op) {
         send_forget(reap);

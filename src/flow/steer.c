@@ -5,6 +5,7 @@
 // request answered. That is what makes "no new attempt after a confirmed cancel" true.
 #include "flow/steer.h"
 
+#include "base/mark.h"
 #include "base/mem.h"
 #include "core/task.h"
 #include "flow/pull.h"
@@ -233,6 +234,8 @@ static void take_change(struct work *work)
     if (!work->write.err && job_state_waiting(work->job.state))
         lanes_due(work->steer->node->lanes, work->job.lane, work->job.due_at);
     work->fetched = 0;
+    if (work->write.err)
+        mark(MARK_STEER_AGAIN);
     if (!work->write.err && work->op->act == STEER_CANCEL)
         ask_back(work, work->job.id, RUN_CANCELLED);
     else

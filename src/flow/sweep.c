@@ -4,6 +4,7 @@
 
 #include "base/crash.h"
 #include "base/log.h"
+#include "base/mark.h"
 #include "base/mem.h"
 #include "core/task.h"
 
@@ -85,8 +86,10 @@ static void send_change(struct sweep *sweep, struct now now)
         struct job_policy policy = task_policy(found->doc, arena);
         struct job_step step;
         int64_t token = found->job.token;
-        if (!job_cancel(&found->job, &policy, now.wall_ms, STR("expired"), &step))
-            change->steps[change->count++] = (struct store_step){.token = token, .job = &found->job};
+        if (job_cancel(&found->job, &policy, now.wall_ms, STR("expired"), &step))
+            continue;
+        mark(MARK_EXPIRED_WAITING);
+        change->steps[change->count++] = (struct store_step){.token = token, .job = &found->job};
     }
     submit(sweep, &change->op);
 }

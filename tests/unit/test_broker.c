@@ -123,9 +123,11 @@ static void closing_frees_what_was_not_taken(void **state)
 {
     struct broker *broker = broker_local_new(10, NULL, NULL);
     assert_int_equal(broker_publish(broker, make_run(1)), ERR_OK);
-    struct run_note *note = mem_zero(sizeof *note);
-    note->run = make_run(2);
-    broker_note(broker, note);
+    struct run *run = make_run(2);
+    run->note.run = run;
+    broker_note(broker, &run->note);
+    struct run_began *began = mem_zero(sizeof *began);
+    broker_note(broker, &began->note);
     broker_close(broker);
     broker_close(NULL);
 }
