@@ -14,7 +14,7 @@ void arena_init(struct arena *arena);
 void arena_done(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t size) __attribute__((returns_nonnull)); // zeroed, aligned to 16
 struct str arena_copy(struct arena *arena, struct str text);                          // with a NUL behind it
-struct str arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+struct str arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3), nonnull(2)));
 
 #define arena_array(arena, type, count) ((type *)arena_alloc_many((arena), (count), sizeof(type)))
 

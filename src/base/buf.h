@@ -18,7 +18,7 @@ void buf_put(struct buf *buf, struct str text); // not a slice of `buf` itself: 
 void buf_puts(struct buf *buf, const char *text);
 void buf_putc(struct buf *buf, char c);
 void buf_put_int(struct buf *buf, int64_t value);
-void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3), nonnull(2)));
 
 static inline struct str buf_str(const struct buf *buf)
 {

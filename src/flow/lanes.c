@@ -30,7 +30,8 @@ struct lane {
     int64_t next_due;      // of what waits in it, as far as is known
     int64_t due_meanwhile; // noted while a claim was under way
     int64_t served_ms;
-    int64_t promoted_ms; // what is due up to here is marked ready
+    int64_t promoted_ms; // what is due up to here is marked ready,
+    int64_t promoted_id; // and of the next millisecond what is up to this id
     struct heap_node turn;
     struct list link; // in lanes->aside
 };
@@ -283,7 +284,7 @@ int lanes_held(struct lanes *lanes)
     return used;
 }
 
-int64_t lanes_overdue(struct lanes *lanes, int64_t before_ms, int64_t *ret_from_ms)
+int64_t lanes_overdue(struct lanes *lanes, int64_t before_ms, int64_t *ret_from_ms, int64_t *ret_from_id)
 {
     int64_t id = 0;
     pthread_mutex_lock(&lanes->lock);
@@ -292,18 +293,21 @@ int64_t lanes_overdue(struct lanes *lanes, int64_t before_ms, int64_t *ret_from_
         if (lane->next_due <= before_ms && lane->promoted_ms < before_ms) {
             id = lane->id;
             *ret_from_ms = lane->promoted_ms;
+            *ret_from_id = lane->promoted_id;
         }
     }
     pthread_mutex_unlock(&lanes->lock);
     return id;
 }
 
-void lanes_promoted(struct lanes *lanes, int64_t id, int64_t upto_ms)
+void lanes_promoted(struct lanes *lanes, int64_t id, int64_t upto_ms, int64_t upto_id)
 {
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = map_get(&lanes->by_id, id);
-    if (lane)
+    if (lane) {
         lane->promoted_ms = upto_ms;
+        lane->promoted_id = upto_id;
+    }
     pthread_mutex_unlock(&lanes->lock);
 }
 
@@ -311,7 +315,7 @@ void lanes_clock_back(struct lanes *lanes)
 {
     pthread_mutex_lock(&lanes->lock);
     for (size_t i = 0; i < lanes->count; i++) {
-        lanes->all[i]->served_ms = lanes->all[i]->promoted_ms = 0;
+        lanes->all[i]->served_ms = lanes->all[i]->promoted_ms = lanes->all[i]->promoted_id = 0;
         arrange(lanes, lanes->all[i]);
     }
     pthread_mutex_unlock(&lanes->lock);

@@ -33,8 +33,8 @@ int lanes_held(struct lanes *lanes);
 
 // The next lane, walking round, whose jobs have been due for a while without being claimed, and up to which time they are
 // marked ready already. Returns 0 when there is none.
-int64_t lanes_overdue(struct lanes *lanes, int64_t before_ms, int64_t *ret_from_ms);
-void lanes_promoted(struct lanes *lanes, int64_t lane, int64_t upto_ms);
+int64_t lanes_overdue(struct lanes *lanes, int64_t before_ms, int64_t *ret_from_ms, int64_t *ret_from_id);
+void lanes_promoted(struct lanes *lanes, int64_t lane, int64_t upto_ms, int64_t upto_id);
 
 // The wall clock was set back: what was remembered in its terms no longer holds.
 void lanes_clock_back(struct lanes *lanes);

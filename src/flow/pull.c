@@ -314,7 +314,7 @@ static void take_due(struct pull *pull)
     if (!due->op.err && due->changed)
         mark(MARK_PROMOTED);
     if (!due->op.err)
-        lanes_promoted(pull->node->lanes, due->lane, due->upto_ms);
+        lanes_promoted(pull->node->lanes, due->lane, due->upto_ms, due->upto_id);
     store_op_done(&due->op);
 }
 
@@ -365,7 +365,7 @@ static void publish_due(struct pull *pull, struct now now)
     struct list due;
     list_init(&due);
     wheel_turn(&pull->wheel, now.wall_ms, &due);
-    list_each (&due, link)
+    for (struct list *link; (link = list_take(&due));)
         publish(pull, list_entry(link, struct run, timer.link), now);
 }
 
@@ -445,16 +445,17 @@ static void start_scan(struct pull *pull, struct now now)
 static void start_promotion(struct pull *pull, struct now now)
 {
     struct store_due *due = &pull->due;
-    int64_t from;
+    int64_t from, from_id;
     if (pull->promoting || now.mono_ms < pull->promote_at)
         return;
     pull->promote_at = now.mono_ms + PROMOTE_MS;
-    int64_t lane = lanes_overdue(pull->node->lanes, now.wall_ms - OVERDUE_MS, &from);
+    int64_t lane = lanes_overdue(pull->node->lanes, now.wall_ms - OVERDUE_MS, &from, &from_id);
     if (!lane)
         return;
     store_op_init(&due->op, STORE_DUE, due_done);
     due->lane = lane;
     due->from_ms = from;
+    due->from_id = from_id;
     due->to_ms = now.wall_ms;
     due->max = PROMOTE_MAX;
     pull->promoting = true;

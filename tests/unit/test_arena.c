@@ -134,13 +134,27 @@ static void slices_without_case_look_behind_a_nul(void **state)
     assert_false(str_eq_nocase(STR("\xc4"), STR("\xe4"))); // ASCII only, whatever the locale
 }
 
+static void distance_counts_the_letters_that_differ(void **state)
+{
+    assert_int_equal(str_distance(STR(""), STR("")), 0);
+    assert_int_equal(str_distance(STR("retry"), STR("retry")), 0);
+    assert_int_equal(str_distance(STR("RETRY"), STR("retry")), 0);
+    assert_int_equal(str_distance(STR("retry"), STR("")), 5);
+    assert_int_equal(str_distance(STR("timout"), STR("timeout")), 1);
+    assert_int_equal(str_distance(STR("quue"), STR("queue")), 1);
+    assert_int_equal(str_distance(STR("kitten"), STR("sitting")), 3);
+    assert_int_equal(str_distance(STR("0123456789abcdef0123456789abcdef"), STR("123456789abcdef0123456789abcdef0")), 2);
+    assert_int_equal(str_distance(STR("0123456789abcdef0123456789abcdefX"), STR("a")), 33);
+    assert_int_equal(str_distance((struct str){0}, (struct str){0}), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_aligned_and_apart),    cmocka_unit_test(an_arena_can_be_used_again_after_it_was_done),
         cmocka_unit_test(a_block_larger_than_any_chunk_fits),    cmocka_unit_test(copies_end_with_a_nul_and_may_hold_one),
         cmocka_unit_test(sizes_that_wrap_around_abort),          cmocka_unit_test(slices_compare_by_bytes),
-        cmocka_unit_test(slices_without_case_look_behind_a_nul),
+        cmocka_unit_test(slices_without_case_look_behind_a_nul), cmocka_unit_test(distance_counts_the_letters_that_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
