@@ -124,7 +124,7 @@ static void say_ready(const struct server *server, const struct serve_config *co
     int host = (int)(port - config->listen);
     fprintf(stderr,
             "rota %s serves http://%.*s:%d (store %s)\n"
-            "  try: curl http://%.*s:%d/v1/tasks -d '{\"url\": \"http://%.*s:%d/healthz\", \"method\": \"GET\"}'\n",
+            "  try: curl http://%.*s:%d/v1/tasks --json '{\"url\": \"http://%.*s:%d/healthz\", \"method\": \"GET\"}'\n",
             ROTA_VERSION, host, config->listen, http_server_port(server->http), config->store, host, config->listen,
             http_server_port(server->http), host, config->listen, http_server_port(server->http));
 }

@@ -150,7 +150,7 @@ void admission_done(struct admission *admission)
     fake.live_admissions--;
 }
 
-enum err admission_add(struct admission *admission, const struct task *task, struct str doc, const uint8_t digest[32],
+enum err admission_add(struct admission *admission, const struct task *task, struct str doc, const uint8_t *digest,
                        int64_t now_ms, struct problem *why)
 {
     size_t i = admission->count;
@@ -314,9 +314,9 @@ static inline struct json json_at(struct json value, const char *path)
     return value;
 }
 
-#define assert_json(value, path, expected)                                                                                       \
-    do {                                                                                                                         \
-        struct json found_ = json_at(value, path);                                                                               \
-        if (!str_is(found_.raw, expected))                                                                                       \
-            fail_msg("%s is " STR_FMT ", not %s", path, STR_ARG(found_.raw), expected);                                          \
+#define assert_json(value, path, expected)                                              \
+    do {                                                                                \
+        struct json found_ = json_at(value, path);                                      \
+        if (!str_is(found_.raw, expected))                                              \
+            fail_msg("%s is " STR_FMT ", not %s", path, STR_ARG(found_.raw), expected); \
     } while (0)
