@@ -6,17 +6,17 @@
 #pragma once
 
 // Every crash point there is. A test that dies at each of them walks this list.
-#define CRASH_POINTS(X)                                                                                                          \
-    X(store.before_commit)                                                                                                       \
-    X(store.after_commit)                                                                                                        \
-    X(admit.before_submit)                                                                                                       \
-    X(admit.after_commit)                                                                                                        \
-    X(pull.after_claim)                                                                                                          \
-    X(dispatch.before_start)                                                                                                     \
-    X(dispatch.after_end)                                                                                                        \
-    X(complete.before_change)                                                                                                    \
-    X(complete.after_change)                                                                                                     \
-    X(reap.before_change)                                                                                                        \
+#define CRASH_POINTS(X)       \
+    X(store.before_commit)    \
+    X(store.after_commit)     \
+    X(admit.before_submit)    \
+    X(admit.after_commit)     \
+    X(pull.after_claim)       \
+    X(dispatch.before_start)  \
+    X(dispatch.after_end)     \
+    X(complete.before_change) \
+    X(complete.after_change)  \
+    X(reap.before_change)     \
     X(sweep.before)
 
 // The names in the order of the list, NULL behind the last: for the tests, and for `ROTA_CRASH=?` to be answered.

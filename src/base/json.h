@@ -18,8 +18,8 @@ struct json {
 enum { JSON_DEPTH_MAX = 32 };
 
 // Checks that `text` is exactly one value with optional space around it, as RFC 8259 says, and more: valid UTF-8, no lone
-// surrogates, no NUL (also not as \u0000), no key twice in one object (compared decoded), depth at most JSON_DEPTH_MAX, numbers within the
-// range of double. `why` gets one sentence with the line and column.
+// surrogates, no NUL (also not as \u0000), no key twice in one object (compared decoded), depth at most JSON_DEPTH_MAX, numbers
+// within the range of double. `why` gets one sentence with the line and column.
 err_check enum err json_check(struct str text, struct json *ret_value, char why[ERR_WHY_MAX]);
 
 // The functions below take only values that came from a checked text.
@@ -28,10 +28,10 @@ struct json_iter {
     const char *at, *end;
 };
 
-struct json_iter json_iter(struct json value); // of an object or array
+struct json_iter json_iter(struct json value);                                        // of an object or array
 bool json_next(struct json_iter *iter, struct json *ret_key, struct json *ret_value); // objects
 bool json_next_item(struct json_iter *iter, struct json *ret_value);                  // arrays
-struct json json_member(struct json object, struct str name); // JSON_ABSENT when there is none
+struct json json_member(struct json object, struct str name);                         // JSON_ABSENT when there is none
 
 // The text of a string, escapes decoded: a slice of the original when there are none, else in the arena.
 struct str json_text(struct json value, struct arena *arena);

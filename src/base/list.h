@@ -58,5 +58,6 @@ static inline struct list *list_take(struct list *head)
 }
 
 #define list_entry(node, type, member) container_of(node, type, member)
-#define list_each(head, node) \
-    for (struct list *node = (head)->next, *node##_next = node->next; node != (head); node = node##_next, node##_next = node->next)
+#define list_each(head, node)                                                         \
+    for (struct list *node = (head)->next, *node##_next = node->next; node != (head); \
+         node = node##_next, node##_next = node->next)

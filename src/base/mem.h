@@ -17,4 +17,4 @@ static inline void mem_free_at(void *slot)
 #define mem_auto __attribute__((cleanup(mem_free_at)))
 
 #define array_count(a) (sizeof(a) / sizeof((a)[0]))
-#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))

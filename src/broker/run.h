@@ -7,13 +7,13 @@
 
 // What is to be written about a run when it comes back.
 enum run_end {
-    RUN_ENDED,     // the attempt ended: `result`
-    RUN_RELEASED,  // no attempt began: ready again
-    RUN_POSTPONED, // no attempt began: again at `postpone_to`
-    RUN_HURRIED,   // no attempt began: planned for now, by hand
+    RUN_ENDED,       // the attempt ended: `result`
+    RUN_RELEASED,    // no attempt began: ready again
+    RUN_POSTPONED,   // no attempt began: again at `postpone_to`
+    RUN_HURRIED,     // no attempt began: planned for now, by hand
     RUN_INTERRUPTED, // an attempt began and was given up by its holder
-    RUN_CANCELLED, // by hand
-    RUN_EXPIRED,   // not started by its expires_at
+    RUN_CANCELLED,   // by hand
+    RUN_EXPIRED,     // not started by its expires_at
 };
 
 struct run;

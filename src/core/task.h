@@ -16,10 +16,10 @@ enum { TASK_HEADERS_MAX = 64, TASK_HEADERS_BYTES = 8192, TASK_LABELS_MAX = 16, T
 
 struct task {
     struct str url, method;
-    struct json headers; // object of strings, or JSON_ABSENT
-    struct json body;    // any value, or JSON_ABSENT
-    int64_t at_ms;       // 0: not given
-    int64_t in_ms;       // -1: not given
+    struct json headers;     // object of strings, or JSON_ABSENT
+    struct json body;        // any value, or JSON_ABSENT
+    int64_t at_ms;           // 0: not given
+    int64_t in_ms;           // -1: not given
     int64_t not_after_ms;    // a time; 0: not given
     int64_t not_after_in_ms; // a duration after the planned time; -1: not given
     int64_t timeout_ms;
@@ -36,9 +36,10 @@ err_check enum err task_parse(struct task *ret_task, struct json doc, struct are
 bool task_success(const struct task *task, int status);
 bool task_traceparent_fits(struct str text); // what the field `traceparent` may hold; text.p may be NULL
 
-// When its job is planned and when it expires (0: never), if it is submitted at now_ms. ERR_INVALID_FIELD when beyond the horizon of 10 years or when it
-// would expire before it is planned.
-err_check enum err task_plan(const struct task *task, int64_t now_ms, int64_t *ret_scheduled_at, int64_t *ret_expires_at, struct problem *why);
+// When its job is planned and when it expires (0: never), if it is submitted at now_ms. ERR_INVALID_FIELD when beyond the horizon
+// of 10 years or when it would expire before it is planned.
+err_check enum err task_plan(const struct task *task, int64_t now_ms, int64_t *ret_scheduled_at, int64_t *ret_expires_at,
+                             struct problem *why);
 
 // Writes the members of a task document, as given or defaulted, without the braces: `"url":"…","method":"POST",…`. The
 // text of one task is the same whatever order and spacing it was given in.

@@ -23,9 +23,9 @@ struct exec {
 };
 
 struct exec_http_config {
-    int connections_max;      // kept open for reuse
-    size_t response_max;      // bytes of an answer that are kept
-    bool private_allowed;     // may loopback and private addresses be called
+    int connections_max;  // kept open for reuse
+    size_t response_max;  // bytes of an answer that are kept
+    bool private_allowed; // may loopback and private addresses be called
     const char *user_agent;
 };
 

@@ -42,8 +42,8 @@ void admission_done(struct admission *admission)
     store_op_done(&admission->add.op);
 }
 
-enum err admission_add(struct admission *admission, const struct task *task, struct str doc, const uint8_t *digest, int64_t now_ms,
-                       struct problem *why)
+enum err admission_add(struct admission *admission, const struct task *task, struct str doc, const uint8_t *digest,
+                       int64_t now_ms, struct problem *why)
 {
     int64_t scheduled_at, expires_at;
     enum err err = task_plan(task, now_ms, &scheduled_at, &expires_at, why);
@@ -60,8 +60,11 @@ enum err admission_add(struct admission *admission, const struct task *task, str
                                       .due_at = scheduled_at,
                                       .expires_at = expires_at,
                                       .token = 1};
-    admission->add.items[i] = (struct store_new){
-        .task = &admission->tasks[i], .jobs = &admission->jobs[i], .job_count = 1, .key = task->key, .key_until = now_ms + KEY_KEPT_MS};
+    admission->add.items[i] = (struct store_new){.task = &admission->tasks[i],
+                                                 .jobs = &admission->jobs[i],
+                                                 .job_count = 1,
+                                                 .key = task->key,
+                                                 .key_until = now_ms + KEY_KEPT_MS};
     if (task->key.n)
         memcpy(admission->add.items[i].digest, digest, sizeof admission->add.items[i].digest);
     return ERR_OK;
@@ -117,6 +120,8 @@ static void add_done(struct store_op *op)
             wake = true;
         }
     }
+    if (admission->pushes)
+        node_push_end(node);
     if (wake)
         node->flow_waker->wake(node->flow_waker);
     admission->done(admission);
@@ -130,11 +135,11 @@ enum err admit_submit(struct admit *admit, struct admission *admission, struct n
     int64_t incarnation = atomic_load(&node->incarnation);
     if (!incarnation)
         return ERR_STORE_UNAVAILABLE;
-    bool push = node_alive(node, now.mono_ms);
+    admission->pushes = node_alive(node, now.mono_ms) && node_push_begin(node);
     for (size_t i = 0; i < admission->count; i++) {
         struct job *job = &admission->jobs[i];
         job->id = job->task_id = admission->tasks[i].id = node_make_id(node, now.wall_ms);
-        if (push)
+        if (admission->pushes)
             try_push(node, admission, i, incarnation, now);
     }
     admission->admit = admit;

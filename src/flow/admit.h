@@ -17,6 +17,7 @@ struct admission {
     struct store_task *tasks; // .id is known after admit_submit()
     struct job *jobs;
     struct run **runs; // of jobs taken in hand at once
+    bool pushes;       // counted by node_push_begin
     size_t count, max;
     int32_t tenant;
     struct admit *admit;

@@ -1,6 +1,6 @@
-// One operation at a time: first join, then a beat every BEAT_MS. When the others have declared this life dead (it was frozen, or the store
-// was away from it), it begins a new one: the runs of the old life are refused at their next step, because they carry its id and their tokens are
-// worth nothing.
+// One operation at a time: first join, then a beat every BEAT_MS. When the others have declared this life dead (it was frozen, or
+// the store was away from it), it begins a new one: the runs of the old life are refused at their next step, because they carry
+// its id and their tokens are worth nothing.
 #include "flow/beat.h"
 
 #include "base/log.h"
@@ -15,9 +15,9 @@ struct beat {
     struct reap *reap;
     struct rand rand;
     struct mailbox answers;
-    bool waiting;      // for an answer
-    int64_t next_at;   // monotonic
-    int64_t sent_at;   // monotonic: when what we wait for was sent
+    bool waiting;    // for an answer
+    int64_t next_at; // monotonic
+    int64_t sent_at; // monotonic: when what we wait for was sent
     _Atomic bool ok;
     struct store_join join;
     struct store_beat beat;

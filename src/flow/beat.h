@@ -7,7 +7,8 @@
 enum {
     BEAT_MS = 2500,        // how often
     BEAT_ALIVE_MS = 10000, // how long after sending a beat that was written this life may start and claim
-    BEAT_DEAD_MS = 15000,  // how long a counter must be seen standing still: longer than the above, so nobody is reaped who still acts
+    BEAT_DEAD_MS =
+        15000, // how long a counter must be seen standing still: longer than the above, so nobody is reaped who still acts
 };
 
 struct beat;

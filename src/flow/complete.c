@@ -2,8 +2,8 @@
 // the load, and a lone outcome does not wait.
 //
 // What follows is decided once, when the word arrives, on the record the run carries: its token proves that nobody else changed
-// it since. When the store fails, the same decided batch is tried again until it can say what became of it. If it had been written the first time,
-// the second finds the token gone, which is as good.
+// it since. When the store fails, the same decided batch is tried again until it can say what became of it. If it had been
+// written the first time, the second finds the token gone, which is as good.
 #include "flow/complete.h"
 
 #include "base/crash.h"
@@ -16,7 +16,7 @@ enum { BATCH_MAX = 2000, BATCHES_MAX = 2, FAIL_WAIT_MS = 200 };
 
 // One word, decided.
 struct decided {
-    struct run *run;       // freed when it is written; NULL: it only began
+    struct run *run; // freed when it is written; NULL: it only began
     struct run_began *began;
     struct job_step step;
 };

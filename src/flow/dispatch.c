@@ -38,9 +38,9 @@ struct dispatch {
     struct exec *exec;
     struct mailbox revokes;
     int slots, running_count;
-    struct map lanes; // lane -> struct slot_lane
+    struct map lanes;  // lane -> struct slot_lane
     struct list turns; // lanes with something waiting
-    struct map runs;  // job id -> run, waiting or running
+    struct map runs;   // job id -> run, waiting or running
     struct list fresh; // running, not noted yet, oldest first
     struct list noted; // running, noted
     struct now now;
@@ -259,16 +259,13 @@ static void ended(void *ctx, struct run *run)
 static bool may_start(struct dispatch *dispatch, struct run *run)
 {
     struct now now = dispatch->now;
-    enum run_end end;
-    if (run->job.holder != atomic_load(&dispatch->node->incarnation))
-        end = RUN_RELEASED;
-    else if (run->job.expires_at && run->job.expires_at <= now.wall_ms)
-        end = RUN_EXPIRED;
-    else if (run->job.due_at > now.wall_ms)
-        end = RUN_RELEASED; // the clock was set back since it was published
-    else
+    bool old_life = run->job.holder != atomic_load(&dispatch->node->incarnation);
+    bool expired = run->job.expires_at && run->job.expires_at <= now.wall_ms;
+    bool early = run->job.due_at > now.wall_ms; // the clock was set back since it was published
+    if (!old_life && !expired && !early)
         return true;
-    send_back(dispatch, run, end);
+    mark(old_life ? MARK_OLD_LIFE : expired ? MARK_EXPIRED_IN_HAND : MARK_GIVEN_BACK);
+    send_back(dispatch, run, expired && !old_life ? RUN_EXPIRED : RUN_RELEASED);
     return false;
 }
 

@@ -1,5 +1,5 @@
-// The order of turns is the way of a word: what the store answered, what came back, what is asked by hand, what time brought; then
-// pull, which acts on all of it.
+// The order of turns is the way of a word: what the store answered, what came back, what is asked by hand, what time brought;
+// then pull, which acts on all of it.
 #include "flow/flow.h"
 
 #include "base/mem.h"
@@ -56,5 +56,6 @@ int64_t flow_exec_turn(struct flow *flow, struct now now)
 
 bool flow_drained(struct flow *flow)
 {
-    return atomic_load(&flow->node.stopping) && pull_count(flow->pull) == 0 && complete_idle(flow->complete) && steer_idle(flow->steer);
+    return atomic_load(&flow->node.stopping) && pull_count(flow->pull) == 0 && complete_idle(flow->complete) &&
+           steer_idle(flow->steer);
 }

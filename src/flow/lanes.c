@@ -23,8 +23,8 @@ struct lane {
     char queue[QUEUE_NAME_MAX + 1];
     struct lane *same_name; // next lane whose name has the same hash
     bool paused;
-    bool planned;   // a claim for it is under way
-    bool aside;     // in lanes->aside: no room when last looked at
+    bool planned; // a claim for it is under way
+    bool aside;   // in lanes->aside: no room when last looked at
     int weight;
     int held;
     int64_t next_due;      // of what waits in it, as far as is known
@@ -236,7 +236,8 @@ static bool plan_one(struct lanes *lanes, struct lane *lane, int64_t now_ms, siz
     return true;
 }
 
-size_t lanes_plan(struct lanes *lanes, int64_t now_ms, int64_t until_ms, struct store_want *ret_wants, size_t max_wants, size_t max_jobs)
+size_t lanes_plan(struct lanes *lanes, int64_t now_ms, int64_t until_ms, struct store_want *ret_wants, size_t max_wants,
+                  size_t max_jobs)
 {
     size_t count = 0;
     pthread_mutex_lock(&lanes->lock);

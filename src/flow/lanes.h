@@ -17,13 +17,14 @@ bool lanes_hold(struct lanes *lanes, int64_t lane); // a job turned out to be he
 
 // Something waits in this lane and is due then. Learns lanes it does not know.
 void lanes_note(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, int64_t due_ms);
-void lanes_due(struct lanes *lanes, int64_t lane, int64_t due_ms); // the same, of a lane that is known
+void lanes_due(struct lanes *lanes, int64_t lane, int64_t due_ms);    // the same, of a lane that is known
 void lanes_learn(struct lanes *lanes, const struct store_lane *lane); // as the store says
 void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, bool paused);
 
 // The puller's side. Picks lanes with something due by until_ms, longest unserved first, and gives each what its share
 // allows. The places are taken until lanes_planned() says what came of it. Returns how many wants were written.
-size_t lanes_plan(struct lanes *lanes, int64_t now_ms, int64_t until_ms, struct store_want *ret_wants, size_t max_wants, size_t max_jobs);
+size_t lanes_plan(struct lanes *lanes, int64_t now_ms, int64_t until_ms, struct store_want *ret_wants, size_t max_wants,
+                  size_t max_jobs);
 
 // What came of a want: `got` of its places stay taken. `known` says that want->next_due is an answer.
 void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t got, bool known);

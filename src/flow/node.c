@@ -23,3 +23,17 @@ bool node_alive(struct node *node, int64_t mono_ms)
 {
     return mono_ms < atomic_load(&node->alive_until_ms);
 }
+
+bool node_push_begin(struct node *node)
+{
+    atomic_fetch_add(&node->pushing, 1);
+    if (!atomic_load(&node->counting))
+        return true;
+    atomic_fetch_sub(&node->pushing, 1);
+    return false;
+}
+
+void node_push_end(struct node *node)
+{
+    atomic_fetch_sub(&node->pushing, 1);
+}

@@ -24,6 +24,10 @@ struct node {
     // On the monotonic clock: until when this incarnation may start and claim jobs. Moved on by each heartbeat that was
     // written, so a process that was frozen finds it in the past.
     _Atomic int64_t alive_until_ms;
+    // While pull asks the store what this incarnation holds, no answer that brings a job in hand may be under way: otherwise it
+    // could be taken in hand twice. So pushes are counted, and held back during a recount.
+    _Atomic int pushing;
+    _Atomic bool counting;
     _Atomic bool recount_wanted; // an answer of the store was lost: something may be held unknowingly
     _Atomic bool stopping;
 };
@@ -31,4 +35,6 @@ struct node {
 void node_init(struct node *node, struct store *store, struct broker *broker, struct lanes *lanes, struct waker *flow_waker);
 void node_done(struct node *node);
 int64_t node_make_id(struct node *node, int64_t wall_ms);
+bool node_push_begin(struct node *node); // false: not now
+void node_push_end(struct node *node);
 bool node_alive(struct node *node, int64_t mono_ms);

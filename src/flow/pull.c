@@ -1,7 +1,7 @@
 // Claims what is near, keeps it in a wheel, publishes it at its millisecond.
 //
-// The map `held` is what this node believes to hold. The store is the truth: when an answer was lost, and regularly, pull asks the
-// store what this incarnation holds and takes in hand what it does not know of (recount). So a lost hand-over costs time,
+// The map `held` is what this node believes to hold. The store is the truth: when an answer was lost, and regularly, pull asks
+// the store what this incarnation holds and takes in hand what it does not know of (recount). So a lost hand-over costs time,
 // never the job. In the same way it walks round the lanes, so a lane it was not told of is found.
 //
 // It does not decide whether a run may start (dispatch does) nor what follows its end (complete does).
@@ -27,7 +27,8 @@ enum {
     PROMOTE_MS = 100,
     OVERDUE_MS = 300, // a job that was not claimed so long after its time is marked ready
     PROMOTE_MAX = 2000,
-    BACK_MS = 1000, // a clock set back by more than this
+    CALLED_OFF = 1024, // cancelled jobs that are remembered
+    BACK_MS = 1000,    // a clock set back by more than this
 };
 
 // A job in hand. The run itself travels, and belongs to whoever has it; it is here only while it waits in the wheel.
@@ -40,11 +41,14 @@ struct hold {
 struct pull {
     struct node *node;
     struct dispatch *dispatch;
-    struct mailbox pushed; // runs
-    struct mailbox asks;   // struct pull_ask
+    struct mailbox pushed;  // runs
+    struct mailbox asks;    // struct pull_ask
     struct mailbox answers; // struct store_op
-    struct map held;       // job id -> hold
+    struct map held;        // job id -> hold
+    struct map returned;    // jobs that came back while a recount was under way: what it says of them is old
     struct wheel wheel;
+    int64_t called_off[CALLED_OFF]; // jobs whose cancel is written: a claim or hand-over on its way may still bring them
+    size_t called_off_at;
     struct list open_asks; // wait for their run to come back
 
     bool claiming, counting, scanning, promoting;
@@ -109,6 +113,7 @@ void pull_free(struct pull *pull)
         mem_free(hold);
     }
     map_done(&pull->held);
+    map_done(&pull->returned);
     mailbox_done(&pull->pushed);
     mailbox_done(&pull->asks);
     mailbox_done(&pull->answers);
@@ -166,6 +171,12 @@ static void close_asks(struct pull *pull, int64_t job_id)
 
 static void forget(struct pull *pull, struct hold *hold)
 {
+    if (pull->counting)
+        map_put(&pull->returned, hold->job_id, pull);
+    if (hold->run) {
+        wheel_remove(&pull->wheel, &hold->run->timer);
+        run_free(hold->run);
+    }
     lanes_give(pull->node->lanes, hold->lane);
     if (hold->asked)
         close_asks(pull, hold->job_id);
@@ -181,6 +192,14 @@ void pull_returned(struct pull *pull, int64_t job_id, int64_t token)
     forget(pull, hold);
 }
 
+static bool is_called_off(const struct pull *pull, int64_t job_id)
+{
+    for (size_t i = 0; i < CALLED_OFF && i < pull->called_off_at; i++)
+        if (pull->called_off[i] == job_id)
+            return true;
+    return false;
+}
+
 // Takes a run in hand whose place is taken already.
 static void take_in_hand(struct pull *pull, struct run *run, struct now now)
 {
@@ -190,6 +209,11 @@ static void take_in_hand(struct pull *pull, struct run *run, struct now now)
     if (earlier) { // that it could be claimed again shows that its end was written
         mark(MARK_CLAIMED_AGAIN);
         forget(pull, earlier);
+    }
+    if (is_called_off(pull, run->job.id)) {
+        mark(MARK_CALLED_OFF);
+        give_up(pull, run, RUN_CANCELLED);
+        return;
     }
     if (run->readable) {
         wait_in_wheel(pull, hold, run, time_max(run->job.due_at, now.wall_ms));
@@ -204,15 +228,8 @@ static void take_pushed(struct pull *pull, struct now now)
     struct list runs;
     list_init(&runs);
     mailbox_take(&pull->pushed, &runs);
-    list_each (&runs, link) {
-        struct run *run = list_entry(link, struct run, link);
-        if (map_get(&pull->held, run->job.id)) { // a recount was quicker
-            lanes_give(pull->node->lanes, run->job.lane);
-            run_free(run);
-        } else {
-            take_in_hand(pull, run, now);
-        }
-    }
+    list_each (&runs, link)
+        take_in_hand(pull, list_entry(link, struct run, link), now);
 }
 
 static void take_asks(struct pull *pull)
@@ -223,6 +240,8 @@ static void take_asks(struct pull *pull)
     list_each (&asks, link) {
         struct pull_ask *ask = list_entry(link, struct pull_ask, link);
         struct hold *hold = map_get(&pull->held, ask->job_id);
+        if (ask->written && !hold)
+            pull->called_off[pull->called_off_at++ % CALLED_OFF] = ask->job_id;
         bool wanted = hold && (hold->run || ask->end == RUN_CANCELLED);
         if (!wanted) {
             ask->found = false;
@@ -269,7 +288,8 @@ static void take_claim(struct pull *pull, struct now now)
 // Takes in hand what this life holds without knowing it. A lane not known yet will be known at the next recount.
 static void adopt(struct pull *pull, const struct store_job *found, struct now now)
 {
-    if (map_get(&pull->held, found->job.id) || found->job.holder != atomic_load(&pull->node->incarnation))
+    if (map_get(&pull->held, found->job.id) || map_get(&pull->returned, found->job.id) ||
+        found->job.holder != atomic_load(&pull->node->incarnation))
         return;
     if (!lanes_hold(pull->node->lanes, found->job.lane))
         return;
@@ -288,6 +308,8 @@ static void take_recount(struct pull *pull, struct now now)
     bool more = !recount->op.err && recount->job_count == RECOUNT_MAX;
     if (!more)
         recount->after_id = 0;
+    map_done(&pull->returned);
+    atomic_store(&pull->node->counting, false);
     pull->recount_at = now.mono_ms + (more || recount->op.err ? RECOUNT_SOON_MS : RECOUNT_MS);
     store_op_done(&recount->op);
 }
@@ -394,7 +416,7 @@ static void watch_clock(struct pull *pull, struct now now)
 
 static void start_claim(struct pull *pull, struct now now)
 {
-    if (pull->claiming || now.mono_ms < pull->claim_at)
+    if (pull->claiming || atomic_load(&pull->node->counting) || now.mono_ms < pull->claim_at)
         return;
     if (!node_alive(pull->node, now.mono_ms)) {
         pull->claim_at = now.mono_ms + FAIL_WAIT_MS;
@@ -417,17 +439,22 @@ static void start_claim(struct pull *pull, struct now now)
     store_submit(pull->node->store, &claim->op);
 }
 
+// Waits until no answer is under way that could bring a job in hand; start_claim and admit hold back meanwhile.
 static void start_recount(struct pull *pull, struct now now)
 {
-    if (pull->counting || now.mono_ms < pull->recount_at || !node_alive(pull->node, now.mono_ms))
+    struct node *node = pull->node;
+    if (pull->counting || now.mono_ms < pull->recount_at || !node_alive(node, now.mono_ms))
+        return;
+    atomic_store(&node->counting, true);
+    if (pull->claiming || atomic_load(&node->pushing) > 0)
         return;
     struct store_held *recount = &pull->recount;
     store_op_init(&recount->op, STORE_HELD, recount_done);
-    recount->holder = atomic_load(&pull->node->incarnation);
+    recount->holder = atomic_load(&node->incarnation);
     recount->max = RECOUNT_MAX;
     recount->job_count = 0;
     pull->counting = true;
-    store_submit(pull->node->store, &recount->op);
+    store_submit(node->store, &recount->op);
 }
 
 static void start_scan(struct pull *pull, struct now now)
@@ -465,7 +492,9 @@ static void start_promotion(struct pull *pull, struct now now)
 static int64_t next_turn(struct pull *pull, struct now now)
 {
     int64_t next = time_min(wheel_next(&pull->wheel), now.wall_ms + time_max(pull->scan_at - now.mono_ms, 1));
-    if (pull->claiming)
+    if (atomic_load(&pull->node->counting) && !pull->counting)
+        return now.wall_ms + 1; // a recount waits for pushes to end, and they wait for it
+    if (pull->claiming || pull->counting)
         return next;
     int64_t claim = lanes_next_due(pull->node->lanes);
     if (claim == TIME_NEVER)
@@ -477,8 +506,8 @@ static int64_t next_turn(struct pull *pull, struct now now)
 int64_t pull_turn(struct pull *pull, struct now now)
 {
     watch_clock(pull, now);
+    take_pushed(pull, now); // before the answers: what a recount finds must be known if it was handed over
     take_answers(pull, now);
-    take_pushed(pull, now);
     take_asks(pull);
     if (atomic_exchange(&pull->node->recount_wanted, false))
         recount_soon(pull, now);
@@ -489,9 +518,9 @@ int64_t pull_turn(struct pull *pull, struct now now)
     publish_due(pull, now);
     if (!atomic_load(&pull->node->incarnation))
         return TIME_NEVER;
+    start_recount(pull, now);
     start_claim(pull, now);
     start_scan(pull, now);
-    start_recount(pull, now);
     start_promotion(pull, now);
     return next_turn(pull, now);
 }

@@ -21,8 +21,9 @@ void pull_push(struct pull *pull, struct run *run);
 struct pull_ask {
     struct list link;
     int64_t job_id;
-    enum run_end end;                   // RUN_CANCELLED: give it up, wherever it is. RUN_HURRIED: only if it still waits for its time
-    bool found;                         // out: it was in hand, and what became of it is written
+    enum run_end end; // RUN_CANCELLED: give it up, wherever it is. RUN_HURRIED: only if it still waits for its time
+    bool written;     // the record is cancelled already: if an answer of the store still brings the job, it is refused
+    bool found;       // out: it was in hand, and what became of it is written
     void (*done)(struct pull_ask *ask); // on the flow thread
     void *ctx;
 };

@@ -1,8 +1,8 @@
 // A request by hand is a small loop around the record: read it, decide with core, write by token, and begin again when it moved
 // meanwhile. A job that this node has in hand is fetched back first (pull_ask), because its record is behind what happens.
 //
-// Cancelling asks twice: after the record is cancelled, a run that was handed over in between is called off too, and only then is the
-// request answered. That is what makes "no new attempt after a confirmed cancel" true.
+// Cancelling asks twice: after the record is cancelled, a run that was handed over in between is called off too, and only then is
+// the request answered. That is what makes "no new attempt after a confirmed cancel" true.
 #include "flow/steer.h"
 
 #include "base/mark.h"
@@ -104,7 +104,8 @@ static void read_record(struct work *work)
     }
     struct store_get *get = &work->get;
     store_op_done(&get->op);
-    *get = (struct store_get){.tenant = work->op->tenant, .task_id = work->op->task_id, .job_id = work->op->job_id, .max_jobs = JOBS_MAX};
+    *get = (struct store_get){
+        .tenant = work->op->tenant, .task_id = work->op->task_id, .job_id = work->op->job_id, .max_jobs = JOBS_MAX};
     store_op_init(&get->op, STORE_GET, get_done);
     store_submit(work->steer->node->store, &get->op);
 }
@@ -116,9 +117,9 @@ static void asked(struct pull_ask *ask)
     read_record(work);
 }
 
-static void ask_back(struct work *work, int64_t job_id, enum run_end end)
+static void ask_back(struct work *work, int64_t job_id, enum run_end end, bool written)
 {
-    work->ask = (struct pull_ask){.job_id = job_id, .end = end, .done = asked, .ctx = work};
+    work->ask = (struct pull_ask){.job_id = job_id, .end = end, .written = written, .done = asked, .ctx = work};
     pull_ask(work->steer->pull, &work->ask);
 }
 
@@ -147,12 +148,16 @@ static void cancel(struct work *work)
 {
     const struct job *open = find_open(&work->get);
     if (!open) {
-        bool cancelled = work->get.job_count && work->get.jobs[0].state == JOB_CANCELLED;
-        finish(work, cancelled ? ERR_OK : ERR_ILLEGAL_TRANSITION, cancelled ? "" : "it has ended already");
+        const struct job *newest = work->get.job_count ? &work->get.jobs[0] : NULL;
+        bool cancelled = newest && newest->state == JOB_CANCELLED;
+        if (cancelled && work->fetched != newest->id) // by somebody else: this node may still have it in hand
+            ask_back(work, newest->id, RUN_CANCELLED, true);
+        else
+            finish(work, cancelled ? ERR_OK : ERR_ILLEGAL_TRANSITION, cancelled ? "" : "it has ended already");
         return;
     }
     if (in_our_hand(work, open) && work->fetched != open->id) {
-        ask_back(work, open->id, RUN_CANCELLED);
+        ask_back(work, open->id, RUN_CANCELLED, false);
         return;
     }
     struct job_policy policy = task_policy(work->get.task.doc, &work->get.op.arena);
@@ -176,7 +181,7 @@ static void run_now(struct work *work)
         return;
     }
     if (in_our_hand(work, open)) {
-        ask_back(work, open->id, RUN_HURRIED);
+        ask_back(work, open->id, RUN_HURRIED, false);
         return;
     }
     work->job = *open;
@@ -237,7 +242,7 @@ static void take_change(struct work *work)
     if (work->write.err)
         mark(MARK_STEER_AGAIN);
     if (!work->write.err && work->op->act == STEER_CANCEL)
-        ask_back(work, work->job.id, RUN_CANCELLED);
+        ask_back(work, work->job.id, RUN_CANCELLED, true);
     else
         read_record(work);
 }

@@ -1,5 +1,6 @@
 // A round is expired -> change -> sweep, one operation at a time and each bounded; a round that had its hands full is followed by
-// the next at once, otherwise after ROUND_MS. Jobs in hand are not looked for here: pull and dispatch check them before they start.
+// the next at once, otherwise after ROUND_MS. Jobs in hand are not looked for here: pull and dispatch check them before they
+// start.
 #include "flow/sweep.h"
 
 #include "base/crash.h"

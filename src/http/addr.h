@@ -6,15 +6,15 @@
 #include <sys/socket.h>
 
 // name, text, may it be called, may it be called where private targets are allowed
-#define ADDR_CLASSES(X)                                                                                                          \
-    X(PUBLIC, "public", true, true)                                                                                              \
-    X(LOOPBACK, "loopback", false, true)                                                                                         \
-    X(PRIVATE, "private", false, true)                                                                                           \
-    X(LINK_LOCAL, "link-local", false, true)                                                                                     \
-    X(METADATA, "metadata", false, true)                                                                                         \
-    X(MULTICAST, "multicast", false, false)                                                                                      \
-    X(BROADCAST, "broadcast", false, false)                                                                                      \
-    X(UNSPECIFIED, "unspecified", false, false)                                                                                  \
+#define ADDR_CLASSES(X)                         \
+    X(PUBLIC, "public", true, true)             \
+    X(LOOPBACK, "loopback", false, true)        \
+    X(PRIVATE, "private", false, true)          \
+    X(LINK_LOCAL, "link-local", false, true)    \
+    X(METADATA, "metadata", false, true)        \
+    X(MULTICAST, "multicast", false, false)     \
+    X(BROADCAST, "broadcast", false, false)     \
+    X(UNSPECIFIED, "unspecified", false, false) \
     X(RESERVED, "reserved", false, false)
 
 enum addr_class {

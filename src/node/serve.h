@@ -7,5 +7,6 @@ struct serve_config {
     const char *store;  // "sqlite:DIR", "memory:"
 };
 
-// Runs until SIGTERM or SIGINT. Returns the exit code: 0 after a graceful stop, 1 when it could not start, 2 when an option is wrong.
+// Runs until SIGTERM or SIGINT. Returns the exit code: 0 after a graceful stop, 1 when it could not start, 2 when an option is
+// wrong.
 int serve(const struct serve_config *config);

@@ -14,21 +14,21 @@
 #include "core/job.h"
 
 enum store_verb {
-    STORE_JOIN,   // an incarnation begins
-    STORE_BEAT,   // it lives; and what is known of the others
-    STORE_BURY,   // an incarnation is declared dead
-    STORE_FORGET, // an incarnation that holds nothing is removed
-    STORE_ADD,    // new tasks with their jobs, or jobs for tasks that exist
-    STORE_CLAIM,  // take waiting jobs in hand
-    STORE_CHANGE, // write what was decided
-    STORE_DUE,    // delayed jobs whose time has come become ready
-    STORE_HELD,   // what an incarnation has in hand
+    STORE_JOIN,    // an incarnation begins
+    STORE_BEAT,    // it lives; and what is known of the others
+    STORE_BURY,    // an incarnation is declared dead
+    STORE_FORGET,  // an incarnation that holds nothing is removed
+    STORE_ADD,     // new tasks with their jobs, or jobs for tasks that exist
+    STORE_CLAIM,   // take waiting jobs in hand
+    STORE_CHANGE,  // write what was decided
+    STORE_DUE,     // delayed jobs whose time has come become ready
+    STORE_HELD,    // what an incarnation has in hand
     STORE_EXPIRED, // what has not started by its expires_at
-    STORE_LANES,  // lanes, and when their next job is due
-    STORE_PAUSE,  // hold a lane or let it go
-    STORE_SWEEP,  // remove what retention lets go
-    STORE_GET,    // read a task or job
-    STORE_STATS,  // jobs per state
+    STORE_LANES,   // lanes, and when their next job is due
+    STORE_PAUSE,   // hold a lane or let it go
+    STORE_SWEEP,   // remove what retention lets go
+    STORE_GET,     // read a task or job
+    STORE_STATS,   // jobs per state
     STORE_VERB_COUNT
 };
 
@@ -36,9 +36,9 @@ struct store_op {
     struct list link; // the store's while the operation is its, the owner's before and after
     enum store_verb verb;
     void (*done)(struct store_op *op);
-    enum err err;              // of the operation as a whole: nothing was stored, and every item says the same
-    char why[ERR_WHY_MAX];     // words for the log when err is set
-    struct arena arena;        // results live here; the owner of the operation frees it
+    enum err err;          // of the operation as a whole: nothing was stored, and every item says the same
+    char why[ERR_WHY_MAX]; // words for the log when err is set
+    struct arena arena;    // results live here; the owner of the operation frees it
 };
 
 // A job as it is handed out for running: its record and its task's document.
@@ -92,18 +92,18 @@ struct store_forget {
 };
 
 // One new task with its jobs. With task == NULL the jobs are added to a task that exists (jobs[].task_id, .tenant),
-// whose lane they get; ERR_NOT_FOUND when it is gone. Jobs come with id, task_id, state and times filled in, and may be held already.
-// With a key (of a new task): if the tenant used it before, nothing is added; `existing_id` is the task, and ERR_KEY_REUSED says that the
-// digest differs. ERR_INTERNAL: one of its ids is taken already.
+// whose lane they get; ERR_NOT_FOUND when it is gone. Jobs come with id, task_id, state and times filled in, and may be held
+// already. With a key (of a new task): if the tenant used it before, nothing is added; `existing_id` is the task, and
+// ERR_KEY_REUSED says that the digest differs. ERR_INTERNAL: one of its ids is taken already.
 struct store_new {
     const struct store_task *task;
     struct job *jobs; // .lane is filled in
     size_t job_count;
     struct str key;
     uint8_t digest[32];
-    int64_t key_until; // the key may be forgotten after this or with the task, whichever is later
-    enum err err;         // out
-    int64_t existing_id;  // out: 0 when it was added
+    int64_t key_until;   // the key may be forgotten after this or with the task, whichever is later
+    enum err err;        // out
+    int64_t existing_id; // out: 0 when it was added
 };
 
 // ERR_FENCED, and nothing is added, when a job is held by an incarnation that was declared dead or is unknown. Otherwise
@@ -122,8 +122,8 @@ struct store_want {
     int64_t next_due; // out: of what is left waiting in the lane, TIME_NEVER when nothing
 };
 
-// Takes waiting jobs with due_at <= until_ms, lane by lane: highest priority first, then earliest due_at, then lowest id. Paused lanes give nothing.
-// The records come back as job_claim() leaves them. ERR_FENCED as above.
+// Takes waiting jobs with due_at <= until_ms, lane by lane: highest priority first, then earliest due_at, then lowest id. Paused
+// lanes give nothing. The records come back as job_claim() leaves them. ERR_FENCED as above.
 struct store_claim {
     struct store_op op;
     int64_t holder, now_ms, until_ms;

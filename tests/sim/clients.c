@@ -1,5 +1,5 @@
-// Clients: they submit, with and without keys, try again when they get no answer, cancel, hurry and retry. A client remembers what was
-// acknowledged.
+// Clients: they submit, with and without keys, try again when they get no answer, cancel, hurry and retry. A client remembers
+// what was acknowledged.
 #include "world.h"
 
 #include <stdio.h>
@@ -15,8 +15,8 @@ struct client_task {
     struct admission admission;
     char doc[512];
     char key[32];
-    int64_t id;       // once acknowledged
-    bool gave_up;     // no key, no answer: it may be there or not
+    int64_t id;   // once acknowledged
+    bool gave_up; // no key, no answer: it may be there or not
     int tries;
 };
 
@@ -56,8 +56,9 @@ static void write_doc(struct world *world, struct client_task *task)
         snprintf(task->key, sizeof task->key, "key-%zu", submitted);
         snprintf(key, sizeof key, ",\"key\":\"%s\"", task->key);
     }
-    snprintf(task->doc, sizeof task->doc, "{\"url\":\"http://target/%zu\",\"queue\":\"q%lld\",\"priority\":%lld,\"ttl\":%s%s%s%s%s}",
-             submitted, (long long)between(world, 1, 4), (long long)between(world, 0, 9), chance(world, 100) ? "\"0s\"" : "null", when,
+    snprintf(task->doc, sizeof task->doc,
+             "{\"url\":\"http://target/%zu\",\"queue\":\"q%lld\",\"priority\":%lld,\"ttl\":%s%s%s%s%s}", submitted,
+             (long long)between(world, 1, 4), (long long)between(world, 0, 9), chance(world, 100) ? "\"0s\"" : "null", when,
              expiry, retry, key);
 }
 
@@ -165,7 +166,9 @@ static void steer_something(struct world *world)
     struct sim_node *node = any_node(world);
     if (!node || !submitted)
         return;
-    struct client_task *task = everybody[between(world, 0, (int64_t)submitted - 1)];
+    // Mostly something recent, which is still under way.
+    int64_t back = chance(world, 800) ? between(world, 1, 8) : between(world, 1, SUBMITS_MAX);
+    struct client_task *task = everybody[back > (int64_t)submitted ? 0 : (int64_t)submitted - back];
     if (!task->id)
         return;
     struct client_steer *steer = mem_zero(sizeof *steer);
@@ -194,7 +197,7 @@ static void tick(struct event *event)
         everybody[submitted++] = task;
         world_at(world, world->now, &task->event, submit);
     }
-    if (chance(world, 300))
+    for (int64_t count = between(world, 0, 2); count > 0; count--)
         steer_something(world);
     world_at(world, world->now + between(world, 50, 1500), event, tick);
 }

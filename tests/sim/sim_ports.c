@@ -112,7 +112,7 @@ static void start(struct exec *port, struct run *run, struct now now)
     struct call *call = mem_zero(sizeof *call);
     call->run = run;
     call->result = play_target(world);
-    int64_t length = chance(world, 50) ? between(world, 1000, 20000) : between(world, 1, 300);
+    int64_t length = chance(world, 50) ? between(world, 1000, 60000) : between(world, 1, 300);
     call->end = world->now + length;
     run->exec = call;
     list_append(&exec->calls, &call->link);

@@ -1,6 +1,8 @@
 // The store as a node sees it: delayed, failing before or after the work was done, and away for a while.
 #include "world.h"
 
+#include <stdio.h>
+
 struct pending {
     struct event event;
     struct list link;
@@ -54,7 +56,8 @@ static void carry_out(struct event *event)
     struct world *world = event->world;
     if (!pending->fail_before)
         execute(pending);
-    world_at(world, world->now + between(world, 0, 4), event, deliver);
+    bool late = world->faults && chance(world, 20);
+    world_at(world, world->now + (late ? between(world, 50, 4000) : between(world, 0, 4)), event, deliver);
 }
 
 static void submit(struct store *port, struct store_op *op)

@@ -14,12 +14,12 @@ struct world;
 
 // What the world knows of a job, from what the store accepted: the shadow that the checks compare with.
 struct shadow {
-    struct job job; // without texts
-    int calls;      // attempts that reached the target
+    struct job job;                         // without texts
+    int calls;                              // attempts that reached the target
     int64_t last_call_start, last_call_end; // true time; the end is when the target is done with it
     int last_call_node, last_call_life;
-    int cancelled_on; // the node whose cancel was confirmed + 1
-    bool overlap_excused;
+    int cancelled_on;     // the node whose cancel was confirmed + 1
+    bool clock_was_wrong; // at a start or a taking back: what the record says of attempts was judged by a wrong clock
 };
 
 struct sim_node {
