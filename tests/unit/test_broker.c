@@ -61,7 +61,7 @@ static void a_run_holds_its_own_copy_of_everything(void **state)
 
 static void a_document_that_cannot_be_read_makes_no_run(void **state)
 {
-    static const struct str docs[] = {STR(""), STR("{\"url\":"), STR("{}"), STR("{\"url\":\"http://x\",\"nonsense\":1}"),
+    const struct str docs[] = {STR(""), STR("{\"url\":"), STR("{}"), STR("{\"url\":\"http://x\",\"nonsense\":1}"),
                                       STR("\0")};
     for (size_t i = 0; i < array_count(docs); i++) {
         char why[ERR_WHY_MAX] = "";
