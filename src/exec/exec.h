@@ -2,6 +2,7 @@
 // Layer: port. Everything on one thread, the dispatcher's.
 #pragma once
 #include "base/clock.h"
+#include "base/mailbox.h"
 #include "broker/run.h"
 
 struct exec;

@@ -54,12 +54,12 @@ struct prefix6 {
 static const struct prefix6 table6[] = {
     {{0}, 128, ADDR_UNSPECIFIED, NO_INNER},
     {{[15] = 1}, 128, ADDR_LOOPBACK, NO_INNER},
-    {{[10] = 0xff, 0xff}, 96, ADDR_PUBLIC, 12},                                         // ::ffff:0:0/96, mapped
-    {{0}, 96, ADDR_PUBLIC, 12},                                                         // ::/96, compatible
-    {{[8] = 0xff, 0xff}, 96, ADDR_PUBLIC, 12},                                          // ::ffff:0:0:0/96, translated
-    {{0x00, 0x64, 0xff, 0x9b}, 96, ADDR_PUBLIC, 12},                                    // 64:ff9b::/96, NAT64
-    {{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48, ADDR_PRIVATE, NO_INNER},                 // 64:ff9b:1::/48, a site's own NAT64
-    {{0x20, 0x02}, 16, ADDR_PUBLIC, 2},                                                 // 2002::/16, 6to4
+    {{[10] = 0xff, 0xff}, 96, ADDR_PUBLIC, 12},                                  // ::ffff:0:0/96, mapped
+    {{0}, 96, ADDR_PUBLIC, 12},                                                  // ::/96, compatible
+    {{[8] = 0xff, 0xff}, 96, ADDR_PUBLIC, 12},                                   // ::ffff:0:0:0/96, translated
+    {{0x00, 0x64, 0xff, 0x9b}, 96, ADDR_PUBLIC, 12},                             // 64:ff9b::/96, NAT64
+    {{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48, ADDR_PRIVATE, NO_INNER},          // 64:ff9b:1::/48, a site's own NAT64
+    {{0x20, 0x02}, 16, ADDR_PUBLIC, 2},                                          // 2002::/16, 6to4
     {{0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, 0x54}, 128, ADDR_METADATA, NO_INNER}, // fd00:ec2::254, AWS
     {{0xfd, 0x20, 0x00, 0xce, [14] = 0x02, 0x54}, 128, ADDR_METADATA, NO_INNER}, // fd20:ce::254, Google
     {{0xfc}, 7, ADDR_PRIVATE, NO_INNER},

@@ -1,0 +1,334 @@
+// Names to addresses over c-ares. A fixed table of buckets, because the number of names is bounded, and a list in the order of
+// last use.
+//
+// c-ares answers some questions (numeric hosts, /etc/hosts, no server) from within the call that asks. So an answer is only noted
+// where it arrives, and waiters are told from resolve_ready() and resolve_turn().
+//
+// A change of /etc/resolv.conf is seen: the channel is made anew when the file has changed and nothing is under way.
+#include "http/resolve.h"
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/mem.h"
+
+#include <ares.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+enum {
+    BUCKETS = 512,
+    NAMES_MAX = 1000,
+    HOST_MAX = 255,
+    TTL_MIN_S = 10,
+    TTL_MAX_S = 30,
+    FAILED_TTL_S = 1,
+    TRY_MS = 2000,
+    TRIES = 3
+};
+
+#define SECOND_NS INT64_C(1000000000)
+#define RECHECK_NS (5 * SECOND_NS)
+
+struct name {
+    struct list bucket, used; // used: oldest first
+    struct list waiters;
+    struct resolver *resolver;
+    bool pending;      // asked, no answer yet
+    struct list fresh; // answered, waiters not told yet
+    int64_t until_ns;
+    struct resolve_answer answer;
+    size_t n;
+    char host[HOST_MAX + 1]; // lower case
+};
+
+struct resolver {
+    ares_channel channel;
+    void (*watch)(void *ctx, int fd, bool readable, bool writable);
+    void *ctx;
+    struct list buckets[BUCKETS];
+    struct list used;
+    struct list fresh;
+    int count, pending;
+    int64_t now_ns, recheck_ns;
+    struct timespec conf_changed;
+};
+
+static bool open_channel(struct resolver *resolver, char why[ERR_WHY_MAX]);
+static void close_channel(struct resolver *resolver);
+static struct name *find(struct resolver *resolver, struct str host);
+static struct name *add(struct resolver *resolver, struct str host);
+static void ask(struct name *name);
+static void tell_fresh(struct resolver *resolver);
+
+enum err resolver_new(struct resolver **ret_resolver, void (*watch)(void *ctx, int fd, bool readable, bool writable), void *ctx,
+                      char why[ERR_WHY_MAX])
+{
+    struct resolver *resolver = mem_zero(sizeof *resolver);
+    resolver->watch = watch;
+    resolver->ctx = ctx;
+    list_init(&resolver->used);
+    list_init(&resolver->fresh);
+    for (int i = 0; i < BUCKETS; i++)
+        list_init(&resolver->buckets[i]);
+    if (ares_library_init(ARES_LIB_INIT_ALL) || !open_channel(resolver, why)) {
+        mem_free(resolver);
+        return ERR_INTERNAL;
+    }
+    *ret_resolver = resolver;
+    return ERR_OK;
+}
+
+static void drop(struct name *name);
+
+void resolver_free(struct resolver *resolver)
+{
+    if (!resolver)
+        return;
+    close_channel(resolver);
+    list_each (&resolver->used, node)
+        drop(list_entry(node, struct name, used));
+    ares_library_cleanup();
+    mem_free(resolver);
+}
+
+static const struct resolve_answer too_many = {.why = "too many names are being looked up"},
+                                   too_long = {.why = "the name is too long"};
+
+const struct resolve_answer *resolve_ask(struct resolver *resolver, struct str host, int64_t now_ns,
+                                         struct resolve_waiter *waiter)
+{
+    resolver->now_ns = now_ns;
+    if (host.n > HOST_MAX)
+        return &too_long;
+    struct name *name = find(resolver, host);
+    if (!name && !(name = add(resolver, host)))
+        return &too_many;
+    list_remove(&name->used);
+    list_append(&resolver->used, &name->used);
+    if (!name->pending && now_ns >= name->until_ns && !name->fresh.next)
+        ask(name);
+    if (!name->pending && !name->fresh.next)
+        return &name->answer;
+    list_append(&name->waiters, &waiter->link);
+    return NULL;
+}
+
+void resolve_forget(struct resolve_waiter *waiter)
+{
+    list_remove(&waiter->link);
+}
+
+void resolve_demote(struct resolver *resolver, struct str host, const union resolve_address *address)
+{
+    struct name *name = find(resolver, host);
+    if (!name)
+        return;
+    struct resolve_answer *answer = &name->answer;
+    for (int i = 0; i < answer->count; i++) {
+        union resolve_address found = answer->addresses[i];
+        if (memcmp(&found, address, sizeof found))
+            continue;
+        memmove(&answer->addresses[i], &answer->addresses[i + 1], sizeof found * (size_t)(answer->count - i - 1));
+        answer->addresses[answer->count - 1] = found;
+        return;
+    }
+}
+
+void resolve_ready(struct resolver *resolver, int fd, bool readable, bool writable, int64_t now_ns)
+{
+    resolver->now_ns = now_ns;
+    ares_process_fd(resolver->channel, readable ? fd : ARES_SOCKET_BAD, writable ? fd : ARES_SOCKET_BAD);
+    tell_fresh(resolver);
+}
+
+int64_t resolve_turn(struct resolver *resolver, int64_t now_ns)
+{
+    resolver->now_ns = now_ns;
+    tell_fresh(resolver);
+    if (!resolver->pending)
+        return TIME_NEVER;
+    ares_process_fd(resolver->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    tell_fresh(resolver);
+    struct timeval most = {.tv_sec = 1}, next;
+    ares_timeout(resolver->channel, &most, &next);
+    return resolver->pending ? now_ns + next.tv_sec * SECOND_NS + (next.tv_usec + 1) * 1000 : TIME_NEVER;
+}
+
+// --- c-ares
+
+static void on_socket(void *ctx, ares_socket_t fd, int readable, int writable)
+{
+    struct resolver *resolver = ctx;
+    resolver->watch(resolver->ctx, fd, readable, writable);
+}
+
+static struct timespec conf_changed(void)
+{
+    struct stat file;
+    return stat("/etc/resolv.conf", &file) ? (struct timespec){0} : file.st_mtim;
+}
+
+static bool open_channel(struct resolver *resolver, char why[ERR_WHY_MAX])
+{
+    struct ares_options options = {.timeout = TRY_MS, .tries = TRIES, .sock_state_cb = on_socket, .sock_state_cb_data = resolver};
+    resolver->conf_changed = conf_changed();
+    int status = ares_init_options(&resolver->channel, &options, ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
+    if (status)
+        snprintf(why, ERR_WHY_MAX, "c-ares: %s", ares_strerror(status));
+    return !status;
+}
+
+static void close_channel(struct resolver *resolver)
+{
+    if (resolver->channel)
+        ares_destroy(resolver->channel);
+    resolver->channel = NULL;
+}
+
+static void refresh_channel(struct resolver *resolver)
+{
+    if (resolver->pending || resolver->now_ns < resolver->recheck_ns)
+        return;
+    resolver->recheck_ns = resolver->now_ns + RECHECK_NS;
+    struct timespec changed = conf_changed();
+    if (!memcmp(&changed, &resolver->conf_changed, sizeof changed))
+        return;
+    char why[ERR_WHY_MAX];
+    ares_channel old = resolver->channel;
+    if (open_channel(resolver, why))
+        ares_destroy(old);
+    else
+        resolver->channel = old;
+}
+
+static int ttl_of(const struct ares_addrinfo *found)
+{
+    int ttl = TTL_MAX_S;
+    for (struct ares_addrinfo_node *node = found->nodes; node; node = node->ai_next)
+        if (node->ai_ttl < ttl)
+            ttl = node->ai_ttl;
+    return ttl < TTL_MIN_S ? TTL_MIN_S : ttl;
+}
+
+static void keep_addresses(struct resolve_answer *answer, const struct ares_addrinfo *found)
+{
+    for (struct ares_addrinfo_node *node = found->nodes; node && answer->count < RESOLVE_ADDRESSES_MAX; node = node->ai_next) {
+        union resolve_address *address = &answer->addresses[answer->count];
+        if (node->ai_addrlen > sizeof *address || (node->ai_family != AF_INET && node->ai_family != AF_INET6))
+            continue;
+        memset(address, 0, sizeof *address); // compared as bytes in resolve_demote()
+        memcpy(address, node->ai_addr, node->ai_addrlen);
+        answer->count++;
+    }
+}
+
+static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo *found)
+{
+    struct name *name = ctx;
+    if (status == ARES_EDESTRUCTION)
+        return; // the resolver is being freed
+    name->pending = false;
+    name->resolver->pending--;
+    name->answer = (struct resolve_answer){0};
+    int ttl = FAILED_TTL_S;
+    if (status == ARES_SUCCESS) {
+        ttl = ttl_of(found);
+        keep_addresses(&name->answer, found);
+        ares_freeaddrinfo(found);
+    }
+    if (!name->answer.count)
+        name->answer.why = status == ARES_SUCCESS ? "the name has no address" : ares_strerror(status);
+    name->until_ns = name->resolver->now_ns + ttl * SECOND_NS;
+    list_append(&name->resolver->fresh, &name->fresh);
+}
+
+static void ask(struct name *name)
+{
+    struct resolver *resolver = name->resolver;
+    struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    refresh_channel(resolver);
+    name->pending = true;
+    resolver->pending++;
+    ares_getaddrinfo(resolver->channel, name->host, NULL, &hints, on_answer, name);
+}
+
+static void tell_fresh(struct resolver *resolver)
+{
+    struct list *node;
+    while ((node = list_take(&resolver->fresh))) {
+        struct name *name = list_entry(node, struct name, fresh);
+        struct resolve_answer answer = name->answer; // a waiter may ask again, and the name may go
+        struct list waiters, *waiting;
+        list_init(&waiters);
+        list_splice(&waiters, &name->waiters);
+        while ((waiting = list_take(&waiters))) {
+            struct resolve_waiter *waiter = list_entry(waiting, struct resolve_waiter, link);
+            waiter->done(waiter, &answer);
+        }
+    }
+}
+
+// --- the cache
+
+static size_t fold(char ret_host[HOST_MAX + 1], struct str host)
+{
+    for (size_t i = 0; i < host.n; i++)
+        ret_host[i] = host.p[i] >= 'A' && host.p[i] <= 'Z' ? (char)(host.p[i] | 0x20) : host.p[i];
+    ret_host[host.n] = 0;
+    return host.n;
+}
+
+static struct list *bucket_of(struct resolver *resolver, struct str host)
+{
+    return &resolver->buckets[map_hash_bytes(host.p, host.n) % BUCKETS];
+}
+
+static struct name *find(struct resolver *resolver, struct str host)
+{
+    char folded[HOST_MAX + 1];
+    struct str key = {folded, fold(folded, host)};
+    struct list *bucket = bucket_of(resolver, key);
+    list_each (bucket, node) {
+        struct name *name = list_entry(node, struct name, bucket);
+        if (str_eq(key, (struct str){name->host, name->n}))
+            return name;
+    }
+    return NULL;
+}
+
+static void drop(struct name *name)
+{
+    name->resolver->count--;
+    list_remove(&name->bucket);
+    list_remove(&name->used);
+    mem_free(name);
+}
+
+static bool make_room(struct resolver *resolver)
+{
+    if (resolver->count < NAMES_MAX)
+        return true;
+    list_each (&resolver->used, node) {
+        struct name *name = list_entry(node, struct name, used);
+        if (name->pending || name->fresh.next || !list_empty(&name->waiters))
+            continue;
+        drop(name);
+        return true;
+    }
+    return false;
+}
+
+static struct name *add(struct resolver *resolver, struct str host)
+{
+    if (!make_room(resolver))
+        return NULL;
+    struct name *name = mem_zero(sizeof *name);
+    name->resolver = resolver;
+    name->n = fold(name->host, host);
+    list_init(&name->waiters);
+    list_append(bucket_of(resolver, (struct str){name->host, name->n}), &name->bucket);
+    list_append(&resolver->used, &name->used);
+    resolver->count++;
+    return name;
+}

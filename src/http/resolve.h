@@ -1,0 +1,49 @@
+// Names to addresses, without blocking: c-ares and a small cache.
+//
+// Layer: port (http), part of the client. One thread. Look-ups of one name that are under way together share one question. What
+// is known is kept for 10 to 30 s as the answer says, what failed for 1 s; at most 1,000 names.
+#pragma once
+#include "base/err.h"
+#include "base/list.h"
+#include "base/str.h"
+
+#include <netinet/in.h>
+#include <stdint.h>
+
+enum { RESOLVE_ADDRESSES_MAX = 8 };
+
+union resolve_address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+struct resolve_answer {
+    int count;                                              // 0: `why`
+    union resolve_address addresses[RESOLVE_ADDRESSES_MAX]; // in the order they should be tried; ports are 0
+    const char *why;
+};
+
+// Somebody who waits for a name. The owner's memory; done() may be called once, and never from within resolve_ask().
+struct resolve_waiter {
+    struct list link;
+    void (*done)(struct resolve_waiter *waiter, const struct resolve_answer *answer);
+};
+
+struct resolver;
+
+// `watch` tells the owner to watch a descriptor (neither: no longer), and to call resolve_ready() for it.
+err_check enum err resolver_new(struct resolver **ret_resolver, void (*watch)(void *ctx, int fd, bool readable, bool writable),
+                                void *ctx, char why[ERR_WHY_MAX]);
+void resolver_free(struct resolver *resolver); // nobody may wait; accepts NULL
+
+// What is known of `host` now, or NULL: the waiter will be told. The answer is good until the next call.
+const struct resolve_answer *resolve_ask(struct resolver *resolver, struct str host, int64_t now_ns,
+                                         struct resolve_waiter *waiter);
+void resolve_forget(struct resolve_waiter *waiter); // no longer waits
+
+// This address of the name did not answer: it is tried last from now on.
+void resolve_demote(struct resolver *resolver, struct str host, const union resolve_address *address);
+
+void resolve_ready(struct resolver *resolver, int fd, bool readable, bool writable, int64_t now_ns);
+int64_t resolve_turn(struct resolver *resolver, int64_t now_ns); // repeats and gives up questions; returns when to call it again
