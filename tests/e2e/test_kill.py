@@ -78,4 +78,4 @@ def test_it_is_ready_at_once_after_a_kill_with_work_in_hand(rota, target):
     rota.api.wait_idle()
     states = rota.api.read("/v1/stats")["states"]
     assert states["success"] == 550
-    assert len(target.calls(path="/ok/planned")) == 500
+    assert len({call.job_id for call in target.calls(path="/ok/planned")}) == 500

@@ -78,7 +78,7 @@ def test_a_graceful_stop_lets_running_calls_finish(rota, target):
 
 def accepts(rota):
     try:
-        with socket.create_connection(rota.where(), timeout=5) as connection:
+        with socket.create_connection(rota.where(), timeout=1) as connection:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             return connection.recv(12) == b"HTTP/1.1 200"
     except OSError:

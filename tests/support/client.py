@@ -5,6 +5,7 @@ It never sends a request twice by itself: whether a submit that got no answer wa
 
 import http.client
 import json
+import select
 import socket
 
 from support.wait import wait_until
@@ -54,6 +55,8 @@ class Api:
         if body is not None:
             send["Content-Type"] = "application/json"
         send.update(headers or {})
+        if self.connection and closed_by_peer(self.connection.sock):
+            self.close()
         if self.connection is None:
             self.connection = http.client.HTTPConnection(*self.where(), timeout=self.timeout)
         try:
@@ -126,6 +129,11 @@ class Api:
 def first_job_id(task_id):
     """A task's first job has the task's number."""
     return "j" + task_id[1:]
+
+
+def closed_by_peer(sock):
+    """Between two answers a connection that has something to read can only have been closed."""
+    return sock is not None and bool(select.select([sock], [], [], 0)[0])
 
 
 def raw_exchange(where, data, timeout=60):

@@ -10,7 +10,7 @@ A task is known again at the target by its marker, the text behind `?` of its UR
 import dataclasses
 import threading
 
-from support.client import FINAL
+from support.client import FINAL, first_job_id
 from support.times import to_ms
 
 ACKED, REFUSED, IN_DOUBT = "acked", "refused", "in doubt"
@@ -194,7 +194,7 @@ class Check:
 
     def check_kept(self, submit, calls):
         jobs = self.jobs_by_task.get(submit.task_id, [])
-        if not jobs:
+        if not jobs or submit.task_id in self.gone:
             if not (submit.vanishes and submit.task_id in self.gone and (calls or submit.cancel_asked)):
                 self.found.add("lost", f"{submit.marker} {submit.task_id} is not there any more, after {len(calls)} calls")
             return
@@ -214,8 +214,6 @@ class Check:
     def check_call_time(self, submit, call):
         if submit.planned_ms is not None and not submit.hurried and call.arrived < submit.planned_ms:
             self.found.add("early", f"{submit.marker} was called {submit.planned_ms - call.arrived:.1f} ms before the time asked for")
-        if submit.cancelled_ms is not None and call.arrived > submit.cancelled_ms:
-            self.found.add("after_cancel", f"{submit.marker} was called {call.arrived - submit.cancelled_ms:.1f} ms after")
 
     # One job: what the API said of it, and its calls.
 
@@ -225,8 +223,11 @@ class Check:
         calls = self.by_job.get(job_id, [])
         self.check_owner(submit, seen)
         self.check_history(job_id, seen)
+        if job["task_id"] in self.gone:
+            return  # it was seen before it went, so this is not the last word about it
         self.check_sla(submit, job)
         self.check_early(job, calls)
+        self.check_cancelled(submit, job, calls)
         self.check_overlap(job, calls)
         self.check_explained(job, calls)
         self.check_last_word(job, calls)
@@ -259,11 +260,22 @@ class Check:
             if call.arrived < to_ms(job["scheduled_at"]):
                 self.found.add("early", f"{job['id']} was called {to_ms(job['scheduled_at']) - call.arrived:.1f} ms early")
 
+    def check_cancelled(self, submit, job, calls):
+        """A call may be read by the target after the cancel was confirmed, if its attempt had begun before."""
+        if submit is None or submit.cancelled_ms is None or job["id"] != first_job_id(submit.task_id):
+            return
+        began = {attempt["number"]: to_ms(attempt["started_at"]) for attempt in job["attempts"] if attempt["started_at"]}
+        for call in calls:
+            if call.arrived > submit.cancelled_ms and began.get(call.attempt, call.arrived) > submit.cancelled_ms:
+                self.found.add("after_cancel", f"{job['id']} was called {call.arrived - submit.cancelled_ms:.1f} ms after")
+
     def check_overlap(self, job, calls):
+        """The bytes of a killed caller may be read late, even after the next attempt: what counts is the lower attempt's outcome."""
         outcomes = {attempt["number"]: attempt["outcome"] for attempt in job["attempts"]}
         for before, after in zip(calls, calls[1:]):
+            lower = min(before.attempt, after.attempt)
             overlaps = before.ended is None or after.arrived < before.ended
-            if overlaps and outcomes.get(before.attempt) not in ABANDONED:
+            if overlaps and outcomes.get(lower) not in ABANDONED:
                 self.found.add("overlapping", f"{job['id']} attempts {before.attempt} and {after.attempt} ran at the same time")
 
     def check_explained(self, job, calls):

@@ -133,6 +133,19 @@ def test_a_task_without_retention_may_be_gone_but_not_uncalled(world):
     assert world.found(see=False) == {"lost": 1}
 
 
+def test_a_task_without_retention_may_have_been_seen_under_way(world):
+    world.submit.vanishes = True
+    world.see(state="reserved", attempts=[])
+    world.ledger.saw_gone("t1")
+    assert world.found(see=False) == {}
+
+
+def test_a_task_that_was_seen_and_is_gone_is_lost(world):
+    world.see()
+    world.ledger.saw_gone("t1")
+    assert world.found(see=False) == {"lost": 1}
+
+
 def test_a_job_in_doubt_that_was_called_must_be_known(world):
     taken = world.ledger.new_submit()
     world.call(1, PLANNED + 12, PLANNED + 18, job="j2", task="t2", marker=taken.marker)
@@ -259,6 +272,20 @@ def test_a_call_after_a_confirmed_cancel_is_seen(world):
     world.job["state"] = "cancelled"
     world.job["attempts"] = [attempt(1, "cancelled")]
     assert world.found() == {"after_cancel": 1}
+
+
+def test_a_call_that_had_begun_before_the_cancel_is_fine(world):
+    world.ledger.cancel_sent(world.submit)
+    world.ledger.cancel_confirmed(world.submit, PLANNED + 11)
+    world.job["state"] = "cancelled"
+    world.job["attempts"] = [attempt(1, "cancelled")]
+    assert world.found() == {}
+
+
+def test_a_killed_callers_bytes_may_be_read_after_the_next_attempt(world):
+    world.second_attempt("lost")
+    world.calls[0].arrived, world.calls[0].ended = PLANNED + 44, PLANNED + 46
+    assert world.found() == {}
 
 
 def test_another_tenants_eyes_are_seen(world):
