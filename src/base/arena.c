@@ -3,9 +3,11 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CHUNK_MIN = 1024, CHUNK_MAX = 256 * 1024, ALIGN = 16 };
@@ -49,12 +51,22 @@ static void add_chunk(struct arena *arena, size_t need)
 
 void *arena_alloc(struct arena *arena, size_t size)
 {
+    if (size > SIZE_MAX / 2)
+        abort(); // rounded up it would come out as next to nothing
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    if ((size_t)(arena->end - arena->at) < size || !arena->chunk)
+    if (!arena->chunk || (size_t)(arena->end - arena->at) < size)
         add_chunk(arena, size);
     char *mem = arena->at;
     arena->at += size;
     return memset(mem, 0, size);
+}
+
+void *arena_alloc_many(struct arena *arena, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        abort();
+    return arena_alloc(arena, bytes);
 }
 
 struct str arena_copy(struct arena *arena, struct str text)
@@ -72,6 +84,7 @@ struct str arena_printf(struct arena *arena, const char *format, ...)
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args);
     va_end(args);
+    assert(n >= 0); // only a format that is wrong in the source makes it fail
     char *text = arena_alloc(arena, (size_t)n + 1);
     vsnprintf(text, (size_t)n + 1, format, again);
     va_end(again);

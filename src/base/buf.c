@@ -1,9 +1,12 @@
+// Grows by doubling, so that writing n bytes one by one costs O(n). Aborts when memory is gone, as mem.h says.
 #include "base/buf.h"
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 void buf_done(struct buf *buf)
 {
@@ -15,6 +18,8 @@ void buf_reserve(struct buf *buf, size_t more)
 {
     if (buf->cap - buf->n >= more)
         return;
+    if (more > SIZE_MAX / 4 || buf->n > SIZE_MAX / 4)
+        abort(); // doubling would wrap around to a buffer that is too small
     size_t cap = buf->cap ? buf->cap : 256;
     while (cap - buf->n < more)
         cap *= 2;
@@ -63,6 +68,7 @@ void buf_printf(struct buf *buf, const char *format, ...)
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args);
     va_end(args);
+    assert(n >= 0); // only a format that is wrong in the source makes it fail
     buf_reserve(buf, (size_t)n + 1);
     vsnprintf(buf->p + buf->n, (size_t)n + 1, format, again);
     va_end(again);

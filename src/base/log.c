@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static enum log_level least = LOG_INFO;
+static _Atomic enum log_level least = LOG_INFO;
 static const char *const names[] = {"debug", "info", "warn", "error"};
 
 void log_set_level(enum log_level level)

@@ -5,7 +5,7 @@
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
 void log_set_level(enum log_level least);
-void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3), nonnull(2)));
 
 #define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
 #define log_info(...) log_line(LOG_INFO, __VA_ARGS__)

@@ -19,9 +19,11 @@ void mailbox_post(struct mailbox *box, struct list *node)
     pthread_mutex_lock(&box->lock);
     bool was_empty = list_empty(&box->items);
     list_append(&box->items, node);
+    struct waker *waker = was_empty ? box->waker : NULL;
     pthread_mutex_unlock(&box->lock);
-    if (was_empty && box->waker)
-        box->waker->wake(box->waker);
+    // From here on the owner may have taken the message and freed the box: only the waker is touched, which outlives it.
+    if (waker)
+        waker->wake(waker);
 }
 
 void mailbox_take(struct mailbox *box, struct list *ret_items)

@@ -7,7 +7,8 @@
 
 #include <pthread.h>
 
-// How a sleeping owner is woken. In a thread it writes to an eventfd; the simulator marks the node as due.
+// How a sleeping owner is woken. A waker outlives every mailbox that names it. In a thread it writes to an eventfd; the simulator
+// marks the node as due.
 struct waker {
     void (*wake)(struct waker *waker);
 };

@@ -1,8 +1,8 @@
 // A hash map from 64-bit ids to pointers: open addressing, linear probing, no tombstones.
 // Layer: base. One owner at a time. Does not own what it points to.
 #pragma once
-#include <stdint.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct map {
     struct map_slot *slots;
@@ -10,10 +10,14 @@ struct map {
 };
 
 void map_done(struct map *map);
-void *map_get(const struct map *map, int64_t key);             // NULL when absent
-void *map_put(struct map *map, int64_t key, void *value);      // value must not be NULL; returns what was there
-void *map_remove(struct map *map, int64_t key);                // returns what was there
+void *map_get(const struct map *map, int64_t key);                       // NULL when absent
+void *map_put(struct map *map, int64_t key, void *value);                // value must not be NULL; returns what was there
+void *map_remove(struct map *map, int64_t key);                          // returns what was there
 void *map_next(const struct map *map, size_t *ret_at, int64_t *ret_key); // walk: start with *ret_at = 0; NULL at the end
 
+// The map must not be changed while it is walked: a removal moves others to places the walk has passed.
+
 uint64_t map_hash(int64_t key);
+
+// Spreads well, but anybody can make two texts with one hash: whoever looks up by it compares the bytes too.
 uint64_t map_hash_bytes(const void *bytes, size_t n);

@@ -1,6 +1,7 @@
 // xoshiro256**, seeded through splitmix64 as its authors advise.
 #include "base/rand.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -41,6 +42,10 @@ uint64_t rand_below(struct rand *rand, uint64_t limit)
 
 void rand_secret(void *bytes, size_t n)
 {
-    if (getrandom(bytes, n, 0) != (ssize_t)n)
-        abort();
+    for (size_t got = 0; got < n;) {
+        ssize_t more = getrandom((char *)bytes + got, n - got, 0);
+        if (more < 0 && errno != EINTR)
+            abort();
+        got += more > 0 ? (size_t)more : 0; // a signal may cut it short
+    }
 }

@@ -1,8 +1,40 @@
+// Compares byte by byte rather than with strncasecmp, which stops at a NUL and asks the locale.
 #include "base/str.h"
 
-#include <strings.h>
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+}
 
 bool str_eq_nocase(struct str a, struct str b)
 {
-    return a.n == b.n && (a.n == 0 || strncasecmp(a.p, b.p, a.n) == 0);
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (lower(a.p[i]) != lower(b.p[i]))
+            return false;
+    return true;
+}
+
+enum { DISTANCE_MAX = 32 };
+
+// One row of the usual table: row[j] is the distance between the first i bytes of `a` and the first j of `b`.
+size_t str_distance(struct str a, struct str b)
+{
+    size_t row[DISTANCE_MAX + 1];
+    if (a.n > DISTANCE_MAX || b.n > DISTANCE_MAX)
+        return a.n > b.n ? a.n : b.n;
+    for (size_t j = 0; j <= b.n; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a.n; i++) {
+        size_t corner = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b.n; j++) {
+            size_t changed = corner + (lower(a.p[i - 1]) != lower(b.p[j - 1]));
+            size_t other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            corner = row[j];
+            row[j] = changed < other ? changed : other;
+        }
+    }
+    return row[b.n];
 }

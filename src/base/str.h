@@ -35,3 +35,7 @@ static inline bool str_starts(struct str a, struct str start)
 }
 
 bool str_eq_nocase(struct str a, struct str b); // ASCII only
+
+// How many letters must be changed, added or left out to make one of the other; case makes no difference. For guesses at what was meant: texts of
+// more than 32 bytes are as far apart as they are long.
+size_t str_distance(struct str a, struct str b);

@@ -31,6 +31,8 @@ void wheel_add(struct wheel *wheel, struct wheel_node *node, int64_t at_ms)
 
 void wheel_remove(struct wheel *wheel, struct wheel_node *node)
 {
+    if (!node->link.next)
+        return;
     list_remove(&node->link); // the slot's bit may stay: wheel_next then wakes once for nothing
     wheel->count--;
 }
@@ -57,12 +59,53 @@ int64_t wheel_next(const struct wheel *wheel)
     return wheel->count ? wheel->now_ms + distance(wheel) : TIME_NEVER;
 }
 
+static int64_t first_at(const struct list *nodes)
+{
+    return list_entry(nodes->next, struct wheel_node, link)->at_ms;
+}
+
+// Merges `more` into `nodes`; both are in order. Of equal times those of `nodes` come first, so sorting keeps their order.
+static void merge(struct list *nodes, struct list *more)
+{
+    struct list merged;
+    list_init(&merged);
+    while (!list_empty(nodes) && !list_empty(more))
+        list_append(&merged, list_take(first_at(more) < first_at(nodes) ? more : nodes));
+    list_splice(&merged, nodes);
+    list_splice(&merged, more);
+    list_splice(nodes, &merged);
+}
+
+// A merge sort from the bottom up: runs[i] is empty or holds 2^i nodes that came before those of the smaller runs.
+static void sort(struct list *nodes)
+{
+    struct list runs[48], one;
+    for (size_t i = 0; i < array_count(runs); i++)
+        list_init(&runs[i]);
+    while (!list_empty(nodes)) {
+        list_init(&one);
+        list_append(&one, list_take(nodes));
+        size_t i = 0;
+        for (; !list_empty(&runs[i]); i++) {
+            merge(&runs[i], &one);
+            list_splice(&one, &runs[i]);
+        }
+        list_splice(&runs[i], &one);
+    }
+    for (size_t i = 0; i < array_count(runs); i++) {
+        merge(&runs[i], nodes);
+        list_splice(nodes, &runs[i]);
+    }
+}
+
+// After a jump. Stepping there slot by slot would add a node that is years away again every 8 s of the way.
 static void sort_anew(struct wheel *wheel, int64_t now_ms)
 {
     struct list all;
     list_init(&all);
     for (int i = 0; i < WHEEL_SLOTS; i++)
         list_splice(&all, &wheel->slots[i]);
+    sort(&all);
     for (int i = 0; i < WORDS; i++)
         wheel->used[i] = 0;
     wheel->count = 0;
@@ -92,7 +135,8 @@ static void release_slot(struct wheel *wheel, struct list *ret_due)
 
 void wheel_turn(struct wheel *wheel, int64_t now_ms, struct list *ret_due)
 {
-    if (now_ms < wheel->now_ms - 1)
+    // A single millisecond back is waited out: clocks read on two cores differ by as much.
+    if (now_ms < wheel->now_ms - 1 || now_ms - wheel->now_ms >= WHEEL_SLOTS)
         sort_anew(wheel, now_ms);
     while (wheel->count) {
         int64_t next = wheel->now_ms + distance(wheel);

@@ -21,9 +21,11 @@ struct wheel {
 
 void wheel_init(struct wheel *wheel, int64_t now_ms);
 void wheel_add(struct wheel *wheel, struct wheel_node *node, int64_t at_ms);
-void wheel_remove(struct wheel *wheel, struct wheel_node *node);
+void wheel_remove(struct wheel *wheel, struct wheel_node *node); // one that was removed before or never added (zeroed): nothing
 
-// Moves all that is due at now_ms to the end of ret_due, in order of time. A clock that was set back sorts the wheel anew.
+// Moves all that is due at now_ms to the end of ret_due and makes it the caller's: wheel_remove() is not for it any more.
+// In order of time; what was overdue when it was added counts as due then. Of one millisecond: as added, if it was within the
+// wheel's length then. A clock that jumped, back or by more than the wheel is long, sorts the wheel anew.
 void wheel_turn(struct wheel *wheel, int64_t now_ms, struct list *ret_due);
 
 int64_t wheel_next(const struct wheel *wheel); // when to turn again; TIME_NEVER when empty

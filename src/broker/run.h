@@ -16,33 +16,42 @@ enum run_end {
     RUN_EXPIRED,   // not started by its expires_at
 };
 
+struct run;
+
+// A word about a run, from the executor's side to the completer. Made with mem_alloc(); whoever takes it frees it.
+struct run_note {
+    struct list link;
+    struct run *run; // it came back; NULL: this is the note of a run_began
+};
+
+// A run has begun and is still running, elsewhere: its record as it is to be written.
+struct run_began {
+    struct run_note note; // first
+    struct job job;
+    int64_t token; // of the stored record
+};
+
 struct run {
-    struct list link;        // in the list of its owner
+    struct list link;        // in the list of whoever has it
     struct wheel_node timer; // the puller's
     struct job job;          // as stored, and in memory ahead of it once an attempt began
     int64_t token;           // of the stored record
     struct task task;
+    bool readable; // its document could be parsed; if not, `task` is empty and result.reason says why
     enum run_end end;
     struct job_result result; // .reason and .response point into `arena`
     int64_t postpone_to;
-    bool noted;         // the store has been told that it began
-    void *exec;         // the executor's
-    int64_t mono_start; // when it was started, on the clock that does not jump
+    void *exec;           // the executor's
+    int64_t mono_start;   // when it was started, on the clock that does not jump
+    struct run_note note; // for its way back: nothing is allocated to say that it ended
     struct arena arena;
+    size_t doc_size;
     char doc[];
 };
 
 struct store_job;
 
-// Makes a run from a claimed record. NULL when its document cannot be read any more: `why` says so.
-struct run *run_new(const struct store_job *from, char why[ERR_WHY_MAX]);
-struct run *run_copy(const struct run *run); // as it was claimed
+// Makes a run from a claimed record; see run->readable.
+struct run *run_new(const struct store_job *from);
+struct run *run_copy(const struct run *run); // as it was when it was made
 void run_free(struct run *run);              // accepts NULL
-
-// A word about a run, from the executor's side to the completer.
-struct run_note {
-    struct list link;
-    struct run *run; // it came back; NULL: `job` has begun and is still running elsewhere
-    struct job job;
-    int64_t token;
-};

@@ -4,6 +4,8 @@
 #include <assert.h>
 
 static const int64_t EPOCH_MS = 1577836800000; // 2020-01-01
+// A clock that is wrong by a century must not make negative ids: later than this (2159) only the counter goes on.
+static const int64_t SPAN_MS = (1ll << 42) - (1ll << 30);
 enum { COUNTER_BITS = 12, DIGITS = 13 };
 static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
 
@@ -15,7 +17,8 @@ void id_maker_init(struct id_maker *maker, int node, int64_t floor)
 
 int64_t id_make(struct id_maker *maker, int64_t wall_ms)
 {
-    int64_t tick = wall_ms > EPOCH_MS ? (wall_ms - EPOCH_MS) << COUNTER_BITS : 0;
+    int64_t ms = wall_ms < EPOCH_MS ? 0 : wall_ms - EPOCH_MS;
+    int64_t tick = (ms < SPAN_MS ? ms : SPAN_MS) << COUNTER_BITS;
     if (tick <= maker->last_tick)
         tick = maker->last_tick + 1;
     maker->last_tick = tick;
@@ -41,6 +44,8 @@ bool id_parse(struct str text, enum id_kind kind, int64_t *ret_id)
             return false;
         id = id << 5 | (uint64_t)(digit - alphabet);
     }
+    if (!id)
+        return false;
     *ret_id = (int64_t)id;
     return true;
 }

@@ -23,4 +23,4 @@ int64_t id_make(struct id_maker *maker, int64_t wall_ms);
 enum id_kind { ID_TASK = 't', ID_JOB = 'j', ID_INCARNATION = 'i' };
 
 void id_format(char ret_text[ID_TEXT_SIZE], enum id_kind kind, int64_t id);
-bool id_parse(struct str text, enum id_kind kind, int64_t *ret_id);
+bool id_parse(struct str text, enum id_kind kind, int64_t *ret_id); // 0 is no id and is refused

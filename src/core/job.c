@@ -14,8 +14,10 @@ static const struct {
 #undef X
 };
 
-static const char *const events[JOB_EVENT_COUNT] = {
-#define X(name, text) [JOB_ON_##name] = text,
+static const struct {
+    const char *text, *words;
+} events[JOB_EVENT_COUNT] = {
+#define X(name, text, words) [JOB_ON_##name] = {text, words},
     JOB_EVENTS(X)
 #undef X
 };
@@ -45,8 +47,7 @@ static const uint8_t table[JOB_STATE_COUNT][JOB_EVENT_COUNT] = {
     [JOB_RESERVED] = {[JOB_ON_SUCCEED] = TO(SUCCESS),
                       [JOB_ON_RETRY] = TO(DELAYED),
                       [JOB_ON_GIVE_UP] = TO(ABORTED),
-                      [JOB_ON_RELEASE] = TO(READY),
-                      [JOB_ON_POSTPONE] = TO(DELAYED),
+                      [JOB_ON_INTERRUPT] = TO(READY),
                       [JOB_ON_LOSE] = TO(READY),
                       [JOB_ON_BURY] = TO(BURIED),
                       [JOB_ON_CANCEL] = TO(CANCELLED)},
@@ -61,7 +62,13 @@ const char *job_state_text(enum job_state state)
 const char *job_event_text(enum job_event event)
 {
     assert(event < JOB_EVENT_COUNT);
-    return events[event];
+    return events[event].text;
+}
+
+const char *job_event_words(enum job_event event)
+{
+    assert(event < JOB_EVENT_COUNT);
+    return events[event].words;
 }
 
 const char *job_outcome_text(enum job_outcome outcome)
@@ -78,6 +85,7 @@ const char *job_stage_text(enum job_stage stage)
 
 bool job_state_final(enum job_state state)
 {
+    assert(state < JOB_STATE_COUNT);
     return states[state].final;
 }
 
@@ -188,7 +196,7 @@ enum err job_finish(struct job *job, const struct job_policy *policy, const stru
                     struct job_step *ret_step)
 {
     *ret_step = (struct job_step){0};
-    enum job_event event = result->outcome == OUTCOME_SUCCESS     ? JOB_ON_SUCCEED
+    enum job_event event = result->outcome == OUTCOME_SUCCESS ? JOB_ON_SUCCEED
                            : job->retries < policy->retry.max ? JOB_ON_RETRY
                                                               : JOB_ON_GIVE_UP;
     enum err err = change_state(job, event);
@@ -210,12 +218,15 @@ enum err job_finish(struct job *job, const struct job_policy *policy, const stru
 
 enum err job_release(struct job *job, int64_t due_at, int64_t now_ms)
 {
-    enum err err = change_state(job, due_at > now_ms ? JOB_ON_POSTPONE : JOB_ON_RELEASE);
+    if (due_at < job->ready_at)
+        due_at = job->ready_at;
+    enum job_event event = due_at > now_ms ? JOB_ON_POSTPONE : JOB_ON_RELEASE;
+    enum err err = change_state(job, event);
     if (err)
         return err;
-    job->due_at = due_at;
-    if (job->due_at < job->ready_at)
-        job->due_at = job->ready_at;
+    // A job that was due stays due since then: moving its time to now would blame its host for the time it lay here.
+    if (event == JOB_ON_POSTPONE || due_at < job->due_at)
+        job->due_at = due_at;
     clear_attempt(job);
     return ERR_OK;
 }
@@ -223,7 +234,7 @@ enum err job_release(struct job *job, int64_t due_at, int64_t now_ms)
 enum err job_interrupt(struct job *job, int64_t now_ms, struct job_step *ret_step)
 {
     *ret_step = (struct job_step){0};
-    enum err err = change_state(job, JOB_ON_RELEASE);
+    enum err err = change_state(job, JOB_ON_INTERRUPT);
     if (err)
         return err;
     job->outcome = OUTCOME_RELEASED;
@@ -276,7 +287,8 @@ enum err job_lose(struct job *job, const struct job_policy *policy, int64_t now_
     return ERR_OK;
 }
 
-enum err job_cancel(struct job *job, const struct job_policy *policy, int64_t now_ms, struct str reason, struct job_step *ret_step)
+enum err job_cancel(struct job *job, const struct job_policy *policy, int64_t now_ms, struct str reason,
+                    struct job_step *ret_step)
 {
     *ret_step = (struct job_step){0};
     bool begun = job->state == JOB_RESERVED;
@@ -295,13 +307,21 @@ enum err job_cancel(struct job *job, const struct job_policy *policy, int64_t no
 
 enum err job_run_now(struct job *job, int64_t now_ms)
 {
+    if (job->state == JOB_BLOCKED || job_state_final(job->state))
+        return ERR_ILLEGAL_TRANSITION;
     if (job->state == JOB_READY || job->due_at <= now_ms)
-        return job_state_final(job->state) ? ERR_ILLEGAL_TRANSITION : ERR_OK;
+        return ERR_OK;
     enum err err = change_state(job, JOB_ON_DUE);
     if (err)
         return err;
     job->scheduled_at = job->ready_at = job->due_at = now_ms;
     return ERR_OK;
+}
+
+// A clock that was set back in between makes a difference negative, which would read as "not known".
+static int64_t not_negative(int64_t ms)
+{
+    return ms > 0 ? ms : 0;
 }
 
 struct job_delays job_delays(const struct job *job)
@@ -312,9 +332,9 @@ struct job_delays job_delays(const struct job *job)
     int64_t picked = job->picked_at > job->due_at ? job->picked_at : job->due_at;
     delays.puller = picked - job->due_at;
     if (job->started_at)
-        delays.queue = job->started_at - picked;
+        delays.queue = not_negative(job->started_at - picked);
     if (job->started_at && job->completed_at)
-        delays.target = job->completed_at - job->started_at + job->due_at - job->ready_at;
+        delays.target = not_negative(job->completed_at - job->started_at) + not_negative(job->due_at - job->ready_at);
     return delays;
 }
 

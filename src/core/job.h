@@ -24,52 +24,53 @@ enum job_state {
 #define X(name, text, final) JOB_##name,
     JOB_STATES(X)
 #undef X
-    JOB_STATE_COUNT
+        JOB_STATE_COUNT
 };
 
-// What can happen to a job. The first column of the picture in docs/states.md.
-#define JOB_EVENTS(X)                                                                          \
-    X(UNBLOCK, "unblock")     /* what it waited for is done, its time is in the future */      \
-    X(DUE, "due")             /* its time has come */                                          \
-    X(CLAIM, "claim")         /* an incarnation takes it in hand */                            \
-    X(RELEASE, "release")     /* given back, to be taken again at once */                      \
-    X(POSTPONE, "postpone")   /* given back, to be taken again later */                        \
-    X(START, "start")         /* an attempt begins */                                          \
-    X(SUCCEED, "succeed")     /* the attempt succeeded */                                      \
-    X(RETRY, "retry")         /* the attempt failed, another is left */                        \
-    X(GIVE_UP, "give_up")     /* the attempt failed, none is left; or a dependency failed */   \
-    X(LOSE, "lose")           /* the holder died */                                            \
-    X(BURY, "bury")           /* the holder died once too often */                             \
-    X(CANCEL, "cancel")       /* by hand, by expiry, by a dependency */
+// What can happen to a job: name, text, what it means. docs/states.md is made from this and the table in job.c.
+#define JOB_EVENTS(X)                                                                 \
+    X(UNBLOCK, "unblock", "what it waited for is done, its time is in the future")    \
+    X(DUE, "due", "its time has come, and it waits for nothing else")                 \
+    X(CLAIM, "claim", "an incarnation takes it in hand")                              \
+    X(RELEASE, "release", "given back before it began, to be taken again at once")    \
+    X(POSTPONE, "postpone", "given back before it began, to be taken again later")    \
+    X(START, "start", "an attempt begins")                                            \
+    X(SUCCEED, "succeed", "the attempt succeeded")                                    \
+    X(RETRY, "retry", "the attempt failed, another is left")                          \
+    X(GIVE_UP, "give_up", "the attempt failed, none is left; or a dependency failed") \
+    X(INTERRUPT, "interrupt", "the holder gives the attempt up because it stops")     \
+    X(LOSE, "lose", "the holder died")                                                \
+    X(BURY, "bury", "the holder died once too often")                                 \
+    X(CANCEL, "cancel", "by hand, by expiry, by a dependency")
 
 enum job_event {
-#define X(name, text) JOB_ON_##name,
+#define X(name, text, words) JOB_ON_##name,
     JOB_EVENTS(X)
 #undef X
-    JOB_EVENT_COUNT
+        JOB_EVENT_COUNT
 };
 
 // How an attempt ended. OUTCOME_NONE: it has not.
-#define JOB_OUTCOMES(X)                  \
-    X(NONE, "none")                      \
-    X(SUCCESS, "success")                \
-    X(FAILED, "failed")                  \
-    X(TIMEOUT, "timeout")                \
-    X(LOST, "lost")                      \
-    X(REFUSED, "refused")                \
-    X(DNS_ERROR, "dns_error")            \
-    X(CONNECT_ERROR, "connect_error")    \
-    X(TLS_ERROR, "tls_error")            \
-    X(BAD_RESPONSE, "bad_response")      \
-    X(EGRESS_DENIED, "egress_denied")    \
-    X(RELEASED, "released")              \
+#define JOB_OUTCOMES(X)               \
+    X(NONE, "none")                   \
+    X(SUCCESS, "success")             \
+    X(FAILED, "failed")               \
+    X(TIMEOUT, "timeout")             \
+    X(LOST, "lost")                   \
+    X(REFUSED, "refused")             \
+    X(DNS_ERROR, "dns_error")         \
+    X(CONNECT_ERROR, "connect_error") \
+    X(TLS_ERROR, "tls_error")         \
+    X(BAD_RESPONSE, "bad_response")   \
+    X(EGRESS_DENIED, "egress_denied") \
+    X(RELEASED, "released")           \
     X(CANCELLED, "cancelled")
 
 enum job_outcome {
 #define X(name, text) OUTCOME_##name,
     JOB_OUTCOMES(X)
 #undef X
-    OUTCOME_COUNT
+        OUTCOME_COUNT
 };
 
 enum job_stage { STAGE_NONE, STAGE_PULLER, STAGE_QUEUE, STAGE_TARGET, STAGE_COUNT };
@@ -93,14 +94,14 @@ struct job {
     int64_t holder;       // the incarnation that has (or last had) it in hand
     int64_t token;        // grows with every change of hands; a write with another token is refused
     int64_t picked_at, started_at, completed_at;
-    int32_t attempts; // begun so far: the number of the latest
-    int32_t retries;  // of them, tries after a failure
-    int32_t losses;   // of them, those whose holder died
-    int32_t status;   // HTTP code of the latest attempt, 0: none
-    uint8_t outcome;  // enum job_outcome of the latest attempt
+    int32_t attempts;   // begun so far: the number of the latest
+    int32_t retries;    // of them, tries after a failure
+    int32_t losses;     // of them, those whose holder died
+    int32_t status;     // HTTP code of the latest attempt, 0: none
+    uint8_t outcome;    // enum job_outcome of the latest attempt
     uint8_t late_stage; // enum job_stage: STAGE_NONE while every attempt started within the SLA
     bool response_truncated;
-    int64_t purge_at; // when retention removes it; 0: not final, or kept
+    int64_t purge_at;    // when retention removes it; 0: not final, or kept
     struct str reason;   // why the latest attempt, or the job, ended as it did
     struct str response; // first bytes of the target's answer
 };
@@ -118,6 +119,7 @@ struct attempt {
 
 const char *job_state_text(enum job_state state);
 const char *job_event_text(enum job_event event);
+const char *job_event_words(enum job_event event);
 const char *job_outcome_text(enum job_outcome outcome);
 const char *job_stage_text(enum job_stage stage); // NULL for STAGE_NONE
 bool job_state_final(enum job_state state);
@@ -162,7 +164,9 @@ err_check enum err job_start(struct job *job, const struct job_policy *policy, i
 err_check enum err job_finish(struct job *job, const struct job_policy *policy, const struct job_result *result, uint64_t dice,
                               struct job_step *ret_step);
 
-// Given back by its holder before an attempt began; due_at may be later than now (its host is full), and is then kept apart from ready_at.
+// Given back by its holder before an attempt began. With a due_at later than now (its host is full) it is delayed until then, and
+// what it waits beyond ready_at counts as the target's delay; otherwise it is ready, with the time it was due before. Never
+// before ready_at.
 err_check enum err job_release(struct job *job, int64_t due_at, int64_t now_ms);
 
 // An attempt had begun and is given up by the holder itself (it is stopping): used no try, is ready at once.
@@ -171,12 +175,15 @@ err_check enum err job_interrupt(struct job *job, int64_t now_ms, struct job_ste
 // Its holder died. Before an attempt began that is free; afterwards it counts against lost_max.
 err_check enum err job_lose(struct job *job, const struct job_policy *policy, int64_t now_ms, struct job_step *ret_step);
 
-err_check enum err job_cancel(struct job *job, const struct job_policy *policy, int64_t now_ms, struct str reason, struct job_step *ret_step);
+err_check enum err job_cancel(struct job *job, const struct job_policy *policy, int64_t now_ms, struct str reason,
+                              struct job_step *ret_step);
 
-// Brings a waiting job forward to now.
+// Brings a waiting job forward to now. What is due, in hand or running already is left as it is (ERR_OK); what is watched for a
+// time to come must be given back first, and what is blocked cannot be run past what it waits for: ERR_ILLEGAL_TRANSITION, as for
+// what is final.
 err_check enum err job_run_now(struct job *job, int64_t now_ms);
 
-// What the record says about time. -1: not known yet.
+// What the record says about time. -1: not known yet. Never negative otherwise, whatever the clock did in between.
 struct job_delays {
     int64_t puller, queue, target;
 };

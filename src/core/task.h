@@ -34,6 +34,7 @@ struct task {
 err_check enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena, struct problem *why);
 
 bool task_success(const struct task *task, int status);
+bool task_traceparent_fits(struct str text); // what the field `traceparent` may hold; text.p may be NULL
 
 // When its job is planned and when it expires (0: never), if it is submitted at now_ms. ERR_INVALID_FIELD when beyond the horizon of 10 years or when it
 // would expire before it is planned.
@@ -42,3 +43,6 @@ err_check enum err task_plan(const struct task *task, int64_t now_ms, int64_t *r
 // Writes the members of a task document, as given or defaulted, without the braces: `"url":"…","method":"POST",…`. The
 // text of one task is the same whatever order and spacing it was given in.
 void task_render(const struct task *task, struct buf *buf);
+
+// The policy of a stored document; the defaults where it cannot be read.
+struct job_policy task_policy(struct str doc, struct arena *arena);

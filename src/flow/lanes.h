@@ -1,4 +1,4 @@
-// The lanes this node knows, and how much room they have: shared by admit, pull and complete.
+// The lanes this node knows, and how much room each has: shared by admit, pull and complete.
 // Layer: flow. Any thread; one short lock, never held over I/O.
 #pragma once
 #include "base/str.h"
@@ -9,24 +9,32 @@ struct lanes;
 struct lanes *lanes_new(int room); // how many jobs this node holds at most
 void lanes_free(struct lanes *lanes);
 
-// Takes one place for a job that is due now, if its lane is known, not paused, without backlog and within its share. The push path.
-bool lanes_take(struct lanes *lanes, int32_t tenant, struct str queue);
-void lanes_give(struct lanes *lanes, int64_t lane, int count);  // places given back
-void lanes_give_named(struct lanes *lanes, int32_t tenant, struct str queue, int count);
+// Takes one place for a job that is due now, if its lane is known, not paused, without backlog and within its share: the push
+// path. Returns the lane, or 0.
+int64_t lanes_take(struct lanes *lanes, int32_t tenant, struct str queue, int64_t now_ms);
+void lanes_give(struct lanes *lanes, int64_t lane); // a place is free again
+bool lanes_hold(struct lanes *lanes, int64_t lane); // a job turned out to be held that nobody had counted; false: lane unknown
 
 // Something waits in this lane and is due then. Learns lanes it does not know.
 void lanes_note(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, int64_t due_ms);
+void lanes_due(struct lanes *lanes, int64_t lane, int64_t due_ms); // the same, of a lane that is known
 void lanes_learn(struct lanes *lanes, const struct store_lane *lane); // as the store says
 void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, bool paused);
 
-// The puller's side. Picks lanes with something due by until_ms and gives each what its share allows, in turn, so that none is always first.
-// The places are taken. Returns how many wants were written.
-size_t lanes_plan(struct lanes *lanes, int64_t until_ms, struct store_want *ret_wants, size_t max_wants, size_t max_jobs);
-void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t got); // what came of a want: `got` places stay taken
-int64_t lanes_next_due(struct lanes *lanes); // earliest of all lanes that are not paused and have room
-void lanes_hold(struct lanes *lanes, int64_t lane); // a job was found in hand that nobody had counted
-size_t lanes_held(struct lanes *lanes);
+// The puller's side. Picks lanes with something due by until_ms, longest unserved first, and gives each what its share
+// allows. The places are taken until lanes_planned() says what came of it. Returns how many wants were written.
+size_t lanes_plan(struct lanes *lanes, int64_t now_ms, int64_t until_ms, struct store_want *ret_wants, size_t max_wants, size_t max_jobs);
 
-// A lane with due jobs that it has no room for, and from where they are still marked delayed. False: none.
-bool lanes_backlog(struct lanes *lanes, int64_t now_ms, int64_t *ret_lane, int64_t *ret_from_ms);
-void lanes_promoted(struct lanes *lanes, int64_t lane, int64_t upto_ms);
+// What came of a want: `got` of its places stay taken. `known` says that want->next_due is an answer.
+void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t got, bool known);
+
+int64_t lanes_next_due(struct lanes *lanes); // when lanes_plan() may find something; TIME_NEVER while there is no room
+int lanes_held(struct lanes *lanes);
+
+// The next lane, walking round, whose jobs have been due for a while without being claimed, and up to which time they are
+// marked ready already. Returns 0 when there is none.
+int64_t lanes_overdue(struct lanes *lanes, int64_t before_ms, int64_t *ret_from_ms, int64_t *ret_from_id);
+void lanes_promoted(struct lanes *lanes, int64_t lane, int64_t upto_ms, int64_t upto_id);
+
+// The wall clock was set back: what was remembered in its terms no longer holds.
+void lanes_clock_back(struct lanes *lanes);

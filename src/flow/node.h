@@ -24,6 +24,7 @@ struct node {
     // On the monotonic clock: until when this incarnation may start and claim jobs. Moved on by each heartbeat that was
     // written, so a process that was frozen finds it in the past.
     _Atomic int64_t alive_until_ms;
+    _Atomic bool recount_wanted; // an answer of the store was lost: something may be held unknowingly
     _Atomic bool stopping;
 };
 

@@ -15,25 +15,30 @@ struct http_request;
 struct http_server_config {
     const char *listen; // "127.0.0.1:7070", "[::1]:7070"; port 0: any free one
     int connections_max;
-    int idle_timeout_s; // of a connection that sends or takes nothing
-    // Called when the headers are there, before any body. Returns how many bytes of body the request may have (0: none), or answers itself.
-    // A larger body is then refused with `too_large` without being read.
+    int idle_timeout_s;  // of a connection that sends or takes nothing
+    int body_timeout_ms; // from the headers to the end of the body, else `request_timeout`; 0: 30 s
+    // Called when the headers are there, before any body. Returns how many bytes of body the request may have (0: none), or
+    // answers itself. A larger body is then refused with `too_large` and never kept: it is read past, up to a limit, only so that
+    // a client that sends before it listens gets its answer; beyond that limit, or when the client asks first, it is not read at
+    // all.
     size_t (*begin)(void *ctx, struct http_request *request);
     void (*handle)(void *ctx, struct http_request *request); // the body is complete
-    // Writes the server's own refusals (body too large) in the API's form.
+    // Writes the server's own refusals (`too_large`, `headers_too_large`, `request_timeout`, `bad_request`) in the API's form.
     void (*refuse)(void *ctx, struct http_request *request, enum err err, const char *detail);
     void *ctx;
 };
 
-err_check enum err http_server_start(struct http_server **ret_server, const struct http_server_config *config, char why[ERR_WHY_MAX]);
+err_check enum err http_server_start(struct http_server **ret_server, const struct http_server_config *config,
+                                     char why[ERR_WHY_MAX]);
 int http_server_port(const struct http_server *server);
 void http_server_quiesce(struct http_server *server); // no new connections; answers carry Connection: close
-void http_server_stop(struct http_server *server);    // all waiting requests must have been resumed and answered; accepts NULL
+// Waits until every waiting request was resumed by somebody, and a little for answers still being sent; accepts NULL.
+void http_server_stop(struct http_server *server);
 
 struct str http_method(struct http_request *request);
-struct str http_path(struct http_request *request);                           // decoded, without query
-struct str http_query(struct http_request *request, const char *name);        // .p == NULL when absent
-struct str http_header(struct http_request *request, const char *name);       // .p == NULL when absent
+struct str http_path(struct http_request *request);                     // decoded, without query
+struct str http_query(struct http_request *request, const char *name);  // .p == NULL when absent
+struct str http_header(struct http_request *request, const char *name); // .p == NULL when absent
 struct str http_body(struct http_request *request);
 struct arena *http_arena(struct http_request *request);
 bool http_answered(struct http_request *request);
@@ -42,7 +47,10 @@ bool http_answered(struct http_request *request);
 bool http_query_each(struct http_request *request, bool (*each)(void *ctx, struct str name, struct str value), void *ctx);
 
 void http_header_set(struct http_request *request, const char *name, const char *value); // of the answer
-void http_reply(struct http_request *request, int status, const char *type, struct buf *body); // takes the bytes of `body`, which may be NULL
+void http_reply(struct http_request *request, int status, const char *type,
+                struct buf *body); // takes the bytes of `body`, which may be NULL
 
+// To be called before the work is handed out that will resume it. `next` is called exactly once for each wait, even if the client
+// has left meanwhile: the reply then goes nowhere.
 void http_wait(struct http_request *request, void (*next)(struct http_request *request, void *state), void *state);
 void http_resume(struct http_request *request); // any thread, once for each http_wait

@@ -36,7 +36,7 @@ struct store_op {
     struct list link; // the store's while the operation is its, the owner's before and after
     enum store_verb verb;
     void (*done)(struct store_op *op);
-    enum err err;              // of the operation as a whole; per-item errors are in the items
+    enum err err;              // of the operation as a whole: nothing was stored, and every item says the same
     char why[ERR_WHY_MAX];     // words for the log when err is set
     struct arena arena;        // results live here; the owner of the operation frees it
 };
@@ -55,11 +55,11 @@ struct store_task {
     struct str queue, name, doc;
 };
 
-// ERR_FENCED from JOIN: the node numbers are used up.
+// ERR_FENCED from JOIN: the node numbers are used up, or this incarnation was declared dead. Joining again changes nothing.
 struct store_join {
     struct store_op op;
     int64_t incarnation, now_ms;
-    int node;         // out: a number no other live incarnation has
+    int node;         // out: the smallest number that no other incarnation has, dead ones that are not forgotten included
     int64_t id_floor; // out: no id given out so far is larger
     bool alone;       // out: every other incarnation is certainly dead (this process holds the lock)
 };
@@ -74,17 +74,18 @@ struct store_peer {
 struct store_beat {
     struct store_op op;
     int64_t incarnation;
-    struct store_peer *peers; // out: all but itself
+    struct store_peer *peers; // out: all but itself, by incarnation
     size_t peer_count;
 };
 
-// Declares an incarnation dead if its beat still stands where it was seen. ERR_LEASE_LOST: it moved, it lives. Dead already: ERR_OK.
+// Declares an incarnation dead if its beat still stands where it was seen. ERR_LEASE_LOST: it moved, it lives.
+// Dead already, or forgotten: ERR_OK.
 struct store_bury {
     struct store_op op;
     int64_t incarnation, beat;
 };
 
-// Removes an incarnation's row. ERR_LEASE_LOST: it still holds jobs.
+// Removes an incarnation's row. ERR_LEASE_LOST: it still holds jobs. Removed already: ERR_OK.
 struct store_forget {
     struct store_op op;
     int64_t incarnation;
@@ -92,8 +93,8 @@ struct store_forget {
 
 // One new task with its jobs. With task == NULL the jobs are added to a task that exists (jobs[].task_id, .tenant),
 // whose lane they get; ERR_NOT_FOUND when it is gone. Jobs come with id, task_id, state and times filled in, and may be held already.
-// With a key: if the tenant used it before, nothing is added; `existing_id` is the task, and ERR_KEY_REUSED says that the
-// digest differs.
+// With a key (of a new task): if the tenant used it before, nothing is added; `existing_id` is the task, and ERR_KEY_REUSED says that the
+// digest differs. ERR_INTERNAL: one of its ids is taken already.
 struct store_new {
     const struct store_task *task;
     struct job *jobs; // .lane is filled in
@@ -148,13 +149,17 @@ struct store_change {
     size_t count;
 };
 
-// Delayed jobs of a lane with from_ms < due_at <= to_ms become ready, at most `max`, earliest first.
+// Delayed jobs of a lane with from_ms < due_at <= to_ms become ready, at most `max`, earliest first, then lowest id.
+// Who goes on from upto_ms and passes upto_id back as from_id spares the store to look again at those of the millisecond
+// behind upto_ms that are done: a million jobs due at one instant need it, otherwise 0 will do.
 struct store_due {
     struct store_op op;
     int64_t lane, from_ms, to_ms;
+    int64_t from_id; // of those due at from_ms + 1, only ids behind this one
     size_t max;
-    size_t changed;   // out
-    int64_t upto_ms;  // out: everything up to here is done
+    size_t changed;  // out
+    int64_t upto_ms; // out: everything up to here is done
+    int64_t upto_id; // out: and of the next millisecond, everything up to this id
 };
 
 // Jobs that `holder` has in hand, by id, beginning behind `after_id`.
@@ -166,7 +171,7 @@ struct store_held {
     size_t job_count;
 };
 
-// Jobs blocked or waiting with 0 < expires_at <= now_ms, earliest first.
+// Jobs blocked or waiting with 0 < expires_at <= now_ms, earliest first, then lowest id.
 struct store_expired {
     struct store_op op;
     int64_t now_ms;
@@ -203,8 +208,8 @@ struct store_pause {
     int64_t lane; // out
 };
 
-// Removes final jobs with 0 < purge_at <= now_ms, earliest first, and tasks none of whose jobs are left; and keys whose task is
-// gone and whose time is over.
+// Removes final jobs with 0 < purge_at <= now_ms, earliest first, at most `max`, and tasks none of whose jobs are left; and keys
+// whose task is gone and whose time is over (key_until <= now_ms), also at most `max`, earliest first.
 struct store_sweep {
     struct store_op op;
     int64_t now_ms;
@@ -221,7 +226,7 @@ struct store_get {
     struct store_task task;  // out
     struct job *jobs;        // out
     size_t job_count;
-    struct attempt *attempts; // out: of those jobs, by job then number
+    struct attempt *attempts; // out: of those jobs, in their order, then by number
     size_t attempt_count;
 };
 

@@ -1,0 +1,27 @@
+// The API: HTTP requests become tasks, steering and reads; what comes back becomes JSON.
+//
+// Layer: api. Everything runs on the HTTP thread; the done() callbacks of admit, steer and the store only resume the request.
+// api_begin, api_handle and api_refuse are what http_server_config asks for, with a struct api as their ctx.
+#pragma once
+#include "flow/admit.h"
+#include "flow/lanes.h"
+#include "flow/node.h"
+#include "flow/steer.h"
+#include "http/server.h"
+#include "store/store.h"
+
+struct api {
+    struct node *node; // its flow_waker is woken when a queue is let go; may be NULL
+    struct admit *admit;
+    struct steer *steer;
+    struct store *store;
+    struct lanes *lanes;
+    const char *listen; // as given to the server: on a loopback address only loopback names may call
+    // Can this process do its work? If not, writes a JSON array of sentences that say what is missing. NULL: always.
+    bool (*ready)(void *ctx, struct buf *ret_problems_json);
+    void *ready_ctx;
+};
+
+size_t api_begin(void *ctx, struct http_request *request);
+void api_handle(void *ctx, struct http_request *request);
+void api_refuse(void *ctx, struct http_request *request, enum err err, const char *detail);

@@ -1,0 +1,28 @@
+// The handlers that the table in routes.c names, and what they share.
+// Layer: api. HTTP thread.
+#pragma once
+#include "api/api.h"
+
+// One request on its way: what every handler gets. Copied into whatever outlives the handler.
+struct api_call {
+    struct api *api;
+    struct http_request *request;
+    struct str param; // what stood in place of {id} or {queue}
+    int32_t tenant;
+};
+
+void tasks_submit(const struct api_call *call);
+void tasks_show(const struct api_call *call);
+void tasks_jobs(const struct api_call *call);
+void tasks_cancel(const struct api_call *call);
+void tasks_run(const struct api_call *call);
+void jobs_show(const struct api_call *call);
+void jobs_cancel(const struct api_call *call);
+void jobs_retry(const struct api_call *call);
+void queues_list(const struct api_call *call);
+void queues_pause(const struct api_call *call);
+void queues_resume(const struct api_call *call);
+void ops_stats(const struct api_call *call);
+void ops_health(const struct api_call *call);
+void ops_ready(const struct api_call *call);
+void ops_root(const struct api_call *call);

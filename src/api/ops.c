@@ -1,0 +1,73 @@
+// What operators ask: does it live, can it work, how much is there to do, what may be asked.
+#include "api/problem.h"
+#include "api/render.h"
+#include "api/routes.h"
+
+struct counting {
+    struct store_stats stats;
+    struct api_call call;
+};
+
+static void counted(struct store_op *op)
+{
+    http_resume(container_of(op, struct counting, stats.op)->call.request);
+}
+
+static void answer_stats(struct http_request *request, void *state)
+{
+    struct counting *counting = state;
+    struct store_op *op = &counting->stats.op;
+    if (op->err) {
+        problem_store(request, op->err, op->why);
+    } else {
+        struct buf body = {0};
+        buf_putc(&body, '{');
+        render_counts(&body, counting->stats.counts);
+        buf_putc(&body, '}');
+        http_reply(request, 200, "application/json", &body);
+    }
+    store_op_done(op);
+}
+
+void ops_stats(const struct api_call *call)
+{
+    struct counting *counting = arena_alloc(http_arena(call->request), sizeof *counting);
+    counting->call = *call;
+    store_op_init(&counting->stats.op, STORE_STATS, counted);
+    counting->stats.tenant = call->tenant;
+    http_wait(call->request, answer_stats, counting);
+    store_submit(call->api->store, &counting->stats.op);
+}
+
+void ops_health(const struct api_call *call)
+{
+    struct buf body = {0};
+    buf_puts(&body, "{\"status\":\"ok\"}");
+    http_reply(call->request, 200, "application/json", &body);
+}
+
+void ops_ready(const struct api_call *call)
+{
+    const struct api *api = call->api;
+    buf_auto struct buf problems = {0};
+    bool ready = !api->ready || api->ready(api->ready_ctx, &problems);
+    struct buf body = {0};
+    buf_puts(&body, ready ? "{\"status\":\"ready\",\"problems\":" : "{\"status\":\"not_ready\",\"problems\":");
+    buf_put(&body, problems.n ? buf_str(&problems) : STR("[]"));
+    buf_putc(&body, '}');
+    if (!ready)
+        http_header_set(call->request, "Retry-After", "1");
+    http_reply(call->request, ready ? 200 : 503, "application/json", &body);
+}
+
+void ops_root(const struct api_call *call)
+{
+    size_t count;
+    const struct route *routes = route_table(&count);
+    struct buf body = {0};
+    buf_puts(&body, "rota, a task scheduler. It understands:\n\n");
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&body, "  %-4s  %-28s  %s\n", routes[i].method, routes[i].path, routes[i].about);
+    buf_puts(&body, "\nThe smallest task: curl --json '{\"url\":\"https://example.com/hook\"}' ADDRESS/v1/tasks\n");
+    http_reply(call->request, 200, "text/plain; charset=utf-8", &body);
+}

@@ -1,0 +1,66 @@
+#include "api/params.h"
+
+#include "api/problem.h"
+
+bool params_flag(const struct api_call *call, const char *name, bool *ret_value)
+{
+    struct str text = http_query(call->request, name);
+    *ret_value = text.p && (str_is(text, "1") || str_is(text, "true"));
+    if (!text.p || *ret_value || str_is(text, "0") || str_is(text, "false"))
+        return true;
+    problem_say(call->request, ERR_INVALID_FIELD, name, "The query parameter %s is 1 or 0.", name);
+    return false;
+}
+
+static bool parse_number(struct str text, int64_t most, int64_t *ret_value)
+{
+    int64_t value = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        int digit = text.p[i] - '0';
+        if (digit < 0 || digit > 9 || value > (most - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    *ret_value = value;
+    return text.n > 0;
+}
+
+bool params_number(const struct api_call *call, const char *name, int64_t least, int64_t most, int64_t *value)
+{
+    struct str text = http_query(call->request, name);
+    int64_t number;
+    if (!text.p)
+        return true;
+    if (parse_number(text, most, &number) && number >= least) {
+        *value = number;
+        return true;
+    }
+    problem_say(call->request, ERR_INVALID_FIELD, name, "The query parameter %s is a whole number from %lld to %lld.", name,
+                (long long)least, (long long)most);
+    return false;
+}
+
+bool params_no_body(const struct api_call *call)
+{
+    struct str body = http_body(call->request);
+    struct json value, key, member;
+    char why[ERR_WHY_MAX];
+    if (!body.n)
+        return true;
+    enum err err = json_check(body, &value, why);
+    if (err) {
+        problem_say(call->request, err, NULL, "%s", why);
+        return false;
+    }
+    if (value.type != JSON_OBJECT) {
+        problem_say(call->request, ERR_INVALID_FIELD, NULL, "The body must be empty or {}.");
+        return false;
+    }
+    struct json_iter iter = json_iter(value);
+    if (!json_next(&iter, &key, &member))
+        return true;
+    struct arena *arena = http_arena(call->request);
+    const char *field = arena_printf(arena, "/%.80s", arena_copy(arena, json_text(key, arena)).p).p;
+    problem_say(call->request, ERR_UNKNOWN_FIELD, field, "This takes no fields: send no body, or {}.");
+    return false;
+}

@@ -1,0 +1,115 @@
+// What it does not do: decide what is wrong. Words and statuses come from the table in base/err.
+#include "api/problem.h"
+
+#include "base/log.h"
+#include "base/rand.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { REQUEST_ID_MAX = 64 };
+
+void problem_put(struct buf *buf, const struct problem *problem)
+{
+    const struct err_info *info = err_info(problem->err);
+    // A relative reference: the document is read where it was served, and no foreign host is asked.
+    buf_puts(buf, "\"type\":\"/docs/errors#");
+    buf_puts(buf, info->code);
+    buf_puts(buf, "\",\"title\":");
+    json_put_string(buf, str_of(info->title));
+    buf_puts(buf, ",\"status\":");
+    buf_put_int(buf, info->status);
+    buf_puts(buf, ",\"detail\":");
+    json_put_string(buf, str_of(problem->detail[0] ? problem->detail : info->title));
+    buf_puts(buf, ",\"code\":\"");
+    buf_puts(buf, info->code);
+    buf_putc(buf, '"');
+    if (problem->field[0]) {
+        buf_puts(buf, ",\"field\":");
+        json_put_string(buf, str_of(problem->field));
+    }
+}
+
+static bool request_id_sane(struct str id)
+{
+    if (!id.n || id.n > REQUEST_ID_MAX)
+        return false;
+    for (size_t i = 0; i < id.n; i++) {
+        char c = id.p[i];
+        bool fine =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+        if (!fine)
+            return false;
+    }
+    return true;
+}
+
+// The client's own id when it sent a sane one, so that its logs and ours speak of the same request.
+static const char *request_id(struct http_request *request)
+{
+    struct str given = http_header(request, "X-Request-Id");
+    if (request_id_sane(given))
+        return arena_copy(http_arena(request), given).p;
+    uint64_t number;
+    rand_secret(&number, sizeof number);
+    return arena_printf(http_arena(request), "%016llx", (unsigned long long)number).p;
+}
+
+void problem_reply(struct http_request *request, const struct problem *problem)
+{
+    const struct err_info *info = err_info(problem->err);
+    const char *id = request_id(request);
+    struct buf body = {0};
+    buf_putc(&body, '{');
+    problem_put(&body, problem);
+    buf_puts(&body, ",\"request_id\":");
+    json_put_string(&body, str_of(id));
+    buf_puts(&body, "}\n");
+    http_header_set(request, "Rota-Request-Id", id);
+    if (info->status == 503)
+        http_header_set(request, "Retry-After", "1");
+    if (info->status == 401)
+        http_header_set(request, "WWW-Authenticate", "Bearer");
+    http_reply(request, info->status, "application/problem+json", &body);
+}
+
+static void fill(struct problem *ret_problem, enum err err, const char *field, const char *format, va_list args)
+{
+    ret_problem->err = err;
+    snprintf(ret_problem->field, sizeof ret_problem->field, "%s", field ? field : "");
+    vsnprintf(ret_problem->detail, sizeof ret_problem->detail, format, args);
+}
+
+enum err problem_set(struct problem *ret_problem, enum err err, const char *field, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fill(ret_problem, err, field, format, args);
+    va_end(args);
+    return err;
+}
+
+void problem_say(struct http_request *request, enum err err, const char *field, const char *format, ...)
+{
+    struct problem problem;
+    va_list args;
+    va_start(args, format);
+    fill(&problem, err, field, format, args);
+    va_end(args);
+    problem_reply(request, &problem);
+}
+
+void problem_store(struct http_request *request, enum err err, const char *why)
+{
+    const struct err_info *info = err_info(err);
+    if (info->status == 503) {
+        problem_say(request, err, NULL, "It is not known to be done. Try again in a second; a submit with a key is safe to repeat.");
+        return;
+    }
+    if (info->status == 500) {
+        log_error("api: %s: %s", info->code, why);
+        problem_say(request, err, NULL, "The server's log says what happened.");
+        return;
+    }
+    problem_say(request, err, NULL, "%s", why && why[0] ? why : info->title);
+}

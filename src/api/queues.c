@@ -1,0 +1,134 @@
+// Queues as a tenant sees them: one lane each.
+#include "api/params.h"
+#include "api/problem.h"
+#include "api/render.h"
+
+enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, NAME_MAX_BYTES = 64 };
+
+struct listing {
+    struct store_lanes lanes;
+    struct api_call call;
+};
+
+static void listed(struct store_op *op)
+{
+    http_resume(container_of(op, struct listing, lanes.op)->call.request);
+}
+
+// The cursor is the id of the last lane shown; a full page may be followed by an empty one.
+static void put_list(struct buf *body, const struct store_lanes *lanes)
+{
+    buf_puts(body, "{\"items\":[");
+    for (size_t i = 0; i < lanes->lane_count; i++) {
+        if (i)
+            buf_putc(body, ',');
+        render_queue(body, &lanes->lanes[i]);
+    }
+    if (lanes->lane_count < lanes->max)
+        buf_puts(body, "],\"next\":null}");
+    else
+        buf_printf(body, "],\"next\":\"%lld\"}", (long long)lanes->lanes[lanes->lane_count - 1].id);
+}
+
+static void answer_list(struct http_request *request, void *state)
+{
+    struct listing *listing = state;
+    struct store_op *op = &listing->lanes.op;
+    if (op->err) {
+        problem_store(request, op->err, op->why);
+    } else {
+        struct buf body = {0};
+        put_list(&body, &listing->lanes);
+        http_reply(request, 200, "application/json", &body);
+    }
+    store_op_done(op);
+}
+
+void queues_list(const struct api_call *call)
+{
+    int64_t limit = LIMIT_DEFAULT, after = 0;
+    if (!params_number(call, "limit", 1, LIMIT_MAX, &limit) || !params_number(call, "cursor", 1, INT64_MAX, &after))
+        return;
+    struct listing *listing = arena_alloc(http_arena(call->request), sizeof *listing);
+    listing->call = *call;
+    store_op_init(&listing->lanes.op, STORE_LANES, listed);
+    listing->lanes.tenant = call->tenant;
+    listing->lanes.after_id = after;
+    listing->lanes.max = (size_t)limit;
+    http_wait(call->request, answer_list, listing);
+    store_submit(call->api->store, &listing->lanes.op);
+}
+
+struct pausing {
+    struct store_pause pause;
+    struct api_call call;
+};
+
+static void paused(struct store_op *op)
+{
+    http_resume(container_of(op, struct pausing, pause.op)->call.request);
+}
+
+// This node's lanes hear of it before the answer goes out: what is submitted afterwards is not pushed into a held queue.
+static void answer_pause(struct http_request *request, void *state)
+{
+    struct pausing *pausing = state;
+    const struct api *api = pausing->call.api;
+    struct store_pause *pause = &pausing->pause;
+    if (pause->op.err) {
+        problem_store(request, pause->op.err, pause->op.why);
+    } else {
+        lanes_pause(api->lanes, pause->lane, pause->tenant, pause->queue, pause->paused);
+        if (api->node && api->node->flow_waker)
+            api->node->flow_waker->wake(api->node->flow_waker);
+        struct buf body = {0};
+        buf_puts(&body, "{\"queue\":");
+        json_put_string(&body, pause->queue);
+        buf_puts(&body, pause->paused ? ",\"paused\":true}" : ",\"paused\":false}");
+        http_reply(request, 200, "application/json", &body);
+    }
+    store_op_done(&pause->op);
+}
+
+static bool name_fits(struct str name)
+{
+    if (!name.n || name.n > NAME_MAX_BYTES)
+        return false;
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+        bool fine =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+        if (!fine)
+            return false;
+    }
+    return true;
+}
+
+static void set_paused(const struct api_call *call, bool hold)
+{
+    if (!name_fits(call->param)) {
+        problem_say(call->request, ERR_INVALID_FIELD, "queue",
+                    "The name of a queue is 1 to 64 letters, digits, '.', '_' or '-'.");
+        return;
+    }
+    if (!params_no_body(call))
+        return;
+    struct pausing *pausing = arena_alloc(http_arena(call->request), sizeof *pausing);
+    pausing->call = *call;
+    store_op_init(&pausing->pause.op, STORE_PAUSE, paused);
+    pausing->pause.tenant = call->tenant;
+    pausing->pause.queue = arena_copy(http_arena(call->request), call->param);
+    pausing->pause.paused = hold;
+    http_wait(call->request, answer_pause, pausing);
+    store_submit(call->api->store, &pausing->pause.op);
+}
+
+void queues_pause(const struct api_call *call)
+{
+    set_paused(call, true);
+}
+
+void queues_resume(const struct api_call *call)
+{
+    set_paused(call, false);
+}

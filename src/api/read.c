@@ -1,0 +1,137 @@
+#include "api/read.h"
+
+#include "api/problem.h"
+#include "api/render.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+struct reading {
+    struct store_get get;
+    struct api_call call;
+    struct read_plan plan;
+};
+
+static void store_done(struct store_op *op)
+{
+    struct reading *reading = container_of(op, struct reading, get.op);
+    http_resume(reading->call.request);
+}
+
+// A document that was accepted once can be read for ever, or this program is wrong.
+static enum err parse_stored(struct reading *reading, struct task *ret_task)
+{
+    struct json doc;
+    struct problem why = {0};
+    enum err err = json_check(reading->get.task.doc, &doc, why.detail);
+    if (!err)
+        err = task_parse(ret_task, doc, http_arena(reading->call.request), &why);
+    if (!err)
+        return ERR_OK;
+    log_error("api: the stored document of task %lld cannot be read: %s %s", (long long)reading->get.task.id, why.field,
+              why.detail);
+    return ERR_INTERNAL;
+}
+
+static enum err put_task(struct reading *reading, struct buf *body, int64_t now_ms)
+{
+    const struct store_get *get = &reading->get;
+    struct task task;
+    enum err err = parse_stored(reading, &task);
+    if (err)
+        return err;
+    render_task(body,
+                &(struct task_view){.id = get->task.id,
+                                    .created_at = get->task.created_at,
+                                    .task = &task,
+                                    .jobs = get->jobs,
+                                    .job_count = get->job_count,
+                                    .attempts = get->attempts,
+                                    .attempt_count = get->attempt_count},
+                now_ms);
+    return ERR_OK;
+}
+
+static enum err put_job(struct reading *reading, struct buf *body, int64_t now_ms)
+{
+    const struct store_get *get = &reading->get;
+    if (!get->job_count)
+        return ERR_NOT_FOUND;
+    render_job(body, &get->jobs[0], get->attempts, get->attempt_count, now_ms);
+    return ERR_OK;
+}
+
+static enum err put_jobs(struct reading *reading, struct buf *body, int64_t now_ms)
+{
+    const struct store_get *get = &reading->get;
+    buf_puts(body, "{\"items\":[");
+    for (size_t i = 0; i < get->job_count; i++) {
+        if (i)
+            buf_putc(body, ',');
+        render_job(body, &get->jobs[i], get->attempts, get->attempt_count, now_ms);
+    }
+    buf_puts(body, "],\"next\":null}");
+    return ERR_OK;
+}
+
+static enum err (*const put[])(struct reading *reading, struct buf *body, int64_t now_ms) = {
+    [READ_TASK] = put_task,
+    [READ_JOB] = put_job,
+    [READ_JOBS] = put_jobs,
+};
+
+static void reply_absent(struct reading *reading)
+{
+    struct http_request *request = reading->call.request;
+    if (reading->plan.given) {
+        struct buf body = {0};
+        render_task(&body, &(struct task_view){.id = reading->plan.id, .task = reading->plan.given}, 0);
+        http_reply(request, reading->plan.status, "application/json", &body);
+    } else if (reading->plan.steered) {
+        http_reply(request, 204, NULL, NULL);
+    } else {
+        problem_say(request, ERR_NOT_FOUND, NULL, "There is no such %s.", reading->plan.what == READ_JOB ? "job" : "task");
+    }
+}
+
+static void answer(struct http_request *request, void *state)
+{
+    struct reading *reading = state;
+    struct buf body = {0};
+    enum err err = reading->get.op.err;
+    if (!err)
+        err = put[reading->plan.what](reading, &body, clock_now().wall_ms);
+    if (!err) {
+        http_reply(request, reading->plan.status, "application/json", &body);
+    } else {
+        buf_done(&body);
+        if (err == ERR_NOT_FOUND)
+            reply_absent(reading);
+        else
+            problem_store(request, err, reading->get.op.why);
+    }
+    store_op_done(&reading->get.op);
+}
+
+void read_reply(const struct api_call *call, const struct read_plan *plan)
+{
+    struct reading *reading = arena_alloc(http_arena(call->request), sizeof *reading);
+    reading->call = *call;
+    reading->plan = *plan;
+    store_op_init(&reading->get.op, STORE_GET, store_done);
+    reading->get.tenant = call->tenant;
+    if (plan->what == READ_JOB)
+        reading->get.job_id = plan->id;
+    else
+        reading->get.task_id = plan->id;
+    reading->get.max_jobs = plan->what == READ_JOBS ? plan->max_jobs : READ_JOBS_MAX;
+    http_wait(call->request, answer, reading);
+    store_submit(call->api->store, &reading->get.op);
+}
+
+bool read_path_id(const struct api_call *call, enum id_kind kind, int64_t *ret_id)
+{
+    if (id_parse(call->param, kind, ret_id) && *ret_id > 0)
+        return true;
+    problem_say(call->request, ERR_NOT_FOUND, NULL, "There is no such %s.", kind == ID_JOB ? "job" : "task");
+    return false;
+}

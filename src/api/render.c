@@ -1,0 +1,233 @@
+// Members are written one after the other into the buffer, without printf: the answer to every submit comes through here.
+#include "api/render.h"
+
+#include "base/clock.h"
+#include "base/when.h"
+
+// `head` is the comma, the name and the colon, as they stand in the document.
+static void put_time(struct buf *buf, const char *head, int64_t ms)
+{
+    buf_puts(buf, head);
+    if (!ms) {
+        buf_put(buf, STR("null"));
+        return;
+    }
+    char text[WHEN_TEXT_SIZE];
+    when_format(text, ms);
+    buf_putc(buf, '"');
+    buf_puts(buf, text);
+    buf_putc(buf, '"');
+}
+
+static void put_int(struct buf *buf, const char *head, int64_t value, int64_t none)
+{
+    buf_puts(buf, head);
+    if (value == none)
+        buf_put(buf, STR("null"));
+    else
+        buf_put_int(buf, value);
+}
+
+static void put_text(struct buf *buf, const char *head, struct str text, bool there)
+{
+    buf_puts(buf, head);
+    if (there)
+        json_put_string(buf, text);
+    else
+        buf_put(buf, STR("null"));
+}
+
+static void put_id(struct buf *buf, const char *head, enum id_kind kind, int64_t id)
+{
+    buf_puts(buf, head);
+    if (id)
+        render_id(buf, kind, id);
+    else
+        buf_put(buf, STR("null"));
+}
+
+void render_id(struct buf *buf, enum id_kind kind, int64_t id)
+{
+    char text[ID_TEXT_SIZE];
+    id_format(text, kind, id);
+    buf_putc(buf, '"');
+    buf_puts(buf, text);
+    buf_putc(buf, '"');
+}
+
+static void put_attempt(struct buf *buf, const struct attempt *attempt)
+{
+    put_int(buf, "{\"number\":", attempt->number, -1);
+    put_time(buf, ",\"picked_at\":", attempt->picked_at);
+    put_time(buf, ",\"started_at\":", attempt->started_at);
+    put_time(buf, ",\"completed_at\":", attempt->completed_at);
+    put_text(buf, ",\"outcome\":", str_of(job_outcome_text(attempt->outcome)), attempt->outcome != OUTCOME_NONE);
+    put_text(buf, ",\"reason\":", attempt->reason, attempt->reason.n > 0);
+    put_int(buf, ",\"status\":", attempt->status, 0);
+    put_id(buf, ",\"executor\":", ID_INCARNATION, attempt->holder);
+    buf_putc(buf, '}');
+}
+
+// Narrows `attempts` to those of one job: they lie together.
+static void find_attempts(int64_t job_id, const struct attempt **attempts, size_t *count)
+{
+    size_t from = 0;
+    while (from < *count && (*attempts)[from].job_id != job_id)
+        from++;
+    size_t to = from;
+    while (to < *count && (*attempts)[to].job_id == job_id)
+        to++;
+    *attempts = to > from ? *attempts + from : NULL;
+    *count = to - from;
+}
+
+// Attempts that did not succeed are kept apart; the one that runs or succeeded is only in the job's own record.
+static void put_attempts(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t count)
+{
+    buf_puts(buf, ",\"attempts\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            buf_putc(buf, ',');
+        put_attempt(buf, &attempts[i]);
+    }
+    if (job->state == JOB_RESERVED || job->state == JOB_SUCCESS) {
+        if (count)
+            buf_putc(buf, ',');
+        put_attempt(buf, &(struct attempt){.number = job->attempts,
+                                           .status = job->status,
+                                           .outcome = job->outcome,
+                                           .picked_at = job->picked_at,
+                                           .started_at = job->started_at,
+                                           .completed_at = job->completed_at,
+                                           .holder = job->holder,
+                                           .reason = job->reason});
+    }
+    buf_putc(buf, ']');
+}
+
+// null until an attempt has begun; false for good once one began late.
+static const char *sla_met(const struct job *job, const struct attempt *attempts, size_t count)
+{
+    if (job->late_stage != STAGE_NONE)
+        return "false";
+    bool started = job->started_at != 0;
+    for (size_t i = 0; i < count && !started; i++)
+        started = attempts[i].started_at != 0;
+    return started ? "true" : "null";
+}
+
+static void put_delays(struct buf *buf, const struct job *job)
+{
+    struct job_delays delays = job_delays(job);
+    put_int(buf, ",\"delays\":{\"puller\":", delays.puller, -1);
+    put_int(buf, ",\"queue\":", delays.queue, -1);
+    put_int(buf, ",\"target\":", delays.target, -1);
+    buf_putc(buf, '}');
+}
+
+void render_job(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t attempt_count, int64_t now_ms)
+{
+    find_attempts(job->id, &attempts, &attempt_count);
+    const char *late = job_stage_text(job->late_stage);
+    put_id(buf, "{\"id\":", ID_JOB, job->id);
+    put_id(buf, ",\"task_id\":", ID_TASK, job->task_id);
+    put_id(buf, ",\"parent_job_id\":", ID_JOB, job->parent_id);
+    put_text(buf, ",\"state\":", str_of(job_state_text(job_state_at(job, now_ms))), true);
+    put_time(buf, ",\"scheduled_at\":", job->scheduled_at);
+    put_time(buf, ",\"nominal_at\":", job->nominal_at);
+    put_time(buf, ",\"picked_at\":", job->picked_at);
+    put_time(buf, ",\"started_at\":", job->started_at);
+    put_time(buf, ",\"completed_at\":", job->completed_at);
+    put_int(buf, ",\"status\":", job->status, 0);
+    // An answer without a body is an empty one; where there was no answer there is none.
+    put_text(buf, ",\"response\":", job->response, job->status != 0 || job->response.n > 0);
+    buf_puts(buf, job->response_truncated ? ",\"response_truncated\":true" : ",\"response_truncated\":false");
+    put_text(buf, ",\"result\":null,\"reason\":", job->reason, job->reason.n > 0);
+    buf_puts(buf, ",\"sla_met\":");
+    buf_puts(buf, sla_met(job, attempts, attempt_count));
+    put_text(buf, ",\"late_stage\":", str_of(late), late != NULL);
+    put_delays(buf, job);
+    put_int(buf, ",\"retry_count\":", job->retries, -1);
+    put_id(buf, ",\"executor\":", ID_INCARNATION, job->holder);
+    buf_puts(buf, ",\"lease_until\":null");
+    put_attempts(buf, job, attempts, attempt_count);
+    buf_putc(buf, '}');
+}
+
+static bool planned(const struct job *job)
+{
+    return !job_state_final(job->state) && job->state != JOB_RESERVED;
+}
+
+// The newest that is not planned any more; else the next that is. Jobs are newest first.
+static const struct job *job_to_show(const struct task_view *view)
+{
+    for (size_t i = 0; i < view->job_count; i++)
+        if (!planned(&view->jobs[i]))
+            return &view->jobs[i];
+    return view->job_count ? &view->jobs[view->job_count - 1] : NULL;
+}
+
+// A one-time task lives while a job of it does, and then is what became of the newest.
+static const char *task_state(const struct task_view *view)
+{
+    for (size_t i = 0; i < view->job_count; i++)
+        if (!job_state_final(view->jobs[i].state))
+            return "active";
+    return view->job_count && view->jobs[0].state == JOB_CANCELLED ? "cancelled" : "done";
+}
+
+static void put_runs(struct buf *buf, const struct task_view *view)
+{
+    int64_t success = 0, failed = 0, waiting = 0;
+    for (size_t i = 0; i < view->job_count; i++) {
+        const struct job *job = &view->jobs[i];
+        success += job->state == JOB_SUCCESS;
+        failed += job->state == JOB_ABORTED || job->state == JOB_BURIED;
+        waiting += planned(job);
+    }
+    put_int(buf, ",\"runs\":{\"success\":", success, -1);
+    put_int(buf, ",\"failed\":", failed, -1);
+    put_int(buf, ",\"planned\":", waiting, -1);
+    buf_putc(buf, '}');
+}
+
+void render_task(struct buf *buf, const struct task_view *view, int64_t now_ms)
+{
+    const struct job *job = job_to_show(view);
+    put_id(buf, "{\"id\":", ID_TASK, view->id);
+    put_text(buf, ",\"state\":", str_of(task_state(view)), true);
+    put_time(buf, ",\"scheduled_at\":", view->job_count ? view->jobs[0].scheduled_at : 0);
+    buf_putc(buf, ',');
+    task_render(view->task, buf);
+    put_time(buf, ",\"version\":1,\"created_at\":", view->created_at);
+    put_runs(buf, view);
+    buf_puts(buf, ",\"job\":");
+    if (job)
+        render_job(buf, job, view->attempts, view->attempt_count, now_ms);
+    else
+        buf_puts(buf, "null");
+    buf_putc(buf, '}');
+}
+
+void render_counts(struct buf *buf, const int64_t counts[JOB_STATE_COUNT])
+{
+    int64_t pending = 0;
+    buf_puts(buf, "\"states\":{");
+    for (int state = 0; state < JOB_STATE_COUNT; state++) {
+        put_text(buf, state ? "," : "", str_of(job_state_text(state)), true);
+        put_int(buf, ":", counts[state], -1);
+        if (!job_state_final(state))
+            pending += counts[state];
+    }
+    put_int(buf, "},\"pending\":", pending, -1);
+}
+
+void render_queue(struct buf *buf, const struct store_lane *lane)
+{
+    put_text(buf, "{\"queue\":", lane->queue, true);
+    buf_puts(buf, lane->paused ? ",\"paused\":true," : ",\"paused\":false,");
+    render_counts(buf, lane->counts);
+    put_time(buf, ",\"next_due\":", lane->next_due == TIME_NEVER ? 0 : lane->next_due);
+    buf_putc(buf, '}');
+}

@@ -1,0 +1,244 @@
+// Everything that is checked before a body is read stands in api_begin(), in this order: may this place call, who is it, is there
+// such a route, does it take these query parameters and this type of body.
+//
+// What it does not do: look into bodies. Handlers do.
+#include "api/routes.h"
+
+#include "api/auth.h"
+#include "api/problem.h"
+
+// Read by tests/unit/check_openapi.py: one row a line, method and path first. The most frequent come first.
+// clang-format off
+static const struct route routes[] = {
+    {"POST", "/v1/tasks",                ROUTE_BODY_BULK,  TYPE_JSON | TYPE_NDJSON, "brief", tasks_submit, "submit one task, an array, or NDJSON"},
+    {"GET",  "/v1/tasks/{id}",           ROUTE_BODY_NONE,  TYPE_NONE, "",             tasks_show,    "a task and its newest job"},
+    {"GET",  "/v1/jobs/{id}",            ROUTE_BODY_NONE,  TYPE_NONE, "",             jobs_show,     "a job and its attempts"},
+    {"GET",  "/v1/tasks/{id}/jobs",      ROUTE_BODY_NONE,  TYPE_NONE, "limit",        tasks_jobs,    "the jobs of a task, newest first"},
+    {"POST", "/v1/tasks/{id}/cancel",    ROUTE_BODY_SMALL, TYPE_JSON, "",             tasks_cancel,  "cancel what is not final"},
+    {"POST", "/v1/tasks/{id}/run",       ROUTE_BODY_SMALL, TYPE_JSON, "",             tasks_run,     "start its waiting job now"},
+    {"POST", "/v1/jobs/{id}/cancel",     ROUTE_BODY_SMALL, TYPE_JSON, "",             jobs_cancel,   "cancel a job that is not final"},
+    {"POST", "/v1/jobs/{id}/retry",      ROUTE_BODY_SMALL, TYPE_JSON, "",             jobs_retry,    "a new job from a final one"},
+    {"GET",  "/v1/queues",               ROUTE_BODY_NONE,  TYPE_NONE, "limit cursor", queues_list,   "what waits where"},
+    {"POST", "/v1/queues/{queue}/pause", ROUTE_BODY_SMALL, TYPE_JSON, "",             queues_pause,  "hold a queue; submits go on"},
+    {"POST", "/v1/queues/{queue}/resume",ROUTE_BODY_SMALL, TYPE_JSON, "",             queues_resume, "let it go"},
+    {"GET",  "/v1/stats",                ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_stats,     "jobs per state"},
+    {"POST", "/tasks",                   ROUTE_BODY_BULK,  TYPE_JSON | TYPE_NDJSON, "brief", tasks_submit, "the same as POST /v1/tasks"},
+    {"GET",  "/tasks/{id}",              ROUTE_BODY_NONE,  TYPE_NONE, "",             tasks_show,    "the same as GET /v1/tasks/{id}"},
+    {"GET",  "/healthz",                 ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_health,    "the process lives"},
+    {"GET",  "/readyz",                  ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_ready,     "it can do its work; says what not"},
+    {"GET",  "/",                        ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_root,      "this page"},
+};
+// clang-format on
+
+const struct route *route_table(size_t *ret_count)
+{
+    *ret_count = array_count(routes);
+    return routes;
+}
+
+// A placeholder stands for one segment that is not empty.
+static bool path_matches(const char *pattern, struct str path, struct str *ret_param)
+{
+    const char *at = path.p, *end = path.p + path.n;
+    *ret_param = (struct str){0};
+    while (*pattern) {
+        if (*pattern != '{') {
+            if (at == end || *at++ != *pattern++)
+                return false;
+            continue;
+        }
+        const char *from = at;
+        while (at < end && *at != '/')
+            at++;
+        if (at == from)
+            return false;
+        *ret_param = (struct str){from, (size_t)(at - from)};
+        pattern = strchr(pattern, '}') + 1;
+    }
+    return at == end;
+}
+
+static bool method_matches(const char *have, struct str method)
+{
+    return str_is(method, have) || (str_is(method, "HEAD") && str_is(STR("GET"), have));
+}
+
+enum err route_find(struct str method, struct str path, const struct route **ret_route, struct str *ret_param)
+{
+    enum err err = ERR_NOT_FOUND;
+    for (size_t i = 0; i < array_count(routes); i++) {
+        if (!path_matches(routes[i].path, path, ret_param))
+            continue;
+        if (method_matches(routes[i].method, method)) {
+            *ret_route = &routes[i];
+            return ERR_OK;
+        }
+        err = ERR_METHOD_NOT_ALLOWED;
+    }
+    return err;
+}
+
+void route_allow(struct str path, struct buf *buf)
+{
+    struct str param;
+    for (size_t i = 0; i < array_count(routes); i++) {
+        if (!path_matches(routes[i].path, path, &param))
+            continue;
+        if (buf->n)
+            buf_puts(buf, ", ");
+        buf_puts(buf, routes[i].method);
+        if (str_is(STR("GET"), routes[i].method))
+            buf_puts(buf, ", HEAD");
+    }
+}
+
+static struct str trim(struct str text)
+{
+    while (text.n && (text.p[0] == ' ' || text.p[0] == '\t'))
+        text.p++, text.n--;
+    while (text.n && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t'))
+        text.n--;
+    return text;
+}
+
+// Takes the text up to `mark` off the front of `rest`, and the mark.
+static struct str cut(struct str *rest, char mark)
+{
+    const char *found = rest->n ? memchr(rest->p, mark, rest->n) : NULL;
+    struct str part = {rest->p, found ? (size_t)(found - rest->p) : rest->n};
+    size_t taken = found ? part.n + 1 : part.n;
+    *rest = (struct str){rest->p + taken, rest->n - taken};
+    return part;
+}
+
+static bool charset_fits(struct str params)
+{
+    while (params.n) {
+        struct str value = trim(cut(&params, ';'));
+        struct str name = cut(&value, '=');
+        if (!str_eq_nocase(name, STR("charset")))
+            continue;
+        if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"')
+            value = (struct str){value.p + 1, value.n - 2};
+        if (!str_eq_nocase(value, STR("utf-8")))
+            return false;
+    }
+    return true;
+}
+
+enum route_type route_type(struct str content_type)
+{
+    struct str rest = content_type;
+    struct str type = trim(cut(&rest, ';'));
+    if (!type.n)
+        return TYPE_NONE;
+    if (!charset_fits(rest))
+        return TYPE_OTHER;
+    if (str_eq_nocase(type, STR("application/json")))
+        return TYPE_JSON;
+    return str_eq_nocase(type, STR("application/x-ndjson")) ? TYPE_NDJSON : TYPE_OTHER;
+}
+
+struct query_check {
+    const struct route *route;
+    struct arena *arena;
+    struct problem *why;
+    unsigned seen; // which of the route's names, by their place
+};
+
+static bool check_parameter(void *ctx, struct str name, struct str value)
+{
+    struct query_check *check = ctx;
+    struct str names = str_of(check->route->query);
+    for (unsigned bit = 1; names.n; bit <<= 1) {
+        if (!str_eq(cut(&names, ' '), name))
+            continue;
+        if (!(check->seen & bit)) {
+            check->seen |= bit;
+            return true;
+        }
+        problem_set(check->why, ERR_INVALID_FIELD, arena_copy(check->arena, name).p, "The query parameter is given twice.");
+        return false;
+    }
+    bool any = check->route->query[0];
+    problem_set(check->why, ERR_UNKNOWN_FIELD, arena_copy(check->arena, name).p, "There is no such query parameter here; %s%s.",
+                any ? "allowed: " : "none is allowed", check->route->query);
+    return false;
+}
+
+static enum err check_query(struct http_request *request, const struct route *route, struct problem *why)
+{
+    struct query_check check = {.route = route, .arena = http_arena(request), .why = why};
+    return http_query_each(request, check_parameter, &check) ? ERR_OK : why->err;
+}
+
+// A body without a type is taken as JSON; no body needs no type.
+static enum err check_type(struct http_request *request, const struct route *route, struct problem *why)
+{
+    struct str length = http_header(request, "Content-Length");
+    bool has_body = (length.p && !str_is(length, "0")) || http_header(request, "Transfer-Encoding").p;
+    if (!has_body || !route->types)
+        return ERR_OK;
+    enum route_type type = route_type(http_header(request, "Content-Type"));
+    if (type == TYPE_NONE || (route->types & type))
+        return ERR_OK;
+    return problem_set(why, ERR_UNSUPPORTED_TYPE, NULL, "Send Content-Type: application/json%s, in UTF-8 (curl has --json).",
+                       route->types & TYPE_NDJSON ? " or application/x-ndjson" : "");
+}
+
+static enum err check_path(struct http_request *request, const struct route **ret_route, struct problem *why)
+{
+    struct str param;
+    struct str path = http_path(request);
+    enum err err = route_find(http_method(request), path, ret_route, &param);
+    if (err == ERR_NOT_FOUND)
+        return problem_set(why, err, NULL, "There is no such path. GET / lists those there are.");
+    if (err == ERR_METHOD_NOT_ALLOWED) {
+        buf_auto struct buf allow = {0};
+        route_allow(path, &allow);
+        const char *methods = arena_copy(http_arena(request), buf_str(&allow)).p;
+        http_header_set(request, "Allow", methods);
+        return problem_set(why, err, NULL, "This path takes %s.", methods);
+    }
+    return err;
+}
+
+size_t api_begin(void *ctx, struct http_request *request)
+{
+    const struct api *api = ctx;
+    const struct route *route = NULL;
+    struct problem why = {0};
+    int32_t tenant;
+    enum err err = auth_place(api, request, &why);
+    if (!err)
+        err = auth_tenant(api, request, &tenant, &why);
+    if (!err)
+        err = check_path(request, &route, &why);
+    if (!err)
+        err = check_query(request, route, &why);
+    if (!err)
+        err = check_type(request, route, &why);
+    if (!err)
+        return route->body_max;
+    problem_reply(request, &why);
+    return 0;
+}
+
+void api_handle(void *ctx, struct http_request *request)
+{
+    struct api_call call = {.api = ctx, .request = request};
+    const struct route *route = NULL;
+    struct problem why = {0};
+    enum err err = auth_tenant(call.api, request, &call.tenant, &why);
+    if (!err)
+        err = route_find(http_method(request), http_path(request), &route, &call.param);
+    if (err)
+        problem_say(request, err, NULL, "%s", err_info(err)->title);
+    else
+        route->handle(&call);
+}
+
+void api_refuse(void *ctx, struct http_request *request, enum err err, const char *detail)
+{
+    problem_say(request, err, NULL, "%s", detail ? detail : err_info(err)->title);
+}

@@ -1,0 +1,25 @@
+// The routes: one table says which methods and paths there are, how large and of which type a body may be, and who handles it.
+// Layer: api. Finding a route is pure.
+#pragma once
+#include "api/handlers.h"
+
+enum { ROUTE_BODY_NONE = 0, ROUTE_BODY_SMALL = 64 * 1024, ROUTE_BODY_ONE = 1024 * 1024, ROUTE_BODY_BULK = 16 * 1024 * 1024 };
+
+enum route_type { TYPE_NONE, TYPE_JSON = 1, TYPE_NDJSON = 2, TYPE_OTHER = 4 };
+
+struct route {
+    const char *method;
+    const char *path; // one segment may be {id} or {queue}
+    size_t body_max;
+    unsigned types;    // enum route_type, those a body may have
+    const char *query; // names of the parameters it takes, with a space between
+    void (*handle)(const struct api_call *call);
+    const char *about;
+};
+
+// ERR_NOT_FOUND: no such path. ERR_METHOD_NOT_ALLOWED: it has other methods. HEAD is taken where GET is.
+err_check enum err route_find(struct str method, struct str path, const struct route **ret_route, struct str *ret_param);
+
+void route_allow(struct str path, struct buf *buf);  // the methods of a path, as header Allow has them
+enum route_type route_type(struct str content_type); // TYPE_NONE when there is none
+const struct route *route_table(size_t *ret_count);  // for the page that lists them, and for tests

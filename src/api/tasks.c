@@ -1,0 +1,375 @@
+// Submitting: one object, an array, or a line each (NDJSON). The body is checked, each document becomes a task of one admission,
+// and the answer follows its commit.
+//
+// The answer to a single submit is written from what was stored, not read back. A bulk answer holds only ids and refusals.
+// Nothing is allocated for a task but from the request's arena and the admission's arrays, which are made once with the right
+// size.
+#include "api/params.h"
+#include "api/problem.h"
+#include "api/read.h"
+#include "api/render.h"
+#include "api/routes.h"
+#include "base/clock.h"
+#include "base/digest.h"
+
+enum { BULK_MAX = 10000, TASK_TEXT_SIZE = 1536 };
+
+// What became of one document of a bulk.
+struct item {
+    uint32_t at;                   // its place in the admission
+    const struct problem *problem; // or why it has none
+};
+
+struct submission {
+    struct admission admission;
+    struct api_call call;
+    struct task task; // of a single submit
+    struct item *items;
+    size_t count;
+    bool bulk, brief;
+    struct str traceparent; // from the header, when it is well formed
+    struct buf scratch;
+    struct now now;
+};
+
+// The digest is of the task as its user wrote it: another trace around the same submit is no other task.
+static void make_digest(struct submission *submission, const struct task *task, uint8_t ret_digest[DIGEST_SIZE])
+{
+    submission->scratch.n = 0;
+    task_render(task, &submission->scratch);
+    digest_sha256(buf_str(&submission->scratch), ret_digest);
+}
+
+// The document with the request's trace in it. It has at least a target, so a comma may follow.
+static struct str add_traceparent(struct submission *submission, struct task *task, struct str doc)
+{
+    struct arena *arena = http_arena(submission->call.request);
+    task->traceparent = submission->traceparent;
+    return arena_printf(arena, "{\"traceparent\":\"" STR_FMT "\"," STR_FMT, STR_ARG(submission->traceparent), (int)doc.n - 1,
+                        doc.p + 1);
+}
+
+static enum err add_document(struct submission *submission, struct json doc, struct task *ret_task, struct problem *why)
+{
+    uint8_t digest[DIGEST_SIZE];
+    if (doc.type != JSON_OBJECT)
+        return problem_set(why, ERR_INVALID_FIELD, NULL, "A task is a JSON object.");
+    if (doc.raw.n > ROUTE_BODY_ONE)
+        return problem_set(why, ERR_TOO_LARGE, NULL, "A task may have 1 MiB, this one has %zu bytes.", doc.raw.n);
+    enum err err = task_parse(ret_task, doc, http_arena(submission->call.request), why);
+    if (err)
+        return why->err = err;
+    if (ret_task->key.n)
+        make_digest(submission, ret_task, digest);
+    struct str text = doc.raw;
+    if (submission->traceparent.n && !ret_task->traceparent.n)
+        text = add_traceparent(submission, ret_task, text);
+    err = admission_add(&submission->admission, ret_task, text, ret_task->key.n ? digest : NULL, submission->now.wall_ms, why);
+    return why->err = err;
+}
+
+static void put_task(struct submission *submission, struct buf *body)
+{
+    const struct store_task *stored = &submission->admission.tasks[0];
+    if (submission->brief) {
+        buf_puts(body, "{\"id\":");
+        render_id(body, ID_TASK, stored->id);
+        buf_putc(body, '}');
+        return;
+    }
+    buf_reserve(body, TASK_TEXT_SIZE);
+    struct task_view view = {.id = stored->id,
+                             .created_at = stored->created_at,
+                             .task = &submission->task,
+                             .jobs = &submission->admission.jobs[0],
+                             .job_count = 1};
+    render_task(body, &view, clock_now().wall_ms);
+}
+
+static void answer_existing(struct submission *submission, int64_t id)
+{
+    if (!submission->brief) {
+        read_reply(&submission->call,
+                   &(struct read_plan){.what = READ_TASK, .id = id, .status = 200, .given = &submission->task});
+        return;
+    }
+    struct buf body = {0};
+    buf_puts(&body, "{\"id\":");
+    render_id(&body, ID_TASK, id);
+    buf_putc(&body, '}');
+    http_reply(submission->call.request, 200, "application/json", &body);
+}
+
+static enum err item_problem(const struct store_new *item, struct problem *ret_problem)
+{
+    if (item->err == ERR_KEY_REUSED) {
+        char id[ID_TEXT_SIZE];
+        id_format(id, ID_TASK, item->existing_id);
+        return problem_set(ret_problem, item->err, "/key", "Task %s has this key and is not the same as this one.", id);
+    }
+    return problem_set(ret_problem, item->err, NULL, "%s", err_info(item->err)->title);
+}
+
+static void answer_one(struct submission *submission)
+{
+    struct http_request *request = submission->call.request;
+    const struct store_new *item = &submission->admission.add.items[0];
+    struct problem problem;
+    if (item->err) {
+        item_problem(item, &problem);
+        problem_reply(request, &problem);
+        return;
+    }
+    if (item->existing_id) {
+        answer_existing(submission, item->existing_id);
+        return;
+    }
+    char id[ID_TEXT_SIZE];
+    id_format(id, ID_TASK, submission->admission.tasks[0].id);
+    struct buf body = {0};
+    put_task(submission, &body);
+    http_header_set(request, "Location", arena_printf(http_arena(request), "/v1/tasks/%s", id).p);
+    http_reply(request, 201, "application/json", &body);
+}
+
+// The id a document of a bulk has now, or 0 and why it has none.
+static int64_t item_id(const struct submission *submission, const struct item *item, struct problem *ret_problem)
+{
+    if (item->problem) {
+        *ret_problem = *item->problem;
+        return 0;
+    }
+    const struct store_new *stored = &submission->admission.add.items[item->at];
+    if (stored->err) {
+        item_problem(stored, ret_problem);
+        return 0;
+    }
+    return stored->existing_id ? stored->existing_id : submission->admission.tasks[item->at].id;
+}
+
+// Returns how many were refused.
+static size_t put_results(const struct submission *submission, struct buf *body)
+{
+    struct problem problem;
+    size_t refused = 0;
+    buf_reserve(body, submission->count * 24 + 64);
+    buf_puts(body, "{\"results\":[");
+    for (size_t i = 0; i < submission->count; i++) {
+        int64_t id = item_id(submission, &submission->items[i], &problem);
+        if (i)
+            buf_putc(body, ',');
+        if (id) {
+            buf_puts(body, "{\"id\":");
+            render_id(body, ID_TASK, id);
+        } else {
+            buf_puts(body, "{\"error\":{");
+            problem_put(body, &problem);
+            buf_putc(body, '}');
+            refused++;
+        }
+        buf_putc(body, '}');
+    }
+    buf_puts(body, "]}");
+    return refused;
+}
+
+// Only counts and ids, null where one was refused, so that the places still tell which is which.
+static size_t put_brief(const struct submission *submission, struct buf *body)
+{
+    struct problem problem;
+    size_t refused = 0;
+    buf_reserve(body, submission->count * 18 + 64);
+    buf_puts(body, "{\"ids\":[");
+    for (size_t i = 0; i < submission->count; i++) {
+        int64_t id = item_id(submission, &submission->items[i], &problem);
+        if (i)
+            buf_putc(body, ',');
+        if (id)
+            render_id(body, ID_TASK, id);
+        else
+            buf_puts(body, "null");
+        refused += id == 0;
+    }
+    buf_printf(body, "],\"taken\":%zu,\"refused\":%zu}", submission->count - refused, refused);
+    return refused;
+}
+
+static void answer_bulk(struct submission *submission)
+{
+    struct buf body = {0};
+    size_t refused = submission->brief ? put_brief(submission, &body) : put_results(submission, &body);
+    http_reply(submission->call.request, refused ? 207 : 201, "application/json", &body);
+}
+
+static void answer(struct http_request *request, void *state)
+{
+    struct submission *submission = state;
+    const struct store_op *op = &submission->admission.add.op;
+    if (op->err)
+        problem_store(request, op->err, op->why);
+    else if (submission->bulk)
+        answer_bulk(submission);
+    else
+        answer_one(submission);
+    admission_done(&submission->admission);
+}
+
+static void admitted(struct admission *admission)
+{
+    struct submission *submission = admission->ctx;
+    http_resume(submission->call.request);
+}
+
+// The request waits before it is handed over, because the store may be done before admit_submit() returns.
+static void submit(struct submission *submission)
+{
+    struct admission *admission = &submission->admission;
+    admission->done = admitted;
+    admission->ctx = submission;
+    buf_done(&submission->scratch);
+    http_wait(submission->call.request, answer, submission);
+    enum err err = admit_submit(submission->call.api->admit, admission, submission->now);
+    if (err) {
+        admission->add.op.err = err;
+        http_resume(submission->call.request);
+    }
+}
+
+static void submit_one(struct submission *submission, struct json doc)
+{
+    struct problem why = {0};
+    admission_init(&submission->admission, submission->call.tenant, 1);
+    enum err err = add_document(submission, doc, &submission->task, &why);
+    if (!err) {
+        submit(submission);
+        return;
+    }
+    buf_done(&submission->scratch);
+    admission_done(&submission->admission);
+    problem_reply(submission->call.request, &why);
+}
+
+// The documents of a bulk, one after the other, whichever way they are written down.
+struct source {
+    bool lines;
+    struct str rest;        // NDJSON: what is left of the body
+    struct json_iter items; // array
+};
+
+// False at the end. What is not JSON comes back as JSON_ABSENT, with `why`.
+static bool next_document(struct source *source, struct json *ret_doc, struct problem *why)
+{
+    if (!source->lines)
+        return json_next_item(&source->items, ret_doc);
+    while (source->rest.n) {
+        const char *end = memchr(source->rest.p, '\n', source->rest.n);
+        struct str line = {source->rest.p, end ? (size_t)(end - source->rest.p) : source->rest.n};
+        size_t taken = end ? line.n + 1 : line.n;
+        source->rest = (struct str){source->rest.p + taken, source->rest.n - taken};
+        if (line.n && line.p[line.n - 1] == '\r')
+            line.n--;
+        if (!line.n)
+            continue;
+        why->err = json_check(line, ret_doc, why->detail);
+        if (why->err)
+            *ret_doc = (struct json){JSON_ABSENT, line};
+        return true;
+    }
+    return false;
+}
+
+// Counted before anything is parsed, so that all arrays are made once. NDJSON lines that are empty count for nothing.
+static size_t count_documents(struct source source)
+{
+    struct json doc;
+    size_t count = 0;
+    if (!source.lines) {
+        while (json_next_item(&source.items, &doc))
+            count++;
+        return count;
+    }
+    const char *at = source.rest.p, *end = at + source.rest.n;
+    while (at < end) {
+        const char *line_end = memchr(at, '\n', (size_t)(end - at));
+        line_end = line_end ? line_end : end;
+        size_t n = (size_t)(line_end - at);
+        count += n > 1 || (n == 1 && *at != '\r');
+        at = line_end + 1;
+    }
+    return count;
+}
+
+static void take_documents(struct submission *submission, struct source *source)
+{
+    struct arena *arena = http_arena(submission->call.request);
+    struct task task;
+    struct json doc;
+    for (size_t i = 0; i < submission->count; i++) {
+        struct problem why = {0};
+        struct item *item = &submission->items[i];
+        if (!next_document(source, &doc, &why))
+            break;
+        item->at = (uint32_t)submission->admission.count;
+        if (doc.type != JSON_ABSENT && !add_document(submission, doc, &task, &why))
+            continue;
+        struct problem *kept = arena_alloc(arena, sizeof *kept);
+        *kept = why;
+        item->problem = kept;
+    }
+}
+
+static void submit_bulk(struct submission *submission, struct source source)
+{
+    struct http_request *request = submission->call.request;
+    submission->bulk = true;
+    submission->count = count_documents(source);
+    if (submission->count > BULK_MAX) {
+        problem_say(request, ERR_TOO_LARGE, NULL, "At most %d tasks at once, these are %zu. Send them in parts.", BULK_MAX,
+                    submission->count);
+        return;
+    }
+    submission->items = arena_array(http_arena(request), struct item, submission->count);
+    admission_init(&submission->admission, submission->call.tenant, submission->count);
+    take_documents(submission, &source);
+    if (submission->admission.count) {
+        submit(submission);
+        return;
+    }
+    // Nothing to be stored: the refusals are the whole answer.
+    buf_done(&submission->scratch);
+    answer_bulk(submission);
+    admission_done(&submission->admission);
+}
+
+static void submit_json(struct submission *submission)
+{
+    struct http_request *request = submission->call.request;
+    struct str body = http_body(request);
+    struct json value;
+    char why[ERR_WHY_MAX];
+    enum err err = json_check(body, &value, why);
+    if (err)
+        problem_say(request, err, NULL, "%s", why);
+    else if (value.type == JSON_OBJECT)
+        submit_one(submission, value);
+    else if (value.type == JSON_ARRAY)
+        submit_bulk(submission, (struct source){.items = json_iter(value)});
+    else
+        problem_say(request, ERR_INVALID_FIELD, NULL, "The body is a task (an object) or an array of tasks.");
+}
+
+void tasks_submit(const struct api_call *call)
+{
+    struct submission *submission = arena_alloc(http_arena(call->request), sizeof *submission);
+    submission->call = *call;
+    submission->now = clock_now();
+    if (!params_flag(call, "brief", &submission->brief))
+        return;
+    struct str traceparent = http_header(call->request, "traceparent");
+    if (task_traceparent_fits(traceparent))
+        submission->traceparent = arena_copy(http_arena(call->request), traceparent); // the header goes when the client does
+    if (route_type(http_header(call->request, "Content-Type")) == TYPE_NDJSON)
+        submit_bulk(submission, (struct source){.lines = true, .rest = http_body(call->request)});
+    else
+        submit_json(submission);
+}

@@ -1,0 +1,45 @@
+// Rare events, counted: what should happen seldom but must be handled. The simulator fails when one of them never occurred, so
+// no rare path goes untried; a server shows them as counters.
+// Layer: base. Any thread.
+#pragma once
+#include <stdint.h>
+
+#define MARKS(X)                                                                        \
+    X(STALE_WRITE, "a write with an old token was refused")                             \
+    X(CHANGE_AGAIN, "a batch of outcomes was written again after the store failed")     \
+    X(CLAIM_FAILED, "a claim failed")                                                   \
+    X(ADD_FAILED, "an insertion failed")                                                \
+    X(ADOPTED, "a job was held without being in hand, and was adopted")                 \
+    X(CLAIMED_AGAIN, "a job was claimed again before the word of its end had come")     \
+    X(DOUBLED_RUN, "a run came twice from the broker")                                  \
+    X(NEWER_RUN, "a newer claim came while an older life still ran the job")            \
+    X(BROKER_FULL, "the broker was full")                                               \
+    X(OLD_LIFE, "a run of an earlier life was given back")                              \
+    X(NEW_LIFE, "this process was declared dead and began a new life")                  \
+    X(NOT_ALIVE, "starts were held back because the last beat was too long ago")        \
+    X(BURIED_PEER, "a silent incarnation was declared dead")                            \
+    X(MOVED_PEER, "an incarnation moved just before it was declared dead")              \
+    X(LOST_WATCHED, "a job that was waiting in a dead hand was taken back")             \
+    X(LOST_BEGUN, "a job that had begun in a dead hand was taken back")                 \
+    X(CLOCK_BACK, "the wall clock was set back")                                        \
+    X(GIVEN_BACK, "a job was given back because its time was far again")                \
+    X(PROMOTED, "jobs that were due without being claimed were marked ready")           \
+    X(EXPIRED_WAITING, "a job expired while it waited in its lane")                     \
+    X(EXPIRED_IN_HAND, "a job expired in hand")                                         \
+    X(CANCELLED_WAITING, "a job was called off in the wheel")                           \
+    X(CANCELLED_RUNNING, "a running attempt was called off")                            \
+    X(HURRIED, "a job in the wheel was hurried")                                        \
+    X(STEER_AGAIN, "a change by hand met a record that had moved, and began again")     \
+    X(INTERRUPTED, "a running attempt was given up because the process stops")
+
+enum mark {
+#define X(name, text) MARK_##name,
+    MARKS(X)
+#undef X
+    MARK_COUNT
+};
+
+void mark(enum mark what);
+uint64_t mark_count(enum mark what);
+const char *mark_name(enum mark what); // "STALE_WRITE"
+const char *mark_text(enum mark what);

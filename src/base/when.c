@@ -1,0 +1,262 @@
+// Dates are counted, not looked up: days since 1970 from year, month and day with integers alone, so no time zone file, locale or
+// environment of the machine can change what a text means.
+//
+// What it does not do: time zones with names, calendars with seconds that are 61 long. Leap seconds are folded into the one
+// before.
+#include "base/when.h"
+
+#include "base/mem.h"
+
+enum { MS_SECOND = 1000, MS_MINUTE = 60 * MS_SECOND, MS_HOUR = 60 * MS_MINUTE, MS_DAY = 24 * MS_HOUR };
+static const int64_t WHEN_MAX = 253402300799999;      // 9999-12-31T23:59:59.999Z
+static const int64_t DURATION_MAX = 36525LL * MS_DAY; // 100 years
+static const uint8_t month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+
+// ---- civil dates. The year is taken to begin in March, so that a leap day is its last day; 400 years are one era of 146097
+// days.
+
+static int64_t days_from_civil(int year, int month, int day)
+{
+    int64_t y = month <= 2 ? year - 1 : year;
+    int64_t era = y / 400, year_of_era = y % 400;
+    int64_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
+}
+
+static void civil_from_days(int64_t days, int *ret_year, int *ret_month, int *ret_day)
+{
+    days += 719468;
+    int64_t era = days / 146097, day_of_era = days % 146097;
+    int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    int64_t month = (5 * day_of_year + 2) / 153;
+    *ret_day = (int)(day_of_year - (153 * month + 2) / 5 + 1);
+    *ret_month = (int)(month < 10 ? month + 3 : month - 9);
+    *ret_year = (int)(year_of_era + era * 400 + (*ret_month <= 2));
+}
+
+static int days_in_month(int year, int month)
+{
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return month_days[month - 1] + (month == 2 && leap);
+}
+
+// ---- times
+
+// Takes exactly `width` digits off the front of *text.
+static bool take_digits(struct str *text, int width, int *ret_value)
+{
+    int value = 0;
+    if (text->n < (size_t)width)
+        return false;
+    for (int i = 0; i < width; i++) {
+        char c = text->p[i];
+        if (c < '0' || c > '9')
+            return false;
+        value = value * 10 + (c - '0');
+    }
+    text->p += width;
+    text->n -= (size_t)width;
+    *ret_value = value;
+    return true;
+}
+
+// Takes one byte if it is one of `any`.
+static bool take_byte(struct str *text, const char *any)
+{
+    if (!text->n || !*text->p || !strchr(any, *text->p))
+        return false;
+    text->p++;
+    text->n--;
+    return true;
+}
+
+// The digits behind a point, cut to thousandths.
+static bool take_fraction(struct str *text, int *ret_ms)
+{
+    int ms = 0, weight = 100;
+    if (!text->n || *text->p < '0' || *text->p > '9')
+        return false;
+    for (; text->n && *text->p >= '0' && *text->p <= '9'; text->p++, text->n--, weight /= 10)
+        ms += weight * (*text->p - '0');
+    *ret_ms = ms;
+    return true;
+}
+
+// "Z" or "+02:00", which must end the text.
+static bool take_zone(struct str *text, int64_t *ret_offset_ms)
+{
+    int hours = 0, minutes = 0;
+    bool west = text->n && *text->p == '-';
+    if (!take_byte(text, "Zz")) {
+        if (!take_byte(text, "+-") || !take_digits(text, 2, &hours) || !take_byte(text, ":") || !take_digits(text, 2, &minutes))
+            return false;
+        if (hours > 23 || minutes > 59)
+            return false;
+    }
+    int64_t offset = (int64_t)hours * MS_HOUR + (int64_t)minutes * MS_MINUTE;
+    *ret_offset_ms = west ? -offset : offset;
+    return text->n == 0;
+}
+
+// A leap second exists only as 23:59:60 UTC on the last day of a month.
+static bool may_leap(int64_t minute_ms)
+{
+    int year, month, day;
+    if (minute_ms < 0 || minute_ms % MS_DAY != MS_DAY - MS_MINUTE)
+        return false;
+    civil_from_days(minute_ms / MS_DAY + 1, &year, &month, &day);
+    return day == 1;
+}
+
+bool when_parse(struct str text, int64_t *ret_ms)
+{
+    int year, month, day, hour, minute, second, fraction = 0;
+    int64_t offset;
+    if (!take_digits(&text, 4, &year) || !take_byte(&text, "-") || !take_digits(&text, 2, &month) || !take_byte(&text, "-") ||
+        !take_digits(&text, 2, &day) || !take_byte(&text, "Tt") || !take_digits(&text, 2, &hour) || !take_byte(&text, ":") ||
+        !take_digits(&text, 2, &minute) || !take_byte(&text, ":") || !take_digits(&text, 2, &second))
+        return false;
+    if (take_byte(&text, ".") && !take_fraction(&text, &fraction))
+        return false;
+    if (!take_zone(&text, &offset))
+        return false;
+    if (year < 1970 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month) || hour > 23 || minute > 59 ||
+        second > 60)
+        return false;
+    int64_t ms = days_from_civil(year, month, day) * MS_DAY + (int64_t)hour * MS_HOUR + (int64_t)minute * MS_MINUTE - offset;
+    if (second == 60 && !may_leap(ms))
+        return false;
+    ms += second == 60 ? MS_MINUTE - 1 : second * MS_SECOND + fraction;
+    if (ms < 0 || ms > WHEN_MAX)
+        return false;
+    *ret_ms = ms;
+    return true;
+}
+
+static char *put_digits(char *at, int width, int value, char behind)
+{
+    for (int i = width - 1; i >= 0; i--, value /= 10)
+        at[i] = (char)('0' + value % 10);
+    at[width] = behind;
+    return at + width + 1;
+}
+
+void when_format(char ret_text[WHEN_TEXT_SIZE], int64_t ms)
+{
+    int year, month, day;
+    ms = ms < 0 ? 0 : ms > WHEN_MAX ? WHEN_MAX : ms;
+    civil_from_days(ms / MS_DAY, &year, &month, &day);
+    int rest = (int)(ms % MS_DAY);
+    char *at = put_digits(ret_text, 4, year, '-');
+    at = put_digits(at, 2, month, '-');
+    at = put_digits(at, 2, day, 'T');
+    at = put_digits(at, 2, rest / MS_HOUR, ':');
+    at = put_digits(at, 2, rest / MS_MINUTE % 60, ':');
+    at = put_digits(at, 2, rest / MS_SECOND % 60, '.');
+    at = put_digits(at, 3, rest % MS_SECOND, 'Z');
+    *at = 0;
+}
+
+// ---- durations
+
+static const struct {
+    const char *text;
+    int64_t ms;
+} units[] = {{"d", MS_DAY}, {"h", MS_HOUR}, {"m", MS_MINUTE}, {"s", MS_SECOND}, {"ms", 1}}; // largest first
+
+// The parts of an ISO 8601 duration in the order they must come; those that follow a T stand behind it.
+static const struct {
+    char letter;
+    bool of_day;
+    int64_t ms;
+} iso_parts[] = {
+    {'W', false, 7LL * MS_DAY}, {'D', false, MS_DAY}, {'H', true, MS_HOUR}, {'M', true, MS_MINUTE}, {'S', true, MS_SECOND}};
+
+// A whole number of any length; what is too large to be a duration in any unit stays just that.
+static bool take_count(struct str *text, int64_t *ret_count)
+{
+    int64_t count = 0;
+    size_t before = text->n;
+    for (; text->n && *text->p >= '0' && *text->p <= '9'; text->p++, text->n--)
+        count = count > DURATION_MAX ? count : count * 10 + (*text->p - '0');
+    *ret_count = count;
+    return text->n < before;
+}
+
+static bool add_part(int64_t *sum, int64_t count, int64_t unit_ms)
+{
+    if (count > DURATION_MAX / unit_ms)
+        return false;
+    *sum += count * unit_ms;
+    return *sum <= DURATION_MAX;
+}
+
+static bool parse_iso(struct str text, int64_t *ret_ms)
+{
+    int64_t sum = 0, count;
+    bool timed = false;
+    size_t next = 0, parts = 0, parts_at_t = 0;
+    while (text.n) {
+        if (!timed && take_byte(&text, "T")) {
+            timed = true;
+            parts_at_t = parts;
+            continue;
+        }
+        int fraction = 0;
+        if (!take_count(&text, &count))
+            return false;
+        bool fractional = take_byte(&text, ".");
+        if ((fractional && !take_fraction(&text, &fraction)) || !text.n)
+            return false;
+        while (next < array_count(iso_parts) && (iso_parts[next].letter != *text.p || iso_parts[next].of_day != timed))
+            next++;
+        if (next == array_count(iso_parts) || (fractional && *text.p != 'S') || !add_part(&sum, count, iso_parts[next].ms))
+            return false;
+        sum += fraction;
+        next++;
+        parts++;
+        text.p++;
+        text.n--;
+    }
+    if (parts == 0 || (timed && parts == parts_at_t) || sum > DURATION_MAX)
+        return false;
+    *ret_ms = sum;
+    return true;
+}
+
+bool duration_parse(struct str text, int64_t *ret_ms)
+{
+    int64_t count, sum = 0;
+    if (take_byte(&text, "P"))
+        return parse_iso(text, ret_ms);
+    if (!take_count(&text, &count))
+        return false;
+    for (size_t i = 0; i < array_count(units); i++)
+        if (str_is(text, units[i].text)) {
+            bool fits = add_part(&sum, count, units[i].ms);
+            if (fits)
+                *ret_ms = sum;
+            return fits;
+        }
+    return false;
+}
+
+void duration_format(char ret_text[WHEN_TEXT_SIZE], int64_t ms)
+{
+    size_t unit = 0;
+    ms = ms < 0 ? 0 : ms;
+    if (ms == 0)
+        unit = array_count(units) - 2; // "0s"
+    while (ms % units[unit].ms)
+        unit++;
+    char digits[24];
+    int at = sizeof digits;
+    int64_t count = ms / units[unit].ms;
+    do
+        digits[--at] = (char)('0' + count % 10);
+    while (count /= 10);
+    size_t n = sizeof digits - (size_t)at;
+    memcpy(ret_text, digits + at, n);
+    memcpy(ret_text + n, units[unit].text, strlen(units[unit].text) + 1);
+}

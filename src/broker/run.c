@@ -1,0 +1,47 @@
+// Makes, copies and frees runs. The document is copied behind the struct, so a run is one piece of memory, and the parsed task is
+// slices of it; the arena is only touched where escapes were decoded or an earlier attempt left words.
+#include "broker/run.h"
+
+#include "base/mem.h"
+#include "store/store.h"
+
+static void parse(struct run *run, struct str doc)
+{
+    struct json value;
+    struct problem problem;
+    char why[ERR_WHY_MAX];
+    if (json_check(doc, &value, why))
+        run->result.reason = arena_printf(&run->arena, "its document cannot be read: %s", why);
+    else if (task_parse(&run->task, value, &run->arena, &problem))
+        run->result.reason = arena_printf(&run->arena, "its document cannot be read: %s: %s", problem.field, problem.detail);
+    else
+        run->readable = true;
+}
+
+struct run *run_new(const struct store_job *from)
+{
+    struct run *run = mem_alloc(sizeof *run + from->doc.n + 1);
+    *run = (struct run){.job = from->job, .token = from->job.token, .doc_size = from->doc.n};
+    if (from->doc.n)
+        memcpy(run->doc, from->doc.p, from->doc.n);
+    run->doc[from->doc.n] = 0;
+    if (run->job.reason.n)
+        run->job.reason = arena_copy(&run->arena, run->job.reason);
+    if (run->job.response.n)
+        run->job.response = arena_copy(&run->arena, run->job.response);
+    parse(run, (struct str){run->doc, run->doc_size});
+    return run;
+}
+
+struct run *run_copy(const struct run *run)
+{
+    return run_new(&(struct store_job){.job = run->job, .doc = {run->doc, run->doc_size}});
+}
+
+void run_free(struct run *run)
+{
+    if (!run)
+        return;
+    arena_done(&run->arena);
+    mem_free(run);
+}

@@ -1,0 +1,16 @@
+// The command line: `rota VERB …`.
+// Layer: cli, the outermost. One thread.
+#pragma once
+
+// What a shell sees. Part of the outside: scripts hold on to these.
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_JOB_FAILED = 1,   // submit --wait: the job ended otherwise than in success
+    CLI_USAGE = 2,        // the command line is wrong
+    CLI_REFUSED = 3,      // the server says no
+    CLI_UNREACHED = 4,    // no answer of a rota server
+    CLI_UNWRITTEN = 5,    // the output could not be written
+    CLI_PIPE_CLOSED = 141 // the reader of the output went away: what a shell shows for SIGPIPE
+};
+
+int cli_main(int argc, char **argv);

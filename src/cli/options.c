@@ -1,0 +1,190 @@
+// The parser, and the guess at what was meant.
+//
+// Names are never abbreviated: an abbreviation that works today is ambiguous tomorrow. A value that looks like one of the options
+// is refused rather than swallowed, because it is nearly always a forgotten value; --name=value says it for certain.
+#include "cli/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct parse {
+    struct options *options;
+    const struct option *const *tables;
+    struct arena *arena;
+    int argc, at;
+    char **argv;
+    char *why;
+};
+
+static bool take_word(struct parse *parse, const char *word);
+
+bool options_parse(struct options *ret_options, const struct option *const tables[], int argc, char **argv, struct arena *arena,
+                   char why[ERR_WHY_MAX])
+{
+    size_t room = argc > 0 ? (size_t)argc : 1;
+    *ret_options = (struct options){.given = arena_array(arena, const struct option *, room),
+                                    .values = arena_array(arena, const char *, room),
+                                    .args = arena_array(arena, const char *, room)};
+    struct parse parse = {ret_options, tables, arena, argc, 1, argv, why};
+    while (parse.at < argc) {
+        const char *word = argv[parse.at++];
+        if (strcmp(word, "--") == 0)
+            break;
+        if (!take_word(&parse, word))
+            return false;
+    }
+    while (parse.at < argc)
+        ret_options->args[ret_options->arg_count++] = argv[parse.at++];
+    return true;
+}
+
+const char *options_get(const struct options *options, const char *name)
+{
+    for (size_t i = 0; i < options->count; i++)
+        if (strcmp(options->given[i]->name, name) == 0)
+            return options->values[i];
+    return NULL;
+}
+
+static const struct option *find_name(const struct option *const tables[], struct str name)
+{
+    for (; *tables; tables++)
+        for (const struct option *option = *tables; option->name; option++)
+            if (str_is(name, option->name))
+                return option;
+    return NULL;
+}
+
+static const struct option *find_letter(const struct option *const tables[], char letter)
+{
+    for (; *tables; tables++)
+        for (const struct option *option = *tables; option->name; option++)
+            if (letter && option->letter == letter)
+                return option;
+    return NULL;
+}
+
+static bool say_unknown(struct parse *parse, struct str name, const char *dashes)
+{
+    const char *names[128];
+    size_t count = 0;
+    for (const struct option *const *table = parse->tables; *table; table++)
+        for (const struct option *option = *table; option->name && count < 128; option++)
+            names[count++] = option->name;
+    const char *nearest = options_nearest(arena_copy(parse->arena, name).p, names, count);
+    snprintf(parse->why, ERR_WHY_MAX, "there is no option %s" STR_FMT "%s%s%s", dashes, name.n > 64 ? 64 : (int)name.n, name.p,
+             nearest ? "; did you mean --" : "", nearest ? nearest : "", nearest ? "?" : "");
+    return false;
+}
+
+static bool is_option_word(struct parse *parse, const char *word)
+{
+    return str_starts(str_of(word), STR("--")) && find_name(parse->tables, str_of(word + 2));
+}
+
+// The value of an option that was not joined to it: the next word.
+static bool take_next(struct parse *parse, const struct option *option, const char **ret_value)
+{
+    if (parse->at >= parse->argc) {
+        snprintf(parse->why, ERR_WHY_MAX, "--%s needs a value: --%s %s", option->name, option->name, option->value);
+        return false;
+    }
+    const char *word = parse->argv[parse->at];
+    if (is_option_word(parse, word)) {
+        snprintf(parse->why, ERR_WHY_MAX, "--%s needs a value: --%s %s (if %s is the value, write --%s=%s)", option->name,
+                 option->name, option->value, word, option->name, word);
+        return false;
+    }
+    parse->at++;
+    *ret_value = word;
+    return true;
+}
+
+// `joined` is what followed the name directly, or NULL.
+static bool take_option(struct parse *parse, const struct option *option, const char *joined)
+{
+    struct options *options = parse->options;
+    if (!option->repeatable && options_get(options, option->name)) {
+        snprintf(parse->why, ERR_WHY_MAX, "--%s is given twice", option->name);
+        return false;
+    }
+    const char *value = joined ? joined : "";
+    if (!option->value && joined) {
+        snprintf(parse->why, ERR_WHY_MAX, "--%s takes no value", option->name);
+        return false;
+    }
+    if (option->value && !joined && !take_next(parse, option, &value))
+        return false;
+    options->given[options->count] = option;
+    options->values[options->count++] = value;
+    return true;
+}
+
+static bool take_letter(struct parse *parse, const char *word)
+{
+    const struct option *option = find_letter(parse->tables, word[1]);
+    if (!option)
+        return say_unknown(parse, str_of(word + 1), "-");
+    return take_option(parse, option, word[2] ? word + 2 : NULL);
+}
+
+static bool take_word(struct parse *parse, const char *word)
+{
+    if (word[0] != '-' || word[1] == 0) {
+        parse->options->args[parse->options->arg_count++] = word;
+        return true;
+    }
+    if (word[1] != '-')
+        return take_letter(parse, word);
+    const char *equals = strchr(word, '=');
+    struct str name = {word + 2, equals ? (size_t)(equals - word) - 2 : strlen(word) - 2};
+    const struct option *option = find_name(parse->tables, name);
+    if (!option)
+        return say_unknown(parse, name, "--");
+    return take_option(parse, option, equals ? equals + 1 : NULL);
+}
+
+static size_t least(size_t a, size_t b, size_t c)
+{
+    size_t ab = a < b ? a : b;
+    return ab < c ? ab : c;
+}
+
+// How many letters must be put in, taken out or changed to make one word of the other.
+static size_t distance(const char *a, const char *b)
+{
+    enum { LONGEST = 32 };
+    size_t an = strlen(a), bn = strlen(b);
+    if (an >= LONGEST || bn >= LONGEST)
+        return LONGEST;
+    size_t row[LONGEST];
+    for (size_t j = 0; j <= bn; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= an; i++) {
+        size_t corner = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= bn; j++) {
+            size_t above = row[j];
+            row[j] = least(above + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1]));
+            corner = above;
+        }
+    }
+    return row[bn];
+}
+
+const char *options_nearest(const char *word, const char *const *names, size_t count)
+{
+    const char *best = NULL;
+    size_t n = strlen(word), best_distance = n < 4 ? 2 : n < 7 ? 3 : 4; // must be beaten: longer words may have more slips
+    for (size_t i = 0; i < count; i++) {
+        size_t steps = distance(word, names[i]);
+        // The beginning of a name is as good as one slip.
+        if (strlen(word) >= 2 && strncmp(word, names[i], strlen(word)) == 0)
+            steps = 1;
+        if (steps < best_distance) {
+            best = names[i];
+            best_distance = steps;
+        }
+    }
+    return best;
+}

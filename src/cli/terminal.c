@@ -1,0 +1,89 @@
+// See terminal.h. Nothing is buffered here: the verbs build what they say and write it at once, so that an error can still become
+// the exit code.
+#include "cli/terminal.h"
+
+#include "cli/cli.h"
+#include "cli/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void terminal_init(void)
+{
+    // open() gives the lowest free number, so going up fills the gaps.
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+            _exit(CLI_UNWRITTEN);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static bool write_all(int fd, struct str data)
+{
+    while (data.n) {
+        ssize_t n = write(fd, data.p, data.n);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        data = (struct str){data.p + n, data.n - (size_t)n};
+    }
+    return true;
+}
+
+int terminal_write(struct str data)
+{
+    if (write_all(STDOUT_FILENO, data))
+        return CLI_OK;
+    if (errno == EPIPE)
+        return CLI_PIPE_CLOSED;
+    terminal_talk("rota: the output cannot be written: %s\n", strerror(errno));
+    return CLI_UNWRITTEN;
+}
+
+void terminal_talk(const char *format, ...)
+{
+    va_list args;
+    char *words = NULL;
+    va_start(args, format);
+    int n = vasprintf(&words, format, args);
+    va_end(args);
+    if (n < 0)
+        return;
+    buf_auto struct buf safe = {0};
+    text_put_safe(&safe, (struct str){words, (size_t)n}, true);
+    free(words);
+    // Who cannot be spoken to cannot be told so either.
+    (void)write_all(STDERR_FILENO, buf_str(&safe));
+}
+
+static bool is_dumb(void)
+{
+    const char *kind = getenv("TERM");
+    return !kind || !*kind || str_is(str_of(kind), "dumb");
+}
+
+bool terminal_colours(void)
+{
+    const char *no = getenv("NO_COLOR");
+    return !(no && *no) && !is_dumb() && isatty(STDOUT_FILENO);
+}
+
+bool terminal_is_watched(void)
+{
+    return isatty(STDERR_FILENO);
+}
+
+void terminal_progress(const char *line)
+{
+    if (!terminal_is_watched() || is_dumb())
+        return;
+    buf_auto struct buf out = {0};
+    buf_puts(&out, "\r\033[K");
+    text_put_short(&out, str_of(line), 78);
+    (void)write_all(STDERR_FILENO, buf_str(&out));
+}

@@ -1,0 +1,77 @@
+// The one user of jansson in the command line. Numbers are only read here, never written back, so nothing is lost by its number
+// types.
+#include "cli/value.h"
+
+#include <jansson.h>
+#include <string.h>
+
+static const json_t *plain(const struct value *value)
+{
+    return (const json_t *)value;
+}
+
+struct value *value_parse(struct str text)
+{
+    // Integers of any size may stand in a body; as they are not computed with, a rounded one is better than no answer.
+    json_t *json = json_loadb(text.n ? text.p : "", text.n, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+    if (json && !json_is_object(json)) {
+        json_decref(json);
+        return NULL;
+    }
+    return (struct value *)json;
+}
+
+void value_free(struct value *value)
+{
+    json_decref((json_t *)value);
+}
+
+const struct value *value_at(const struct value *object, const char *path)
+{
+    const json_t *json = plain(object);
+    while (json) {
+        size_t n = strcspn(path, ".");
+        json = json_object_getn(json, path, n);
+        if (!path[n])
+            break;
+        path += n + 1;
+    }
+    return json_is_null(json) ? NULL : (const struct value *)json;
+}
+
+const struct value *value_item(const struct value *array, size_t index)
+{
+    return (const struct value *)json_array_get(plain(array), index);
+}
+
+struct str value_text(const struct value *value)
+{
+    return (struct str){json_string_value(plain(value)), json_string_length(plain(value))};
+}
+
+int64_t value_int(const struct value *value, int64_t otherwise)
+{
+    const json_t *json = plain(value);
+    if (json_is_integer(json))
+        return json_integer_value(json);
+    double number = json_is_real(json) ? json_real_value(json) : 1e300;
+    return number > -9e15 && number < 9e15 ? (int64_t)number : otherwise;
+}
+
+bool value_true(const struct value *value)
+{
+    return json_is_true(plain(value));
+}
+
+bool value_false(const struct value *value)
+{
+    return json_is_false(plain(value));
+}
+
+void value_each(const struct value *object, void (*each)(void *ctx, struct str name, const struct value *value), void *ctx)
+{
+    json_t *json = (json_t *)object;
+    for (void *at = json_object_iter(json); at; at = json_object_iter_next(json, at))
+        each(ctx, (struct str){json_object_iter_key(at), json_object_iter_key_len(at)},
+             (const struct value *)json_object_iter_value(at));
+}

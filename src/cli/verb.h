@@ -1,0 +1,46 @@
+// A verb of the command line, and what it is given to work with.
+// Layer: cli. The verbs' own files include this; the table of all of them is in verbs.c.
+#pragma once
+#include "base/arena.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+
+#include <stdbool.h>
+
+enum verb_output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_JSONL };
+
+struct cli {
+    const struct verb *verb;
+    struct options options;
+    struct arena arena;
+    enum verb_output output;
+    int argc; // as main() would get them: argv[0] is the verb
+    char **argv;
+};
+
+struct verb {
+    const char *name;
+    const char *args; // as the synopsis shows them, "" for none
+    size_t args_min, args_max;
+    bool output;         // takes -o
+    bool server;         // takes --server, and speaks to it
+    const char *help;    // one line
+    const char *about;   // whole sentences behind it, or NULL
+    const char *example; // or NULL
+    const struct option *options;
+    int (*run)(struct cli *cli); // returns an enum cli_exit
+};
+
+extern const struct option verb_help_options[], verb_output_options[], verb_server_options[];
+
+// The option tables of a verb, its own first. `ret_tables` ends with NULL.
+void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION_TABLES_MAX]);
+
+extern const struct verb verb_serve, verb_submit, verb_get, verb_cancel, verb_version, verb_help;
+
+extern const struct verb *const verbs[]; // in the order they are shown; ends with NULL
+const struct verb *verb_find(const char *name);
+const char *verb_nearest(const char *name); // the name that was probably meant, or NULL
+
+// Says on stderr what is wrong with the command line. Returns CLI_USAGE.
+int verb_misused(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));

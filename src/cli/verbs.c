@@ -1,0 +1,58 @@
+// The table of verbs. Adding one touches its own file and one row here; help and docs follow.
+#include "cli/verb.h"
+
+#include "base/mem.h"
+#include "cli/terminal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const struct verb *const verbs[] = {&verb_serve, &verb_submit, &verb_get, &verb_cancel, &verb_version, &verb_help, NULL};
+
+const struct option verb_help_options[] = {{"help", 'h', NULL, "show this help"}, {0}};
+const struct option verb_output_options[] = {
+    {"output", 'o', "FORMAT", "text (for people), json (indented) or jsonl (one line each)"}, {0}};
+const struct option verb_server_options[] = {
+    {"server", 0, "URL", "the server to speak to (or ROTA_SERVER; else http://127.0.0.1:7070)"}, {0}};
+
+static const struct option none[] = {{0}};
+
+void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION_TABLES_MAX])
+{
+    size_t n = 0;
+    ret_tables[n++] = verb->options ? verb->options : none;
+    if (verb->server)
+        ret_tables[n++] = verb_server_options;
+    if (verb->output)
+        ret_tables[n++] = verb_output_options;
+    ret_tables[n++] = verb_help_options;
+    ret_tables[n] = NULL;
+}
+
+const struct verb *verb_find(const char *name)
+{
+    for (const struct verb *const *verb = verbs; *verb; verb++)
+        if (str_is(str_of(name), (*verb)->name))
+            return *verb;
+    return NULL;
+}
+
+const char *verb_nearest(const char *name)
+{
+    const char *names[array_count(verbs)];
+    size_t count = 0;
+    for (const struct verb *const *verb = verbs; *verb; verb++)
+        names[count++] = (*verb)->name;
+    return options_nearest(name, names, count);
+}
+
+int verb_misused(const struct cli *cli, const char *format, ...)
+{
+    char words[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    terminal_talk("rota %s: %s\n(rota %s --help shows how it is used)\n", cli->verb->name, words, cli->verb->name);
+    return CLI_USAGE;
+}

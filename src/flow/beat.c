@@ -1,0 +1,164 @@
+// One operation at a time: first join, then a beat every BEAT_MS. When the others have declared this life dead (it was frozen, or the store
+// was away from it), it begins a new one: the runs of the old life are refused at their next step, because they carry its id and their tokens are
+// worth nothing.
+#include "flow/beat.h"
+
+#include "base/log.h"
+#include "base/mark.h"
+#include "base/mem.h"
+#include "flow/reap.h"
+
+enum { FAIL_WAIT_MS = 500 };
+
+struct beat {
+    struct node *node;
+    struct reap *reap;
+    struct rand rand;
+    struct mailbox answers;
+    bool waiting;      // for an answer
+    int64_t next_at;   // monotonic
+    int64_t sent_at;   // monotonic: when what we wait for was sent
+    _Atomic bool ok;
+    struct store_join join;
+    struct store_beat beat;
+};
+
+static void join_done(struct store_op *op)
+{
+    mailbox_post(&container_of(op, struct beat, join.op)->answers, &op->link);
+}
+
+static void beat_done(struct store_op *op)
+{
+    mailbox_post(&container_of(op, struct beat, beat.op)->answers, &op->link);
+}
+
+struct beat *beat_new(struct node *node, struct reap *reap, uint64_t seed)
+{
+    struct beat *beat = mem_zero(sizeof *beat);
+    beat->node = node;
+    beat->reap = reap;
+    rand_init(&beat->rand, seed);
+    mailbox_init(&beat->answers, node->flow_waker);
+    return beat;
+}
+
+void beat_free(struct beat *beat)
+{
+    if (!beat)
+        return;
+    mailbox_done(&beat->answers);
+    mem_free(beat);
+}
+
+bool beat_ok(const struct beat *beat)
+{
+    return atomic_load(&beat->ok);
+}
+
+static void send_join(struct beat *beat, struct now now)
+{
+    struct store_join *join = &beat->join;
+    store_op_init(&join->op, STORE_JOIN, join_done);
+    join->incarnation = (int64_t)(rand_next(&beat->rand) >> 2) | 1;
+    join->now_ms = now.wall_ms;
+    beat->waiting = true;
+    beat->sent_at = now.mono_ms;
+    store_submit(beat->node->store, &join->op);
+}
+
+static void send_beat(struct beat *beat, struct now now)
+{
+    struct store_beat *op = &beat->beat;
+    store_op_init(&op->op, STORE_BEAT, beat_done);
+    op->incarnation = atomic_load(&beat->node->incarnation);
+    beat->waiting = true;
+    beat->sent_at = now.mono_ms;
+    store_submit(beat->node->store, &op->op);
+}
+
+// The right to act counts from when the beat was sent: the others count from when they see it, which is later.
+static void stay_alive(struct beat *beat)
+{
+    atomic_store(&beat->node->alive_until_ms, beat->sent_at + BEAT_ALIVE_MS);
+    atomic_store(&beat->ok, true);
+}
+
+static void failed(struct beat *beat, const struct store_op *op, struct now now)
+{
+    log_warn("beat: %s: %s", err_info(op->err)->code, op->why);
+    atomic_store(&beat->ok, false);
+    beat->next_at = now.mono_ms + FAIL_WAIT_MS;
+}
+
+static void take_join(struct beat *beat, struct now now)
+{
+    struct node *node = beat->node;
+    struct store_join *join = &beat->join;
+    if (join->op.err) {
+        failed(beat, &join->op, now);
+        return;
+    }
+    pthread_mutex_lock(&node->id_lock);
+    int64_t floor = time_max(join->id_floor, node->ids.last_tick << ID_NODE_BITS);
+    id_maker_init(&node->ids, join->node, floor);
+    pthread_mutex_unlock(&node->id_lock);
+    stay_alive(beat);
+    atomic_store(&node->incarnation, join->incarnation);
+    reap_alone(beat->reap, join->alone);
+    beat->next_at = now.mono_ms; // the first beat shows at once who else is there
+}
+
+static void take_beat(struct beat *beat, struct now now)
+{
+    struct store_beat *op = &beat->beat;
+    if (op->op.err == ERR_FENCED) {
+        mark(MARK_NEW_LIFE);
+        log_warn("this process was declared dead; it begins a new life");
+        atomic_store(&beat->ok, false);
+        atomic_store(&beat->node->alive_until_ms, 0);
+        atomic_store(&beat->node->incarnation, 0);
+        beat->next_at = now.mono_ms;
+        return;
+    }
+    if (op->op.err) {
+        failed(beat, &op->op, now);
+        return;
+    }
+    stay_alive(beat);
+    beat->next_at = beat->sent_at + BEAT_MS;
+    reap_saw(beat->reap, op->peers, op->peer_count, now);
+}
+
+int64_t beat_turn(struct beat *beat, struct now now)
+{
+    struct list answers;
+    list_init(&answers);
+    mailbox_take(&beat->answers, &answers);
+    list_each (&answers, link) {
+        struct store_op *op = list_entry(link, struct store_op, link);
+        beat->waiting = false;
+        if (op == &beat->join.op)
+            take_join(beat, now);
+        else
+            take_beat(beat, now);
+        store_op_done(op);
+    }
+    if (!beat->waiting && now.mono_ms >= beat->next_at) {
+        if (atomic_load(&beat->node->incarnation))
+            send_beat(beat, now);
+        else if (!atomic_load(&beat->node->stopping))
+            send_join(beat, now);
+    }
+    return beat->waiting ? TIME_NEVER : now.wall_ms + time_max(beat->next_at - now.mono_ms, 1);
+}
+
+void beat_leave(struct beat *beat)
+{
+    struct store_forget forget = {.incarnation = atomic_load(&beat->node->incarnation)};
+    if (!forget.incarnation)
+        return;
+    store_op_init(&forget.op, STORE_FORGET, NULL);
+    store_call(beat->node->store, &forget.op);
+    store_op_done(&forget.op);
+}

@@ -1,0 +1,253 @@
+// Words about runs are gathered while a batch is being written; what has come by then is the next batch. So a batch grows with
+// the load, and a lone outcome does not wait.
+//
+// What follows is decided once, when the word arrives, on the record the run carries: its token proves that nobody else changed
+// it since. When the store fails, the same decided batch is tried again until it can say what became of it. If it had been written the first time,
+// the second finds the token gone, which is as good.
+#include "flow/complete.h"
+
+#include "base/crash.h"
+#include "base/log.h"
+#include "base/mark.h"
+#include "base/mem.h"
+#include "flow/pull.h"
+
+enum { BATCH_MAX = 2000, BATCHES_MAX = 2, FAIL_WAIT_MS = 200 };
+
+// One word, decided.
+struct decided {
+    struct run *run;       // freed when it is written; NULL: it only began
+    struct run_began *began;
+    struct job_step step;
+};
+
+struct batch {
+    struct store_change change;
+    struct complete *complete;
+    struct list link;
+    struct decided *items;
+    int64_t again_at; // monotonic: when to try again
+};
+
+struct complete {
+    struct node *node;
+    struct pull *pull;
+    struct rand rand;
+    struct mailbox answers;
+    struct list waiting; // notes
+    struct list failed;  // batches to try again
+    int writing;         // batches under way
+};
+
+struct complete *complete_new(struct node *node, struct pull *pull, uint64_t seed)
+{
+    struct complete *complete = mem_zero(sizeof *complete);
+    complete->node = node;
+    complete->pull = pull;
+    rand_init(&complete->rand, seed);
+    mailbox_init(&complete->answers, node->flow_waker);
+    list_init(&complete->waiting);
+    list_init(&complete->failed);
+    return complete;
+}
+
+static void item_free(struct decided *item)
+{
+    run_free(item->run);
+    mem_free(item->began);
+}
+
+static void batch_free(struct batch *batch)
+{
+    store_op_done(&batch->change.op);
+    mem_free(batch);
+}
+
+void complete_free(struct complete *complete)
+{
+    if (!complete)
+        return;
+    list_each (&complete->failed, link) {
+        struct batch *batch = list_entry(link, struct batch, link);
+        for (size_t i = 0; i < batch->change.count; i++)
+            item_free(&batch->items[i]);
+        batch_free(batch);
+    }
+    list_each (&complete->waiting, link) {
+        struct run_note *note = list_entry(link, struct run_note, link);
+        if (note->run)
+            run_free(note->run);
+        else
+            mem_free(container_of(note, struct run_began, note));
+    }
+    mailbox_done(&complete->answers);
+    mem_free(complete);
+}
+
+bool complete_idle(const struct complete *complete)
+{
+    return list_empty(&complete->waiting) && list_empty(&complete->failed) && complete->writing == 0;
+}
+
+// A job whose document cannot be read ends at once and stays out of the way.
+static enum err end_unreadable(struct run *run, struct now now, struct job_step *ret_step)
+{
+    struct job_policy none = {.ttl_ms = -1};
+    struct job_result result = {.outcome = OUTCOME_REFUSED, .completed_at = now.wall_ms, .reason = run->result.reason};
+    enum err err = job_start(&run->job, &none, now.wall_ms);
+    return err ? err : job_finish(&run->job, &none, &result, 0, ret_step);
+}
+
+// What follows for a run that came back, written into its record.
+static enum err decide(struct complete *complete, struct run *run, struct now now, struct job_step *ret_step)
+{
+    struct job *job = &run->job;
+    const struct job_policy *policy = &run->task.policy;
+    enum err err;
+    *ret_step = (struct job_step){0};
+    switch (run->end) {
+    case RUN_ENDED:
+        if (!run->readable)
+            return end_unreadable(run, now, ret_step);
+        return job_finish(job, policy, &run->result, rand_next(&complete->rand), ret_step);
+    case RUN_RELEASED:
+        return job_release(job, job->due_at, now.wall_ms);
+    case RUN_POSTPONED:
+        return job_release(job, run->postpone_to, now.wall_ms);
+    case RUN_HURRIED:
+        err = job_release(job, job->due_at, now.wall_ms);
+        return err ? err : job_run_now(job, now.wall_ms);
+    case RUN_INTERRUPTED:
+        return job_interrupt(job, now.wall_ms, ret_step);
+    case RUN_CANCELLED:
+        return job_cancel(job, policy, now.wall_ms, STR("cancelled by hand"), ret_step);
+    case RUN_EXPIRED:
+        return job_cancel(job, policy, now.wall_ms, STR("expired"), ret_step);
+    }
+    return ERR_INTERNAL;
+}
+
+static struct batch *batch_new(struct complete *complete, size_t max)
+{
+    struct batch *batch = mem_zero(sizeof *batch);
+    store_op_init(&batch->change.op, STORE_CHANGE, NULL);
+    batch->complete = complete;
+    batch->items = arena_array(&batch->change.op.arena, struct decided, max);
+    batch->change.steps = arena_array(&batch->change.op.arena, struct store_step, max);
+    return batch;
+}
+
+static void add_began(struct batch *batch, struct run_began *began)
+{
+    batch->items[batch->change.count].began = began;
+    batch->change.steps[batch->change.count++] = (struct store_step){.token = began->token, .job = &began->job};
+}
+
+static void add_ended(struct batch *batch, struct run *run, struct now now)
+{
+    struct decided *item = &batch->items[batch->change.count];
+    enum err err = decide(batch->complete, run, now, &item->step);
+    if (err) { // cannot happen while the state table and dispatch agree; the job is found again by the recount
+        log_error("job %lld: end %d in state %s: %s", (long long)run->job.id, (int)run->end, job_state_text(run->job.state),
+                  err_info(err)->code);
+        pull_returned(batch->complete->pull, run->job.id, run->token);
+        run_free(run);
+        return;
+    }
+    item->run = run;
+    batch->change.steps[batch->change.count++] =
+        (struct store_step){.token = run->token, .job = &run->job, .attempt = item->step.kept ? &item->step.attempt : NULL};
+}
+
+static void change_done(struct store_op *op)
+{
+    struct batch *batch = container_of(op, struct batch, change.op);
+    mailbox_post(&batch->complete->answers, &batch->change.op.link);
+}
+
+static void submit(struct complete *complete, struct batch *batch)
+{
+    complete->writing++;
+    batch->change.op.done = change_done;
+    CRASH_POINT("complete.before_change");
+    store_submit(complete->node->store, &batch->change.op);
+}
+
+static void start_batch(struct complete *complete, struct now now)
+{
+    size_t count = 0;
+    list_each (&complete->waiting, link)
+        if (++count == BATCH_MAX)
+            break;
+    struct batch *batch = batch_new(complete, count);
+    for (; count > 0; count--) {
+        struct run_note *note = list_entry(list_take(&complete->waiting), struct run_note, link);
+        if (note->run)
+            add_ended(batch, note->run, now);
+        else
+            add_began(batch, container_of(note, struct run_began, note));
+    }
+    if (batch->change.count)
+        submit(complete, batch);
+    else
+        batch_free(batch);
+}
+
+static void written(struct complete *complete, struct decided *item, const struct store_step *step)
+{
+    const struct job *job = step->job;
+    if (step->err)
+        mark(MARK_STALE_WRITE);
+    else if (job_state_waiting(job->state))
+        lanes_due(complete->node->lanes, job->lane, job->due_at);
+    if (item->run)
+        pull_returned(complete->pull, job->id, item->run->token);
+    item_free(item);
+}
+
+static void take_answers(struct complete *complete, struct now now)
+{
+    struct list answers;
+    list_init(&answers);
+    mailbox_take(&complete->answers, &answers);
+    list_each (&answers, link) {
+        struct batch *batch = container_of(list_entry(link, struct store_op, link), struct batch, change.op);
+        complete->writing--;
+        CRASH_POINT("complete.after_change");
+        if (batch->change.op.err) {
+            log_warn("complete: %s: %s", err_info(batch->change.op.err)->code, batch->change.op.why);
+            batch->again_at = now.mono_ms + FAIL_WAIT_MS;
+            list_append(&complete->failed, &batch->link);
+            continue;
+        }
+        for (size_t i = 0; i < batch->change.count; i++)
+            written(complete, &batch->items[i], &batch->change.steps[i]);
+        batch_free(batch);
+    }
+}
+
+static int64_t try_again(struct complete *complete, struct now now)
+{
+    int64_t next = TIME_NEVER;
+    list_each (&complete->failed, link) {
+        struct batch *batch = list_entry(link, struct batch, link);
+        if (batch->again_at > now.mono_ms) {
+            next = time_min(next, now.wall_ms + batch->again_at - now.mono_ms);
+            continue;
+        }
+        list_remove(link);
+        mark(MARK_CHANGE_AGAIN);
+        submit(complete, batch);
+    }
+    return next;
+}
+
+int64_t complete_turn(struct complete *complete, struct now now)
+{
+    take_answers(complete, now);
+    broker_take_notes(complete->node->broker, &complete->waiting);
+    int64_t next = try_again(complete, now);
+    while (complete->writing < BATCHES_MAX && !list_empty(&complete->waiting))
+        start_batch(complete, now);
+    return next;
+}

@@ -1,0 +1,13 @@
+// Stage 4, complete: outcome -> store. Asks core what follows and writes it, a batch at a time.
+// Layer: flow. Owned by the flow thread.
+#pragma once
+#include "base/clock.h"
+#include "flow/node.h"
+
+struct complete;
+struct pull;
+
+struct complete *complete_new(struct node *node, struct pull *pull, uint64_t seed);
+void complete_free(struct complete *complete);
+int64_t complete_turn(struct complete *complete, struct now now); // on the wall clock: when to turn again
+bool complete_idle(const struct complete *complete);              // nothing waits to be written

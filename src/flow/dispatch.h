@@ -1,0 +1,18 @@
+// Stage 3, dispatch: broker -> executor. Starts runs while slots are free, lane by lane.
+//
+// Layer: flow. Owned by the exec thread; dispatch_revoke may be called by any thread.
+#pragma once
+#include "base/clock.h"
+#include "exec/exec.h"
+#include "flow/node.h"
+
+struct dispatch;
+
+// `waker` wakes the thread that calls dispatch_turn. The executor is the dispatcher's from now on.
+struct dispatch *dispatch_new(struct node *node, struct exec *exec, int slots, struct waker *waker);
+void dispatch_free(struct dispatch *dispatch);
+int64_t dispatch_turn(struct dispatch *dispatch, struct now now); // on the wall clock: when to turn again
+
+void dispatch_revoke(struct dispatch *dispatch, int64_t job_id); // the job is cancelled: do not start it, or end it
+size_t dispatch_count(const struct dispatch *dispatch);          // waiting and running
+void dispatch_interrupt(struct dispatch *dispatch);              // gives up what still runs: the process is stopping

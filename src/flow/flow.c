@@ -1,0 +1,60 @@
+// The order of turns is the way of a word: what the store answered, what came back, what is asked by hand, what time brought; then
+// pull, which acts on all of it.
+#include "flow/flow.h"
+
+#include "base/mem.h"
+
+struct flow *flow_new(const struct flow_config *config, struct store *store, struct broker *broker, struct exec *exec,
+                      struct waker *flow_waker, struct waker *exec_waker)
+{
+    struct flow *flow = mem_zero(sizeof *flow);
+    struct node *node = &flow->node;
+    flow->lanes = lanes_new(config->room);
+    node_init(node, store, broker, flow->lanes, flow_waker);
+    flow->dispatch = dispatch_new(node, exec, config->slots, exec_waker);
+    flow->pull = pull_new(node, flow->dispatch);
+    flow->admit = admit_new(node, flow->pull);
+    flow->complete = complete_new(node, flow->pull, config->seed + 1);
+    flow->steer = steer_new(node, flow->pull);
+    flow->reap = reap_new(node);
+    flow->beat = beat_new(node, flow->reap, config->seed);
+    flow->sweep = sweep_new(node);
+    return flow;
+}
+
+void flow_free(struct flow *flow)
+{
+    if (!flow)
+        return;
+    sweep_free(flow->sweep);
+    beat_free(flow->beat);
+    reap_free(flow->reap);
+    steer_free(flow->steer);
+    complete_free(flow->complete);
+    admit_free(flow->admit);
+    pull_free(flow->pull);
+    dispatch_free(flow->dispatch);
+    node_done(&flow->node);
+    lanes_free(flow->lanes);
+    mem_free(flow);
+}
+
+int64_t flow_turn(struct flow *flow, struct now now)
+{
+    int64_t next = beat_turn(flow->beat, now);
+    next = time_min(next, complete_turn(flow->complete, now));
+    next = time_min(next, reap_turn(flow->reap, now));
+    next = time_min(next, sweep_turn(flow->sweep, now));
+    next = time_min(next, steer_turn(flow->steer, now));
+    return time_min(next, pull_turn(flow->pull, now));
+}
+
+int64_t flow_exec_turn(struct flow *flow, struct now now)
+{
+    return dispatch_turn(flow->dispatch, now);
+}
+
+bool flow_drained(struct flow *flow)
+{
+    return atomic_load(&flow->node.stopping) && pull_count(flow->pull) == 0 && complete_idle(flow->complete) && steer_idle(flow->steer);
+}

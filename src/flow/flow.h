@@ -1,0 +1,42 @@
+// All stages and tenders of one node, put together: the server runs it on threads, the simulator on virtual time.
+// Layer: flow. flow_turn belongs to the flow thread, flow_exec_turn to the exec thread.
+#pragma once
+#include "flow/admit.h"
+#include "flow/beat.h"
+#include "flow/complete.h"
+#include "flow/dispatch.h"
+#include "flow/node.h"
+#include "flow/pull.h"
+#include "flow/reap.h"
+#include "flow/steer.h"
+#include "flow/sweep.h"
+
+struct flow_config {
+    int room;  // jobs held at most
+    int slots; // attempts at once
+    uint64_t seed;
+};
+
+struct flow {
+    struct node node;
+    struct lanes *lanes;
+    struct dispatch *dispatch;
+    struct pull *pull;
+    struct admit *admit;
+    struct complete *complete;
+    struct steer *steer;
+    struct reap *reap;
+    struct beat *beat;
+    struct sweep *sweep;
+};
+
+// The store, broker and executor stay the caller's. flow_waker and exec_waker wake the threads that run the turns.
+struct flow *flow_new(const struct flow_config *config, struct store *store, struct broker *broker, struct exec *exec,
+                      struct waker *flow_waker, struct waker *exec_waker);
+void flow_free(struct flow *flow); // nothing may be in flight
+
+// Does all that is due and says when, on the wall clock, to call it again.
+int64_t flow_turn(struct flow *flow, struct now now);
+int64_t flow_exec_turn(struct flow *flow, struct now now);
+
+bool flow_drained(struct flow *flow); // stopping, and nothing is in hand or to be written any more. Flow thread

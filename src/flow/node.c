@@ -1,0 +1,25 @@
+#include "flow/node.h"
+
+void node_init(struct node *node, struct store *store, struct broker *broker, struct lanes *lanes, struct waker *flow_waker)
+{
+    *node = (struct node){.store = store, .broker = broker, .lanes = lanes, .flow_waker = flow_waker};
+    pthread_mutex_init(&node->id_lock, NULL);
+}
+
+void node_done(struct node *node)
+{
+    pthread_mutex_destroy(&node->id_lock);
+}
+
+int64_t node_make_id(struct node *node, int64_t wall_ms)
+{
+    pthread_mutex_lock(&node->id_lock);
+    int64_t id = id_make(&node->ids, wall_ms);
+    pthread_mutex_unlock(&node->id_lock);
+    return id;
+}
+
+bool node_alive(struct node *node, int64_t mono_ms)
+{
+    return mono_ms < atomic_load(&node->alive_until_ms);
+}

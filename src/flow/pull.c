@@ -1,0 +1,497 @@
+// Claims what is near, keeps it in a wheel, publishes it at its millisecond.
+//
+// The map `held` is what this node believes to hold. The store is the truth: when an answer was lost, and regularly, pull asks the
+// store what this incarnation holds and takes in hand what it does not know of (recount). So a lost hand-over costs time,
+// never the job. In the same way it walks round the lanes, so a lane it was not told of is found.
+//
+// It does not decide whether a run may start (dispatch does) nor what follows its end (complete does).
+#include "flow/pull.h"
+
+#include "base/crash.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mark.h"
+#include "base/mem.h"
+#include "flow/dispatch.h"
+
+enum {
+    WANTS_MAX = 64,        // lanes served by one claim
+    CLAIM_MAX = 1000,      // jobs claimed at once
+    BUSY_WAIT_MS = 5,      // when the broker is full
+    FAIL_WAIT_MS = 200,    // when the store failed
+    RECOUNT_MS = 30000,    // how often the store is asked what is held
+    RECOUNT_SOON_MS = 500, // … when an answer was lost: by then what is on its way has come
+    RECOUNT_MAX = 500,
+    SCAN_MS = 1000, // how often some lanes are looked at
+    SCAN_MAX = 500,
+    PROMOTE_MS = 100,
+    OVERDUE_MS = 300, // a job that was not claimed so long after its time is marked ready
+    PROMOTE_MAX = 2000,
+    BACK_MS = 1000, // a clock set back by more than this
+};
+
+// A job in hand. The run itself travels, and belongs to whoever has it; it is here only while it waits in the wheel.
+struct hold {
+    int64_t job_id, token, lane;
+    struct run *run; // in the wheel, or NULL: on its way
+    bool asked;      // somebody waits for its end
+};
+
+struct pull {
+    struct node *node;
+    struct dispatch *dispatch;
+    struct mailbox pushed; // runs
+    struct mailbox asks;   // struct pull_ask
+    struct mailbox answers; // struct store_op
+    struct map held;       // job id -> hold
+    struct wheel wheel;
+    struct list open_asks; // wait for their run to come back
+
+    bool claiming, counting, scanning, promoting;
+    int64_t claim_at, recount_at, scan_at, promote_at; // monotonic: not before
+    int64_t last_wall_ms;
+
+    struct store_claim claim;
+    struct store_want wants[WANTS_MAX];
+    struct store_held recount;
+    struct store_lanes scan;
+    struct store_due due;
+};
+
+// The operations are members; which pull one belongs to is found from its place in it.
+static void answer(struct pull *pull, struct store_op *op)
+{
+    mailbox_post(&pull->answers, &op->link);
+}
+static void claim_done(struct store_op *op)
+{
+    answer(container_of(op, struct pull, claim.op), op);
+}
+static void recount_done(struct store_op *op)
+{
+    answer(container_of(op, struct pull, recount.op), op);
+}
+static void scan_done(struct store_op *op)
+{
+    answer(container_of(op, struct pull, scan.op), op);
+}
+static void due_done(struct store_op *op)
+{
+    answer(container_of(op, struct pull, due.op), op);
+}
+
+struct pull *pull_new(struct node *node, struct dispatch *dispatch)
+{
+    struct pull *pull = mem_zero(sizeof *pull);
+    pull->node = node;
+    pull->dispatch = dispatch;
+    mailbox_init(&pull->pushed, node->flow_waker);
+    mailbox_init(&pull->asks, node->flow_waker);
+    mailbox_init(&pull->answers, node->flow_waker);
+    list_init(&pull->open_asks);
+    wheel_init(&pull->wheel, 0);
+    return pull;
+}
+
+void pull_free(struct pull *pull)
+{
+    if (!pull)
+        return;
+    struct list pushed;
+    list_init(&pushed);
+    mailbox_take(&pull->pushed, &pushed);
+    list_each (&pushed, link)
+        run_free(list_entry(link, struct run, link));
+    int64_t id;
+    size_t at = 0;
+    for (struct hold *hold; (hold = map_next(&pull->held, &at, &id));) {
+        run_free(hold->run);
+        mem_free(hold);
+    }
+    map_done(&pull->held);
+    mailbox_done(&pull->pushed);
+    mailbox_done(&pull->asks);
+    mailbox_done(&pull->answers);
+    mem_free(pull);
+}
+
+void pull_push(struct pull *pull, struct run *run)
+{
+    mailbox_post(&pull->pushed, &run->link);
+}
+
+void pull_ask(struct pull *pull, struct pull_ask *ask)
+{
+    mailbox_post(&pull->asks, &ask->link);
+}
+
+size_t pull_count(const struct pull *pull)
+{
+    return pull->held.count;
+}
+
+// Hands a run that did not begin to the completer, which writes what follows.
+static void give_up(struct pull *pull, struct run *run, enum run_end end)
+{
+    run->end = end;
+    run->note = (struct run_note){.run = run};
+    broker_note(pull->node->broker, &run->note);
+}
+
+static void give_up_waiting(struct pull *pull, struct hold *hold, enum run_end end)
+{
+    struct run *run = hold->run;
+    hold->run = NULL;
+    wheel_remove(&pull->wheel, &run->timer);
+    give_up(pull, run, end);
+}
+
+static void wait_in_wheel(struct pull *pull, struct hold *hold, struct run *run, int64_t at_ms)
+{
+    hold->run = run;
+    wheel_add(&pull->wheel, &run->timer, at_ms);
+}
+
+static void close_asks(struct pull *pull, int64_t job_id)
+{
+    list_each (&pull->open_asks, link) {
+        struct pull_ask *ask = list_entry(link, struct pull_ask, link);
+        if (ask->job_id != job_id)
+            continue;
+        list_remove(link);
+        ask->found = true;
+        ask->done(ask);
+    }
+}
+
+static void forget(struct pull *pull, struct hold *hold)
+{
+    lanes_give(pull->node->lanes, hold->lane);
+    if (hold->asked)
+        close_asks(pull, hold->job_id);
+    mem_free(hold);
+}
+
+void pull_returned(struct pull *pull, int64_t job_id, int64_t token)
+{
+    struct hold *hold = map_get(&pull->held, job_id);
+    if (!hold || hold->token != token)
+        return; // a copy the broker made, or a job that was claimed again before this word of its end came
+    map_remove(&pull->held, job_id);
+    forget(pull, hold);
+}
+
+// Takes a run in hand whose place is taken already.
+static void take_in_hand(struct pull *pull, struct run *run, struct now now)
+{
+    struct hold *hold = mem_alloc(sizeof *hold);
+    *hold = (struct hold){.job_id = run->job.id, .token = run->token, .lane = run->job.lane};
+    struct hold *earlier = map_put(&pull->held, hold->job_id, hold);
+    if (earlier) { // that it could be claimed again shows that its end was written
+        mark(MARK_CLAIMED_AGAIN);
+        forget(pull, earlier);
+    }
+    if (run->readable) {
+        wait_in_wheel(pull, hold, run, time_max(run->job.due_at, now.wall_ms));
+        return;
+    }
+    log_warn("job %lld cannot be read: %.*s", (long long)run->job.id, STR_ARG(run->result.reason));
+    give_up(pull, run, RUN_ENDED);
+}
+
+static void take_pushed(struct pull *pull, struct now now)
+{
+    struct list runs;
+    list_init(&runs);
+    mailbox_take(&pull->pushed, &runs);
+    list_each (&runs, link) {
+        struct run *run = list_entry(link, struct run, link);
+        if (map_get(&pull->held, run->job.id)) { // a recount was quicker
+            lanes_give(pull->node->lanes, run->job.lane);
+            run_free(run);
+        } else {
+            take_in_hand(pull, run, now);
+        }
+    }
+}
+
+static void take_asks(struct pull *pull)
+{
+    struct list asks;
+    list_init(&asks);
+    mailbox_take(&pull->asks, &asks);
+    list_each (&asks, link) {
+        struct pull_ask *ask = list_entry(link, struct pull_ask, link);
+        struct hold *hold = map_get(&pull->held, ask->job_id);
+        bool wanted = hold && (hold->run || ask->end == RUN_CANCELLED);
+        if (!wanted) {
+            ask->found = false;
+            ask->done(ask);
+            continue;
+        }
+        hold->asked = true;
+        list_append(&pull->open_asks, link);
+        if (hold->run) {
+            mark(ask->end == RUN_CANCELLED ? MARK_CANCELLED_WAITING : MARK_HURRIED);
+            give_up_waiting(pull, hold, ask->end);
+        } else {
+            dispatch_revoke(pull->dispatch, ask->job_id);
+        }
+    }
+}
+
+static void recount_soon(struct pull *pull, struct now now)
+{
+    pull->recount_at = time_min(pull->recount_at, now.mono_ms + RECOUNT_SOON_MS);
+}
+
+static void take_claim(struct pull *pull, struct now now)
+{
+    struct store_claim *claim = &pull->claim;
+    pull->claiming = false;
+    CRASH_POINT("pull.after_claim");
+    size_t at = 0;
+    for (size_t i = 0; i < claim->want_count; i++) {
+        size_t from = at;
+        while (!claim->op.err && at < claim->job_count && claim->jobs[at].job.lane == claim->wants[i].lane)
+            take_in_hand(pull, run_new(&claim->jobs[at++]), now);
+        lanes_planned(pull->node->lanes, &claim->wants[i], at - from, !claim->op.err);
+    }
+    if (claim->op.err) {
+        mark(MARK_CLAIM_FAILED);
+        log_warn("claim: %s: %s", err_info(claim->op.err)->code, claim->op.why);
+        pull->claim_at = now.mono_ms + FAIL_WAIT_MS;
+        recount_soon(pull, now);
+    }
+    store_op_done(&claim->op);
+}
+
+// Takes in hand what this life holds without knowing it. A lane not known yet will be known at the next recount.
+static void adopt(struct pull *pull, const struct store_job *found, struct now now)
+{
+    if (map_get(&pull->held, found->job.id) || found->job.holder != atomic_load(&pull->node->incarnation))
+        return;
+    if (!lanes_hold(pull->node->lanes, found->job.lane))
+        return;
+    mark(MARK_ADOPTED);
+    take_in_hand(pull, run_new(found), now);
+}
+
+static void take_recount(struct pull *pull, struct now now)
+{
+    struct store_held *recount = &pull->recount;
+    pull->counting = false;
+    for (size_t i = 0; i < recount->job_count; i++)
+        adopt(pull, &recount->jobs[i], now);
+    if (recount->job_count)
+        recount->after_id = recount->jobs[recount->job_count - 1].job.id;
+    bool more = !recount->op.err && recount->job_count == RECOUNT_MAX;
+    if (!more)
+        recount->after_id = 0;
+    pull->recount_at = now.mono_ms + (more || recount->op.err ? RECOUNT_SOON_MS : RECOUNT_MS);
+    store_op_done(&recount->op);
+}
+
+static void take_scan(struct pull *pull, struct now now)
+{
+    struct store_lanes *scan = &pull->scan;
+    pull->scanning = false;
+    for (size_t i = 0; i < scan->lane_count; i++) {
+        lanes_learn(pull->node->lanes, &scan->lanes[i]);
+        scan->after_id = scan->lanes[i].id;
+    }
+    bool more = !scan->op.err && scan->lane_count == SCAN_MAX;
+    if (!more)
+        scan->after_id = 0;
+    pull->scan_at = now.mono_ms + SCAN_MS;
+    store_op_done(&scan->op);
+}
+
+static void take_due(struct pull *pull)
+{
+    struct store_due *due = &pull->due;
+    pull->promoting = false;
+    if (!due->op.err && due->changed)
+        mark(MARK_PROMOTED);
+    if (!due->op.err)
+        lanes_promoted(pull->node->lanes, due->lane, due->upto_ms, due->upto_id);
+    store_op_done(&due->op);
+}
+
+static void take_answers(struct pull *pull, struct now now)
+{
+    struct list answers;
+    list_init(&answers);
+    mailbox_take(&pull->answers, &answers);
+    list_each (&answers, link) {
+        struct store_op *op = list_entry(link, struct store_op, link);
+        if (op == &pull->claim.op)
+            take_claim(pull, now);
+        else if (op == &pull->recount.op)
+            take_recount(pull, now);
+        else if (op == &pull->scan.op)
+            take_scan(pull, now);
+        else
+            take_due(pull);
+    }
+}
+
+static void give_up_marked(struct pull *pull, struct run *run, enum run_end end, enum mark why)
+{
+    mark(why);
+    give_up(pull, run, end);
+}
+
+// A run may go on only in the life that claimed it: of what an earlier life held, others may have hold by now.
+static void publish(struct pull *pull, struct run *run, struct now now)
+{
+    struct node *node = pull->node;
+    struct hold *hold = map_get(&pull->held, run->job.id);
+    hold->run = NULL;
+    if (run->job.due_at > now.wall_ms) // it lay beyond the wheel's length, or the clock was set back
+        wait_in_wheel(pull, hold, run, run->job.due_at);
+    else if (run->job.holder != atomic_load(&node->incarnation))
+        give_up_marked(pull, run, RUN_RELEASED, MARK_OLD_LIFE);
+    else if (run->job.expires_at && run->job.expires_at <= now.wall_ms)
+        give_up_marked(pull, run, RUN_EXPIRED, MARK_EXPIRED_IN_HAND);
+    else if (broker_publish(node->broker, run)) {
+        mark(MARK_BROKER_FULL);
+        wait_in_wheel(pull, hold, run, now.wall_ms + BUSY_WAIT_MS);
+    }
+}
+
+static void publish_due(struct pull *pull, struct now now)
+{
+    struct list due;
+    list_init(&due);
+    wheel_turn(&pull->wheel, now.wall_ms, &due);
+    for (struct list *link; (link = list_take(&due));)
+        publish(pull, list_entry(link, struct run, timer.link), now);
+}
+
+// Gives back what waits in the wheel and is due after `after_ms`.
+static void give_back(struct pull *pull, int64_t after_ms)
+{
+    int64_t id;
+    size_t at = 0;
+    for (struct hold *hold; (hold = map_next(&pull->held, &at, &id));)
+        if (hold->run && hold->run->job.due_at > after_ms) {
+            mark(MARK_GIVEN_BACK);
+            give_up_waiting(pull, hold, RUN_RELEASED);
+        }
+}
+
+static void watch_clock(struct pull *pull, struct now now)
+{
+    if (now.wall_ms < pull->last_wall_ms - BACK_MS) {
+        mark(MARK_CLOCK_BACK);
+        log_warn("the clock was set back by %lld ms", (long long)(pull->last_wall_ms - now.wall_ms));
+        lanes_clock_back(pull->node->lanes);
+        give_back(pull, now.wall_ms + 2 * PULL_HORIZON_MS);
+    }
+    pull->last_wall_ms = now.wall_ms;
+}
+
+static void start_claim(struct pull *pull, struct now now)
+{
+    if (pull->claiming || now.mono_ms < pull->claim_at)
+        return;
+    if (!node_alive(pull->node, now.mono_ms)) {
+        pull->claim_at = now.mono_ms + FAIL_WAIT_MS;
+        return;
+    }
+    struct store_claim *claim = &pull->claim;
+    int64_t until = now.wall_ms + PULL_HORIZON_MS;
+    size_t count = lanes_plan(pull->node->lanes, now.wall_ms, until, pull->wants, WANTS_MAX, CLAIM_MAX);
+    if (count == 0)
+        return;
+    store_op_init(&claim->op, STORE_CLAIM, claim_done);
+    claim->holder = atomic_load(&pull->node->incarnation);
+    claim->now_ms = now.wall_ms;
+    claim->until_ms = until;
+    claim->wants = pull->wants;
+    claim->want_count = count;
+    claim->jobs = NULL;
+    claim->job_count = 0;
+    pull->claiming = true;
+    store_submit(pull->node->store, &claim->op);
+}
+
+static void start_recount(struct pull *pull, struct now now)
+{
+    if (pull->counting || now.mono_ms < pull->recount_at || !node_alive(pull->node, now.mono_ms))
+        return;
+    struct store_held *recount = &pull->recount;
+    store_op_init(&recount->op, STORE_HELD, recount_done);
+    recount->holder = atomic_load(&pull->node->incarnation);
+    recount->max = RECOUNT_MAX;
+    recount->job_count = 0;
+    pull->counting = true;
+    store_submit(pull->node->store, &recount->op);
+}
+
+static void start_scan(struct pull *pull, struct now now)
+{
+    if (pull->scanning || now.mono_ms < pull->scan_at)
+        return;
+    struct store_lanes *scan = &pull->scan;
+    store_op_init(&scan->op, STORE_LANES, scan_done);
+    scan->max = SCAN_MAX;
+    scan->lane_count = 0;
+    pull->scanning = true;
+    store_submit(pull->node->store, &scan->op);
+}
+
+static void start_promotion(struct pull *pull, struct now now)
+{
+    struct store_due *due = &pull->due;
+    int64_t from, from_id;
+    if (pull->promoting || now.mono_ms < pull->promote_at)
+        return;
+    pull->promote_at = now.mono_ms + PROMOTE_MS;
+    int64_t lane = lanes_overdue(pull->node->lanes, now.wall_ms - OVERDUE_MS, &from, &from_id);
+    if (!lane)
+        return;
+    store_op_init(&due->op, STORE_DUE, due_done);
+    due->lane = lane;
+    due->from_ms = from;
+    due->from_id = from_id;
+    due->to_ms = now.wall_ms;
+    due->max = PROMOTE_MAX;
+    pull->promoting = true;
+    store_submit(pull->node->store, &due->op);
+}
+
+static int64_t next_turn(struct pull *pull, struct now now)
+{
+    int64_t next = time_min(wheel_next(&pull->wheel), now.wall_ms + time_max(pull->scan_at - now.mono_ms, 1));
+    if (pull->claiming)
+        return next;
+    int64_t claim = lanes_next_due(pull->node->lanes);
+    if (claim == TIME_NEVER)
+        return next;
+    int64_t earliest = now.wall_ms + time_max(pull->claim_at - now.mono_ms, 1);
+    return time_min(next, time_max(claim - PULL_HORIZON_MS, earliest));
+}
+
+int64_t pull_turn(struct pull *pull, struct now now)
+{
+    watch_clock(pull, now);
+    take_answers(pull, now);
+    take_pushed(pull, now);
+    take_asks(pull);
+    if (atomic_exchange(&pull->node->recount_wanted, false))
+        recount_soon(pull, now);
+    if (atomic_load(&pull->node->stopping)) {
+        give_back(pull, 0);
+        return TIME_NEVER;
+    }
+    publish_due(pull, now);
+    if (!atomic_load(&pull->node->incarnation))
+        return TIME_NEVER;
+    start_claim(pull, now);
+    start_scan(pull, now);
+    start_recount(pull, now);
+    start_promotion(pull, now);
+    return next_turn(pull, now);
+}

@@ -1,0 +1,34 @@
+// Stage 2, pull: store -> broker. Knows every job this node has in hand, from its claim until its end is written.
+//
+// Layer: flow. Owned by the flow thread; pull_push and pull_ask may be called by any thread.
+#pragma once
+#include "base/clock.h"
+#include "flow/node.h"
+
+enum { PULL_HORIZON_MS = 5000 };
+
+struct pull;
+struct dispatch;
+
+struct pull *pull_new(struct node *node, struct dispatch *dispatch);
+void pull_free(struct pull *pull);
+int64_t pull_turn(struct pull *pull, struct now now); // on the wall clock: when to turn again
+
+// The push path: a run that was inserted already held. Its place in the lane is taken.
+void pull_push(struct pull *pull, struct run *run);
+
+// What is to be done with a job, if this node has it in hand.
+struct pull_ask {
+    struct list link;
+    int64_t job_id;
+    enum run_end end;                   // RUN_CANCELLED: give it up, wherever it is. RUN_HURRIED: only if it still waits for its time
+    bool found;                         // out: it was in hand, and what became of it is written
+    void (*done)(struct pull_ask *ask); // on the flow thread
+    void *ctx;
+};
+void pull_ask(struct pull *pull, struct pull_ask *ask);
+
+// The end of a run is written, or was refused: its place is free. Flow thread.
+void pull_returned(struct pull *pull, int64_t job_id, int64_t token);
+
+size_t pull_count(const struct pull *pull); // jobs in hand

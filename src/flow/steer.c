@@ -1,0 +1,286 @@
+// A request by hand is a small loop around the record: read it, decide with core, write by token, and begin again when it moved
+// meanwhile. A job that this node has in hand is fetched back first (pull_ask), because its record is behind what happens.
+//
+// Cancelling asks twice: after the record is cancelled, a run that was handed over in between is called off too, and only then is the
+// request answered. That is what makes "no new attempt after a confirmed cancel" true.
+#include "flow/steer.h"
+
+#include "base/mark.h"
+#include "base/mem.h"
+#include "core/task.h"
+#include "flow/pull.h"
+
+#include <stdio.h>
+
+enum { TRIES_MAX = 20, JOBS_MAX = 100 };
+
+// One request under way. It has one operation or question out at a time.
+struct work {
+    struct list link; // in steer->work
+    struct steer *steer;
+    struct steer_op *op;
+    struct store_get get;
+    struct store_change change;
+    struct store_add add;
+    struct pull_ask ask;
+    struct job job; // the one at hand; its texts are in `get`, which is kept until the next read
+    struct job_step step;
+    struct store_step write;
+    struct store_new item;
+    int64_t fetched; // the job that was asked for: what is read of it now is up to date
+    int tries;
+};
+
+struct steer {
+    struct node *node;
+    struct pull *pull;
+    struct mailbox inbox;   // struct steer_op
+    struct mailbox answers; // struct store_op
+    struct list work;
+    struct now now;
+};
+
+struct steer *steer_new(struct node *node, struct pull *pull)
+{
+    struct steer *steer = mem_zero(sizeof *steer);
+    steer->node = node;
+    steer->pull = pull;
+    mailbox_init(&steer->inbox, node->flow_waker);
+    mailbox_init(&steer->answers, node->flow_waker);
+    list_init(&steer->work);
+    return steer;
+}
+
+void steer_free(struct steer *steer)
+{
+    if (!steer)
+        return;
+    list_each (&steer->work, link)
+        mem_free(list_entry(link, struct work, link));
+    mailbox_done(&steer->inbox);
+    mailbox_done(&steer->answers);
+    mem_free(steer);
+}
+
+bool steer_idle(const struct steer *steer)
+{
+    return list_empty(&steer->work);
+}
+
+void steer_submit(struct steer *steer, struct steer_op *op)
+{
+    mailbox_post(&steer->inbox, &op->link);
+}
+
+static void get_done(struct store_op *op)
+{
+    mailbox_post(&container_of(op, struct work, get.op)->steer->answers, &op->link);
+}
+static void change_done(struct store_op *op)
+{
+    mailbox_post(&container_of(op, struct work, change.op)->steer->answers, &op->link);
+}
+static void add_done(struct store_op *op)
+{
+    mailbox_post(&container_of(op, struct work, add.op)->steer->answers, &op->link);
+}
+
+static void finish(struct work *work, enum err err, const char *why)
+{
+    struct steer_op *op = work->op;
+    op->err = err;
+    snprintf(op->why, sizeof op->why, "%s", why);
+    list_remove(&work->link);
+    store_op_done(&work->get.op);
+    mem_free(work);
+    op->done(op);
+}
+
+static void read_record(struct work *work)
+{
+    if (work->tries++ == TRIES_MAX) {
+        finish(work, ERR_BUSY, "the job changes faster than it can be changed; try again");
+        return;
+    }
+    struct store_get *get = &work->get;
+    store_op_done(&get->op);
+    *get = (struct store_get){.tenant = work->op->tenant, .task_id = work->op->task_id, .job_id = work->op->job_id, .max_jobs = JOBS_MAX};
+    store_op_init(&get->op, STORE_GET, get_done);
+    store_submit(work->steer->node->store, &get->op);
+}
+
+static void asked(struct pull_ask *ask)
+{
+    struct work *work = ask->ctx;
+    work->fetched = ask->job_id;
+    read_record(work);
+}
+
+static void ask_back(struct work *work, int64_t job_id, enum run_end end)
+{
+    work->ask = (struct pull_ask){.job_id = job_id, .end = end, .done = asked, .ctx = work};
+    pull_ask(work->steer->pull, &work->ask);
+}
+
+static void write_record(struct work *work, int64_t token)
+{
+    work->write = (struct store_step){.token = token, .job = &work->job, .attempt = work->step.kept ? &work->step.attempt : NULL};
+    work->change = (struct store_change){.steps = &work->write, .count = 1};
+    store_op_init(&work->change.op, STORE_CHANGE, change_done);
+    store_submit(work->steer->node->store, &work->change.op);
+}
+
+static const struct job *find_open(const struct store_get *get)
+{
+    for (size_t i = 0; i < get->job_count; i++)
+        if (!job_state_final(get->jobs[i].state))
+            return &get->jobs[i];
+    return NULL;
+}
+
+static bool in_our_hand(const struct work *work, const struct job *job)
+{
+    return job_state_held(job->state) && job->holder == atomic_load(&work->steer->node->incarnation);
+}
+
+static void cancel(struct work *work)
+{
+    const struct job *open = find_open(&work->get);
+    if (!open) {
+        bool cancelled = work->get.job_count && work->get.jobs[0].state == JOB_CANCELLED;
+        finish(work, cancelled ? ERR_OK : ERR_ILLEGAL_TRANSITION, cancelled ? "" : "it has ended already");
+        return;
+    }
+    if (in_our_hand(work, open) && work->fetched != open->id) {
+        ask_back(work, open->id, RUN_CANCELLED);
+        return;
+    }
+    struct job_policy policy = task_policy(work->get.task.doc, &work->get.op.arena);
+    work->job = *open;
+    if (job_cancel(&work->job, &policy, work->steer->now.wall_ms, STR("cancelled by hand"), &work->step))
+        finish(work, ERR_ILLEGAL_TRANSITION, "it has ended already");
+    else
+        write_record(work, open->token);
+}
+
+static void run_now(struct work *work)
+{
+    const struct job *open = find_open(&work->get);
+    if (!open) {
+        finish(work, ERR_ILLEGAL_TRANSITION, "all its jobs have ended; retry one of them to run it again");
+        return;
+    }
+    bool early = open->due_at > work->steer->now.wall_ms;
+    if (!early || (work->fetched == open->id && job_state_held(open->state))) {
+        finish(work, ERR_OK, "");
+        return;
+    }
+    if (in_our_hand(work, open)) {
+        ask_back(work, open->id, RUN_HURRIED);
+        return;
+    }
+    work->job = *open;
+    work->step = (struct job_step){0};
+    if (job_state_held(open->state))
+        finish(work, ERR_OK, ""); // another node has it in hand: it starts within the puller's horizon
+    else if (job_run_now(&work->job, work->steer->now.wall_ms))
+        finish(work, ERR_ILLEGAL_TRANSITION, "it has ended already");
+    else
+        write_record(work, open->token);
+}
+
+static void retry(struct work *work)
+{
+    const struct job *old = &work->get.jobs[0];
+    int64_t now_ms = work->steer->now.wall_ms;
+    if (!job_state_final(old->state)) {
+        finish(work, ERR_ILLEGAL_TRANSITION, "the job has not ended; only an ended one can be retried");
+        return;
+    }
+    work->op->new_job_id = node_make_id(work->steer->node, now_ms);
+    work->job = (struct job){.id = work->op->new_job_id,
+                             .task_id = old->task_id,
+                             .parent_id = old->id,
+                             .tenant = old->tenant,
+                             .priority = old->priority,
+                             .state = JOB_READY,
+                             .scheduled_at = now_ms,
+                             .ready_at = now_ms,
+                             .due_at = now_ms,
+                             .token = 1};
+    work->item = (struct store_new){.jobs = &work->job, .job_count = 1};
+    work->add = (struct store_add){.now_ms = now_ms, .items = &work->item, .count = 1};
+    store_op_init(&work->add.op, STORE_ADD, add_done);
+    store_submit(work->steer->node->store, &work->add.op);
+}
+
+static void take_get(struct work *work)
+{
+    static void (*const acts[])(struct work *) = {[STEER_CANCEL] = cancel, [STEER_RUN] = run_now, [STEER_RETRY] = retry};
+    if (work->get.op.err)
+        finish(work, work->get.op.err, work->get.op.why);
+    else
+        acts[work->op->act](work);
+}
+
+static void take_change(struct work *work)
+{
+    enum err err = work->change.op.err;
+    store_op_done(&work->change.op);
+    if (err) {
+        finish(work, err, "the change could not be written");
+        return;
+    }
+    if (!work->write.err && job_state_waiting(work->job.state))
+        lanes_due(work->steer->node->lanes, work->job.lane, work->job.due_at);
+    work->fetched = 0;
+    if (work->write.err)
+        mark(MARK_STEER_AGAIN);
+    if (!work->write.err && work->op->act == STEER_CANCEL)
+        ask_back(work, work->job.id, RUN_CANCELLED);
+    else
+        read_record(work);
+}
+
+static void take_add(struct work *work)
+{
+    enum err err = work->add.op.err ? work->add.op.err : work->item.err;
+    store_op_done(&work->add.op);
+    if (!err)
+        lanes_due(work->steer->node->lanes, work->job.lane, work->job.due_at);
+    finish(work, err, err ? "the new job could not be added" : "");
+}
+
+static void take_answer(struct store_op *op)
+{
+    if (op->verb == STORE_GET)
+        take_get(container_of(op, struct work, get.op));
+    else if (op->verb == STORE_CHANGE)
+        take_change(container_of(op, struct work, change.op));
+    else
+        take_add(container_of(op, struct work, add.op));
+}
+
+static void begin(struct steer *steer, struct steer_op *op)
+{
+    struct work *work = mem_zero(sizeof *work);
+    work->steer = steer;
+    work->op = op;
+    list_append(&steer->work, &work->link);
+    read_record(work);
+}
+
+int64_t steer_turn(struct steer *steer, struct now now)
+{
+    struct list items;
+    list_init(&items);
+    steer->now = now;
+    mailbox_take(&steer->inbox, &items);
+    list_each (&items, link)
+        begin(steer, list_entry(link, struct steer_op, link));
+    list_init(&items);
+    mailbox_take(&steer->answers, &items);
+    list_each (&items, link)
+        take_answer(list_entry(link, struct store_op, link));
+    return TIME_NEVER;
+}

@@ -1,0 +1,136 @@
+// A round is expired -> change -> sweep, one operation at a time and each bounded; a round that had its hands full is followed by
+// the next at once, otherwise after ROUND_MS. Jobs in hand are not looked for here: pull and dispatch check them before they start.
+#include "flow/sweep.h"
+
+#include "base/crash.h"
+#include "base/log.h"
+#include "base/mark.h"
+#include "base/mem.h"
+#include "core/task.h"
+
+enum { ROUND_MS = 1000, FAIL_WAIT_MS = 1000, EXPIRED_MAX = 500, SWEEP_MAX = 1000, PAUSE_MS = 20 };
+
+struct sweep {
+    struct node *node;
+    struct mailbox answers;
+    bool waiting, full;
+    int64_t next_at; // monotonic
+    struct store_expired expired;
+    struct store_change change;
+    struct store_sweep sweep;
+};
+
+static void expired_done(struct store_op *op)
+{
+    mailbox_post(&container_of(op, struct sweep, expired.op)->answers, &op->link);
+}
+static void change_done(struct store_op *op)
+{
+    mailbox_post(&container_of(op, struct sweep, change.op)->answers, &op->link);
+}
+static void sweep_done(struct store_op *op)
+{
+    mailbox_post(&container_of(op, struct sweep, sweep.op)->answers, &op->link);
+}
+
+struct sweep *sweep_new(struct node *node)
+{
+    struct sweep *sweep = mem_zero(sizeof *sweep);
+    sweep->node = node;
+    mailbox_init(&sweep->answers, node->flow_waker);
+    return sweep;
+}
+
+void sweep_free(struct sweep *sweep)
+{
+    if (!sweep)
+        return;
+    mailbox_done(&sweep->answers);
+    mem_free(sweep);
+}
+
+static void submit(struct sweep *sweep, struct store_op *op)
+{
+    sweep->waiting = true;
+    store_submit(sweep->node->store, op);
+}
+
+static void send_expired(struct sweep *sweep, struct now now)
+{
+    store_op_init(&sweep->expired.op, STORE_EXPIRED, expired_done);
+    sweep->expired.now_ms = now.wall_ms;
+    sweep->expired.max = EXPIRED_MAX;
+    sweep->expired.job_count = 0;
+    submit(sweep, &sweep->expired.op);
+}
+
+static void send_sweep(struct sweep *sweep, struct now now)
+{
+    CRASH_POINT("sweep.before");
+    store_op_init(&sweep->sweep.op, STORE_SWEEP, sweep_done);
+    sweep->sweep.now_ms = now.wall_ms;
+    sweep->sweep.max = SWEEP_MAX;
+    submit(sweep, &sweep->sweep.op);
+}
+
+// The records are those of `expired`, which is kept until the change is done.
+static void send_change(struct sweep *sweep, struct now now)
+{
+    struct store_change *change = &sweep->change;
+    store_op_init(&change->op, STORE_CHANGE, change_done);
+    struct arena *arena = &change->op.arena;
+    change->steps = arena_array(arena, struct store_step, sweep->expired.job_count);
+    change->count = 0;
+    for (size_t i = 0; i < sweep->expired.job_count; i++) {
+        struct store_job *found = &sweep->expired.jobs[i];
+        struct job_policy policy = task_policy(found->doc, arena);
+        struct job_step step;
+        int64_t token = found->job.token;
+        if (job_cancel(&found->job, &policy, now.wall_ms, STR("expired"), &step))
+            continue;
+        mark(MARK_EXPIRED_WAITING);
+        change->steps[change->count++] = (struct store_step){.token = token, .job = &found->job};
+    }
+    submit(sweep, &change->op);
+}
+
+static void take_answer(struct sweep *sweep, struct store_op *op, struct now now)
+{
+    sweep->waiting = false;
+    if (op == &sweep->expired.op && !op->err && sweep->expired.job_count) {
+        sweep->full = sweep->expired.job_count == EXPIRED_MAX;
+        send_change(sweep, now);
+        return;
+    }
+    if (op == &sweep->change.op)
+        store_op_done(&sweep->expired.op);
+    enum err err = op->err;
+    if (err)
+        log_warn("sweep: %s: %s", err_info(err)->code, op->why);
+    store_op_done(op);
+    if (err) {
+        sweep->next_at = now.mono_ms + FAIL_WAIT_MS;
+    } else if (op != &sweep->sweep.op) {
+        send_sweep(sweep, now);
+    } else {
+        sweep->full |= sweep->sweep.removed >= SWEEP_MAX;
+        sweep->next_at = now.mono_ms + (sweep->full ? PAUSE_MS : ROUND_MS);
+        sweep->full = false;
+    }
+}
+
+int64_t sweep_turn(struct sweep *sweep, struct now now)
+{
+    struct list answers;
+    list_init(&answers);
+    mailbox_take(&sweep->answers, &answers);
+    list_each (&answers, link)
+        take_answer(sweep, list_entry(link, struct store_op, link), now);
+    if (sweep->waiting || atomic_load(&sweep->node->stopping))
+        return TIME_NEVER;
+    if (now.mono_ms >= sweep->next_at) {
+        send_expired(sweep, now);
+        return TIME_NEVER;
+    }
+    return now.wall_ms + time_max(sweep->next_at - now.mono_ms, 1);
+}

@@ -1,0 +1,11 @@
+// The tender that ends what has expired and removes what retention lets go.
+// Layer: flow. Owned by the flow thread.
+#pragma once
+#include "base/clock.h"
+#include "flow/node.h"
+
+struct sweep;
+
+struct sweep *sweep_new(struct node *node);
+void sweep_free(struct sweep *sweep);
+int64_t sweep_turn(struct sweep *sweep, struct now now); // on the wall clock: when to turn again

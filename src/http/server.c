@@ -1,0 +1,652 @@
+// The HTTP server over libmicrohttpd: one internal thread with epoll; connections whose answer is not ready are suspended.
+//
+// The library calls on_request() once when the headers are there, then for each piece of body, then when all of it came, and
+// again after each resume; on_completed() comes last, whatever happened. An answer made before the whole request came is held
+// back until it did, because the library can only answer early by closing, which would cut off a client that is still sending. A
+// request that outlives its connection (the client left while it waited) becomes an orphan: it goes on without one, so that
+// whoever waits for its end is not forgotten.
+//
+// Escapes in paths and queries are decoded here: the library would make strings with NUL in the middle of them.
+// Does not route, and does not know what a task is.
+#include "http/server.h"
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/mailbox.h"
+#include "base/mem.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    HEADERS_MAX = 16 * 1024,
+    CONNECTION_MEMORY = 32 * 1024,  // holds HEADERS_MAX and what is made of them; it is wiped for each request, so not more
+    DISCARD_MAX = 64 * 1024 * 1024, // of a refused body; a client that sends more is cut off
+    BODY_TIMEOUT_MS = 30 * 1000,
+    STOP_WAIT_S = 5, // for clients that are slow to take their last answer
+    BACKLOG = 4096,
+};
+
+struct pair {
+    struct str name, value;
+    struct pair *next;
+};
+
+struct http_request {
+    struct http_server *server;
+    struct MHD_Connection *connection; // NULL: an orphan
+    struct arena arena;
+    struct str method, path;
+    struct pair *query, **query_end;
+    struct pair *headers; // of the answer, newest first
+    struct buf body;
+    size_t body_max, discarded;
+    int64_t body_until_ns;
+    void (*next)(struct http_request *request, void *state);
+    void *state;
+    struct MHD_Response *response; // made and not yet handed to the library
+    int status;
+    bool answered, malformed;
+    bool adrift;      // it waits as an orphan
+    bool raw;         // the library can no longer answer: the reply is written to the socket
+    struct list link; // among the orphans to be continued
+};
+
+struct http_server {
+    struct http_server_config config;
+    struct MHD_Daemon *daemon;
+    int listen_fd, port;
+    struct mailbox orphans; // resumed, and to be continued on the HTTP thread
+    atomic_bool orphans_waiting;
+    atomic_bool quiesced, stopping;
+    // What stop waits for: requests that are not done; of them, those suspended and those that wait as orphans; and
+    // calls of http_resume() that are within the library.
+    atomic_int busy, suspended, adrift, resuming;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+};
+
+static int listen_on(const char *address, char why[ERR_WHY_MAX]);
+static int port_of(int fd);
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url, const char *method,
+                                  const char *version, const char *upload, size_t *upload_size, void **slot);
+static void on_completed(void *ctx, struct MHD_Connection *connection, void **slot, enum MHD_RequestTerminationCode how);
+static size_t leave_escapes(void *ctx, struct MHD_Connection *connection, char *text);
+
+enum err http_server_start(struct http_server **ret_server, const struct http_server_config *config, char why[ERR_WHY_MAX])
+{
+    int fd = listen_on(config->listen, why);
+    if (fd < 0)
+        return ERR_BAD_REQUEST;
+    struct http_server *server = mem_zero(sizeof *server);
+    server->config = *config;
+    if (!server->config.body_timeout_ms)
+        server->config.body_timeout_ms = BODY_TIMEOUT_MS;
+    server->listen_fd = fd;
+    server->port = port_of(fd);
+    mailbox_init(&server->orphans, NULL);
+    pthread_mutex_init(&server->lock, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&server->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    // Without `turbo` the library shuts a connection down before it tells us that it timed out, and a 408 could not be sent.
+    server->daemon =
+        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO, 0, NULL, NULL, on_request,
+                         server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->connections_max,
+                         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                         (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
+                         MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes, server, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+    if (!server->daemon) {
+        snprintf(why, ERR_WHY_MAX, "the HTTP server cannot be started on %s", config->listen);
+        close(fd);
+        mem_free(server);
+        return ERR_INTERNAL;
+    }
+    *ret_server = server;
+    return ERR_OK;
+}
+
+int http_server_port(const struct http_server *server)
+{
+    return server->port;
+}
+
+void http_server_quiesce(struct http_server *server)
+{
+    if (atomic_exchange(&server->quiesced, true))
+        return;
+    // The descriptor may still be in use by the HTTP thread and is closed by stop; shut down, it refuses newcomers at once.
+    MHD_quiesce_daemon(server->daemon);
+    shutdown(server->listen_fd, SHUT_RDWR);
+}
+
+static void wait_until_answered(struct http_server *server);
+static void wait_for_orphans(struct http_server *server);
+static void continue_orphans(struct http_server *server);
+
+void http_server_stop(struct http_server *server)
+{
+    if (!server)
+        return;
+    http_server_quiesce(server);
+    wait_until_answered(server);
+    MHD_stop_daemon(server->daemon);
+    wait_for_orphans(server);
+    close(server->listen_fd);
+    mailbox_done(&server->orphans);
+    pthread_cond_destroy(&server->changed);
+    pthread_mutex_destroy(&server->lock);
+    mem_free(server);
+}
+
+struct str http_method(struct http_request *request)
+{
+    return request->method;
+}
+
+struct str http_path(struct http_request *request)
+{
+    return request->path;
+}
+
+struct str http_query(struct http_request *request, const char *name)
+{
+    for (struct pair *pair = request->query; pair; pair = pair->next)
+        if (str_is(pair->name, name))
+            return pair->value;
+    return (struct str){0};
+}
+
+bool http_query_each(struct http_request *request, bool (*each)(void *ctx, struct str name, struct str value), void *ctx)
+{
+    for (struct pair *pair = request->query; pair; pair = pair->next)
+        if (!each(ctx, pair->name, pair->value))
+            return false;
+    return true;
+}
+
+struct str http_header(struct http_request *request, const char *name)
+{
+    struct str value = {0};
+    if (request->connection)
+        MHD_lookup_connection_value_n(request->connection, MHD_HEADER_KIND, name, strlen(name), &value.p, &value.n);
+    return value;
+}
+
+struct str http_body(struct http_request *request)
+{
+    return buf_str(&request->body);
+}
+
+struct arena *http_arena(struct http_request *request)
+{
+    return &request->arena;
+}
+
+bool http_answered(struct http_request *request)
+{
+    return request->answered;
+}
+
+void http_header_set(struct http_request *request, const char *name, const char *value)
+{
+    struct pair *pair = arena_alloc(&request->arena, sizeof *pair);
+    pair->name = arena_copy(&request->arena, str_of(name));
+    pair->value = arena_copy(&request->arena, str_of(value));
+    pair->next = request->headers;
+    request->headers = pair;
+}
+
+static void make_response(struct http_request *request, const char *type, struct buf *body);
+static void send_raw(struct http_request *request, const char *type, struct buf *body);
+
+void http_reply(struct http_request *request, int status, const char *type, struct buf *body)
+{
+    assert(!request->answered);
+    struct buf none = {0};
+    body = body ? body : &none;
+    request->answered = true;
+    request->status = status;
+    if (!request->connection)
+        buf_done(body);
+    else if (request->raw)
+        send_raw(request, type, body);
+    else
+        make_response(request, type, body);
+}
+
+void http_wait(struct http_request *request, void (*next)(struct http_request *request, void *state), void *state)
+{
+    assert(!request->next && !request->answered);
+    request->next = next;
+    request->state = state;
+    request->adrift = !request->connection;
+    atomic_fetch_add(request->adrift ? &request->server->adrift : &request->server->suspended, 1);
+    // Suspended first: from here on any thread may resume it, even before the handler has returned.
+    if (request->connection)
+        MHD_suspend_connection(request->connection);
+}
+
+void http_resume(struct http_request *request)
+{
+    struct http_server *server = request->server;
+    if (!request->adrift) {
+        atomic_fetch_add(&server->resuming, 1);
+        MHD_resume_connection(request->connection); // the request may be gone when this returns
+        atomic_fetch_sub(&server->resuming, 1);
+        return;
+    }
+    pthread_mutex_lock(&server->lock);
+    mailbox_post(&server->orphans, &request->link);
+    atomic_store(&server->orphans_waiting, true);
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+}
+
+// --- starting and stopping
+
+static bool split_address(const char *address, char host[256], char port[16])
+{
+    const char *colon = strrchr(address, ':');
+    if (!colon || strlen(colon + 1) >= 16 || !colon[1])
+        return false;
+    size_t n = (size_t)(colon - address);
+    bool bracketed = n >= 2 && address[0] == '[' && address[n - 1] == ']';
+    if (bracketed) {
+        address++;
+        n -= 2;
+    }
+    if (!n || n >= 256 || (!bracketed && memchr(address, ':', n)))
+        return false;
+    memcpy(host, address, n);
+    host[n] = 0;
+    strcpy(port, colon + 1);
+    return true;
+}
+
+static int listen_at(const struct addrinfo *at)
+{
+    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (!bind(fd, at->ai_addr, at->ai_addrlen) && !listen(fd, BACKLOG))
+        return fd;
+    int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+static int listen_on(const char *address, char why[ERR_WHY_MAX])
+{
+    char host[256], port[16];
+    if (!split_address(address, host, port)) {
+        snprintf(why, ERR_WHY_MAX, "\"%.100s\" is not an address to listen on, like 127.0.0.1:7070 or [::1]:7070", address);
+        return -1;
+    }
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *found;
+    int failed = getaddrinfo(host, port, &hints, &found);
+    if (failed) {
+        snprintf(why, ERR_WHY_MAX, "cannot listen on %.100s: %s", address, gai_strerror(failed));
+        return -1;
+    }
+    int fd = listen_at(found);
+    if (fd < 0)
+        snprintf(why, ERR_WHY_MAX, "cannot listen on %.100s: %s", address, strerror(errno));
+    freeaddrinfo(found);
+    return fd;
+}
+
+static int port_of(int fd)
+{
+    struct sockaddr_storage at;
+    socklen_t n = sizeof at;
+    char port[8] = "0";
+    if (!getsockname(fd, (struct sockaddr *)&at, &n))
+        getnameinfo((struct sockaddr *)&at, n, NULL, 0, port, sizeof port, NI_NUMERICSERV);
+    return atoi(port);
+}
+
+// Without end for those who wait, since somebody holds them; for a while for those whose answer is being taken.
+static void wait_until_answered(struct http_server *server)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += STOP_WAIT_S;
+    atomic_store(&server->stopping, true);
+    pthread_mutex_lock(&server->lock);
+    while (atomic_load(&server->suspended))
+        pthread_cond_wait(&server->changed, &server->lock);
+    // The orphans among the busy ones are waited for later, when the HTTP thread is gone and cannot continue them.
+    bool patient = true;
+    while (patient && atomic_load(&server->busy) > atomic_load(&server->adrift))
+        patient = pthread_cond_timedwait(&server->changed, &server->lock, &until) != ETIMEDOUT;
+    while (atomic_load(&server->suspended))
+        pthread_cond_wait(&server->changed, &server->lock);
+    pthread_mutex_unlock(&server->lock);
+    while (atomic_load(&server->resuming))
+        sched_yield(); // the library is about to be taken down under a thread that has a few instructions left in it
+}
+
+static void wait_for_orphans(struct http_server *server)
+{
+    continue_orphans(server);
+    while (atomic_load(&server->adrift)) {
+        pthread_mutex_lock(&server->lock);
+        while (!atomic_load(&server->orphans_waiting))
+            pthread_cond_wait(&server->changed, &server->lock);
+        pthread_mutex_unlock(&server->lock);
+        continue_orphans(server);
+    }
+}
+
+// --- the way of a request
+
+static struct http_request *request_new(struct http_server *server, struct MHD_Connection *connection, const char *method)
+{
+    struct http_request *request = mem_zero(sizeof *request);
+    request->server = server;
+    request->connection = connection;
+    request->method = str_of(method);
+    request->query_end = &request->query;
+    return request;
+}
+
+static void tell_stop(struct http_server *server)
+{
+    if (!atomic_load(&server->stopping))
+        return;
+    pthread_mutex_lock(&server->lock);
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+}
+
+static void request_free(struct http_request *request)
+{
+    struct http_server *server = request->server;
+    if (request->response)
+        MHD_destroy_response(request->response);
+    buf_done(&request->body);
+    arena_done(&request->arena);
+    mem_free(request);
+    atomic_fetch_sub(&server->busy, 1);
+    tell_stop(server);
+}
+
+static void run_next(struct http_request *request)
+{
+    void (*next)(struct http_request *, void *) = request->next;
+    struct http_server *server = request->server;
+    atomic_int *count = request->adrift ? &server->adrift : &server->suspended;
+    request->next = NULL;
+    next(request, request->state);
+    atomic_fetch_sub(count, 1);
+    tell_stop(server);
+}
+
+static enum MHD_Result hand_over(struct http_request *request)
+{
+    if (!request->response)
+        return MHD_YES;
+    enum MHD_Result done = MHD_queue_response(request->connection, (unsigned)request->status, request->response);
+    MHD_destroy_response(request->response);
+    request->response = NULL;
+    return done;
+}
+
+static void handle(struct http_request *request);
+static enum MHD_Result begin(struct http_request *request, const char *url);
+static enum MHD_Result take_body(struct http_request *request, const char *bytes, size_t *n);
+
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url, const char *method,
+                                  const char *version, const char *upload, size_t *upload_size, void **slot)
+{
+    struct http_server *server = ctx;
+    if (atomic_load_explicit(&server->orphans_waiting, memory_order_relaxed))
+        continue_orphans(server);
+    struct http_request *request = *slot;
+    if (!request) {
+        *slot = request = request_new(server, connection, method);
+        atomic_fetch_add(&server->busy, 1);
+        return begin(request, url);
+    }
+    if (*upload_size)
+        return take_body(request, upload, upload_size);
+    if (request->next)
+        run_next(request);
+    else if (!request->answered)
+        handle(request);
+    assert(request->answered || request->next);
+    return hand_over(request);
+}
+
+static bool decode(struct http_request *request, const char *text, struct str *ret_text);
+
+static enum MHD_Result add_query(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    struct http_request *request = ctx;
+    struct pair *pair = arena_alloc(&request->arena, sizeof *pair);
+    if (!decode(request, name, &pair->name) || !decode(request, value ? value : "", &pair->value))
+        request->malformed = true;
+    *request->query_end = pair;
+    request->query_end = &pair->next;
+    return MHD_YES;
+}
+
+static void refuse(struct http_request *request, enum err err, const char *detail)
+{
+    const struct http_server_config *config = &request->server->config;
+    config->refuse(config->ctx, request, err, detail);
+}
+
+static void check_head(struct http_request *request, const char *url)
+{
+    request->malformed = !decode(request, url, &request->path);
+    MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, add_query, request);
+    if (request->malformed) {
+        refuse(request, ERR_BAD_REQUEST, "The path or the query has a NUL or a percent sign that escapes nothing.");
+        return;
+    }
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    if (info && info->header_size > HEADERS_MAX)
+        refuse(request, ERR_HEADERS_TOO_LARGE, "The request line and the headers may have 16 KiB.");
+}
+
+// Once the server stops no request may begin to wait: the library cannot be taken down with one suspended.
+static void handle(struct http_request *request)
+{
+    const struct http_server_config *config = &request->server->config;
+    if (atomic_load(&request->server->stopping))
+        refuse(request, ERR_STOPPING, "Try another server, or this one again in a while.");
+    else
+        config->handle(config->ctx, request);
+}
+
+static void refuse_too_large(struct http_request *request)
+{
+    char detail[ERR_WHY_MAX];
+    snprintf(detail, sizeof detail, "The body may have %zu bytes.", request->body_max);
+    refuse(request, ERR_TOO_LARGE, detail);
+}
+
+// What the headers say of the body: 0 when there is none, or its length is not known before it ends.
+static size_t announced_length(struct http_request *request)
+{
+    struct str length = http_header(request, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    if (!length.p || http_header(request, MHD_HTTP_HEADER_TRANSFER_ENCODING).p)
+        return 0;
+    return strtoull(length.p, NULL, 10); // the library has refused what is not a number; too large a one saturates
+}
+
+static enum MHD_Result begin(struct http_request *request, const char *url)
+{
+    const struct http_server_config *config = &request->server->config;
+    check_head(request, url);
+    if (!request->answered)
+        request->body_max = config->begin(config->ctx, request);
+    size_t length = announced_length(request);
+    if (!request->answered && length > request->body_max)
+        refuse_too_large(request);
+    request->body_until_ns = clock_mono_ns() + config->body_timeout_ms * INT64_C(1000000);
+    if (!request->answered) {
+        if (length)
+            buf_reserve(&request->body, length);
+        return MHD_YES;
+    }
+    bool asks_first = http_header(request, MHD_HTTP_HEADER_EXPECT).p;
+    return length > DISCARD_MAX || asks_first ? hand_over(request) : MHD_YES;
+}
+
+// Ends a request in the midst of its body, where the library has no way to answer.
+static enum MHD_Result cut_off(struct http_request *request, enum err err, const char *detail)
+{
+    if (request->response)
+        MHD_destroy_response(request->response);
+    request->response = NULL;
+    request->answered = false;
+    request->headers = NULL;
+    request->raw = true;
+    refuse(request, err, detail);
+    return MHD_NO;
+}
+
+static enum MHD_Result take_body(struct http_request *request, const char *bytes, size_t *n)
+{
+    if (clock_mono_ns() > request->body_until_ns)
+        return cut_off(request, ERR_REQUEST_TIMEOUT, "The body did not arrive in time.");
+    if (!request->answered && *n > request->body_max - request->body.n) {
+        buf_done(&request->body);
+        refuse_too_large(request);
+    }
+    if (!request->answered)
+        buf_put(&request->body, (struct str){bytes, *n});
+    else if ((request->discarded += *n) > DISCARD_MAX)
+        return cut_off(request, ERR_TOO_LARGE, "The body has no end.");
+    *n = 0;
+    return MHD_YES;
+}
+
+// The connection ends. A request that somebody still works for goes on without it.
+static void leave(struct http_request *request)
+{
+    if (request->connection && request->next)
+        request->method = arena_copy(&request->arena, request->method);
+    request->connection = NULL;
+    if (request->next)
+        run_next(request);
+    if (!request->next)
+        request_free(request);
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *connection, void **slot, enum MHD_RequestTerminationCode how)
+{
+    struct http_request *request = *slot;
+    if (!request)
+        return;
+    *slot = NULL;
+    if (how == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED && !request->answered && !request->next)
+        cut_off(request, ERR_REQUEST_TIMEOUT, "The body did not arrive in time.");
+    leave(request);
+}
+
+// Orphans are continued when the HTTP thread next comes by, at the latest when the server stops.
+static void continue_orphans(struct http_server *server)
+{
+    struct list orphans, *node;
+    list_init(&orphans);
+    while (atomic_exchange(&server->orphans_waiting, false)) {
+        mailbox_take(&server->orphans, &orphans);
+        while ((node = list_take(&orphans)))
+            leave(list_entry(node, struct http_request, link));
+    }
+}
+
+// --- answers
+
+static void make_response(struct http_request *request, const char *type, struct buf *body)
+{
+    if (body->n) {
+        request->response = MHD_create_response_from_buffer(body->n, body->p, MHD_RESPMEM_MUST_FREE);
+    } else {
+        buf_done(body);
+        request->response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    }
+    if (!request->response)
+        abort();
+    *body = (struct buf){0};
+    if (type)
+        MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    for (struct pair *pair = request->headers; pair; pair = pair->next)
+        MHD_add_response_header(request->response, pair->name.p, pair->value.p);
+    if (atomic_load_explicit(&request->server->quiesced, memory_order_relaxed))
+        MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONNECTION, "close");
+}
+
+// Best effort, on a connection that is closed right after.
+static void send_raw(struct http_request *request, const char *type, struct buf *body)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    buf_auto struct buf text = {0};
+    buf_printf(&text, "HTTP/1.1 %d %s\r\n", request->status, MHD_get_reason_phrase_for((unsigned)request->status));
+    if (type)
+        buf_printf(&text, "Content-Type: %s\r\n", type);
+    for (struct pair *pair = request->headers; pair; pair = pair->next)
+        buf_printf(&text, "%s: %s\r\n", pair->name.p, pair->value.p);
+    buf_printf(&text, "Content-Length: %zu\r\nConnection: close\r\n\r\n", body->n);
+    buf_put(&text, buf_str(body));
+    buf_done(body);
+    if (info && send(info->connect_fd, text.p, text.n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        return; // it left, which is as well
+}
+
+// --- escapes
+
+static size_t leave_escapes(void *ctx, struct MHD_Connection *connection, char *text)
+{
+    return strlen(text);
+}
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool decode(struct http_request *request, const char *text, struct str *ret_text)
+{
+    struct str copy = arena_copy(&request->arena, str_of(text));
+    *ret_text = copy;
+    if (!memchr(copy.p, '%', copy.n))
+        return true;
+    char *to = (char *)copy.p;
+    for (const char *at = copy.p, *end = copy.p + copy.n; at < end; at++) {
+        int c = (unsigned char)*at;
+        if (c == '%') {
+            int high = hex(at[1]), low = high < 0 ? -1 : hex(at[2]);
+            c = high < 0 || low < 0 ? 0 : high << 4 | low;
+            if (!c)
+                return false;
+            at += 2;
+        }
+        *to++ = (char)c;
+    }
+    *to = 0;
+    ret_text->n = (size_t)(to - copy.p);
+    return true;
+}

@@ -1,0 +1,207 @@
+// Puts a node together and takes it apart again in the order of the flow: stop admitting, stop pulling, drain, complete, close.
+//
+// The threads, and what each owns (ARCHITECTURE.md has the same table):
+//   http    libmicrohttpd's: requests, admit, rendering        flow    pull, complete, steer, beat, reap, sweep
+//   exec    dispatch, the HTTP client                          store   the store's own: one writes, one reads
+#include "node/serve.h"
+
+#include "api/api.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "exec/exec.h"
+#include "flow/flow.h"
+#include "http/server.h"
+#include "node/loop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+
+enum {
+    ROOM = 8192,  // jobs in hand at most
+    SLOTS = 2048, // attempts at once
+    CONNECTIONS_IN = 4096,
+    IDLE_TIMEOUT_S = 60,
+    RESPONSE_KEPT = 4096,
+    GRACE_MS = 10000,    // running attempts may take so long to end
+    INTERRUPT_MS = 5000, // … and so long to be written after they were given up
+};
+
+struct server {
+    struct store *store;
+    struct exec *exec;
+    struct broker *broker;
+    struct flow *flow;
+    struct loop flow_loop, exec_loop;
+    struct http_server *http;
+    struct api api;
+    _Atomic bool drained;
+};
+
+static int64_t turn_flow(void *ctx, struct now now)
+{
+    struct server *server = ctx;
+    int64_t next = flow_turn(server->flow, now);
+    if (flow_drained(server->flow))
+        atomic_store(&server->drained, true);
+    return next;
+}
+
+// The executor's own wait is the thread's sleep, so the loop is told to come back at once.
+static int64_t turn_exec(void *ctx, struct now now)
+{
+    struct server *server = ctx;
+    enum { LONGEST_MS = 500 };
+    int64_t next = time_min(flow_exec_turn(server->flow, now), now.wall_ms + LONGEST_MS);
+    int64_t wait_ns = next * 1000000 - clock_wall_ns();
+    server->exec->ops->poll(server->exec, wait_ns > 0 ? wait_ns : 0);
+    return 0;
+}
+
+static bool ready(void *ctx, struct buf *ret_problems)
+{
+    struct server *server = ctx;
+    if (atomic_load(&server->flow->node.stopping))
+        buf_puts(ret_problems, "[\"this server is stopping\"]");
+    else if (!beat_ok(server->flow->beat))
+        buf_puts(ret_problems, "[\"the store does not answer: the heartbeat could not be written\"]");
+    else
+        return true;
+    return false;
+}
+
+// Without keys, whoever can reach the port may do everything: so it must not be reachable from elsewhere.
+static bool is_loopback(const char *listen)
+{
+    struct str text = str_of(listen);
+    return str_starts(text, STR("127.")) || str_starts(text, STR("[::1]:")) || str_starts(text, STR("localhost:"));
+}
+
+static bool start_http(struct server *server, const struct serve_config *config, char why[ERR_WHY_MAX])
+{
+    struct flow *flow = server->flow;
+    server->api = (struct api){.node = &flow->node,
+                               .admit = flow->admit,
+                               .steer = flow->steer,
+                               .store = server->store,
+                               .lanes = flow->lanes,
+                               .listen = config->listen,
+                               .ready = ready,
+                               .ready_ctx = server};
+    struct http_server_config http = {.listen = config->listen,
+                                      .connections_max = CONNECTIONS_IN,
+                                      .idle_timeout_s = IDLE_TIMEOUT_S,
+                                      .begin = api_begin,
+                                      .handle = api_handle,
+                                      .refuse = api_refuse,
+                                      .ctx = &server->api};
+    return http_server_start(&server->http, &http, why) == ERR_OK;
+}
+
+static bool start(struct server *server, const struct serve_config *config, char why[ERR_WHY_MAX])
+{
+    struct exec_http_config exec = {
+        .connections_max = SLOTS, .response_max = RESPONSE_KEPT, .private_allowed = true, .user_agent = "rota/" ROTA_VERSION};
+    struct flow_config flow = {.room = ROOM, .slots = SLOTS};
+    rand_secret(&flow.seed, sizeof flow.seed);
+    if (store_open(&server->store, config->store, why) || exec_http_new(&server->exec, &exec, why))
+        return false;
+    struct waker *exec_waker = exec_http_waker(server->exec);
+    loop_init(&server->flow_loop, "flow");
+    loop_init(&server->exec_loop, "exec");
+    server->broker = broker_local_new(ROOM, exec_waker, &server->flow_loop.waker);
+    server->flow = flow_new(&flow, server->store, server->broker, server->exec, &server->flow_loop.waker, exec_waker);
+    if (!start_http(server, config, why))
+        return false;
+    loop_start(&server->flow_loop, turn_flow, server);
+    loop_start(&server->exec_loop, turn_exec, server);
+    return true;
+}
+
+static void say_ready(const struct server *server, const struct serve_config *config)
+{
+    const char *port = strrchr(config->listen, ':');
+    int host = (int)(port - config->listen);
+    fprintf(stderr,
+            "rota %s serves http://%.*s:%d (store %s)\n"
+            "  try: curl http://%.*s:%d/v1/tasks -d '{\"url\": \"http://%.*s:%d/healthz\", \"method\": \"GET\"}'\n",
+            ROTA_VERSION, host, config->listen, http_server_port(server->http), config->store, host, config->listen,
+            http_server_port(server->http), host, config->listen, http_server_port(server->http));
+}
+
+static bool wait_drained(struct server *server, int64_t ms)
+{
+    int64_t until = clock_now().mono_ms + ms;
+    while (!atomic_load(&server->drained) && clock_now().mono_ms < until) {
+        struct waker *exec_waker = exec_http_waker(server->exec);
+        server->flow_loop.waker.wake(&server->flow_loop.waker);
+        exec_waker->wake(exec_waker);
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    return atomic_load(&server->drained);
+}
+
+static void stop(struct server *server)
+{
+    log_info("stopping");
+    http_server_quiesce(server->http);
+    atomic_store(&server->flow->node.stopping, true);
+    if (!wait_drained(server, GRACE_MS)) {
+        dispatch_interrupt(server->flow->dispatch);
+        if (!wait_drained(server, INTERRUPT_MS))
+            log_warn("jobs are still in hand; the next start takes them back");
+    }
+    http_server_stop(server->http);
+    atomic_store(&server->exec_loop.stop, true);
+    exec_http_waker(server->exec)->wake(exec_http_waker(server->exec));
+    loop_stop(&server->exec_loop);
+    loop_stop(&server->flow_loop);
+    if (atomic_load(&server->drained))
+        beat_leave(server->flow->beat);
+    store_close(server->store);
+    log_info("stopped");
+}
+
+static void take_apart(struct server *server)
+{
+    // Runs that never came back are left to the end of the process, as is everything that may point to them.
+    if (!atomic_load(&server->drained))
+        return;
+    flow_free(server->flow);
+    broker_close(server->broker);
+    server->exec->ops->close(server->exec);
+    loop_done(&server->flow_loop);
+    loop_done(&server->exec_loop);
+}
+
+int serve(const struct serve_config *config)
+{
+    char why[ERR_WHY_MAX] = "";
+    if (!is_loopback(config->listen)) {
+        fprintf(stderr,
+                "rota: --listen %s would let everybody in: this version has no API keys yet and serves loopback only, such as "
+                "127.0.0.1:7070\n",
+                config->listen);
+        return 2;
+    }
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL); // inherited by every thread: they are waited for here
+    signal(SIGPIPE, SIG_IGN);
+
+    struct server *server = mem_zero(sizeof *server);
+    if (!start(server, config, why)) {
+        fprintf(stderr, "rota: cannot start: %s\n", why);
+        store_close(server->store);
+        return 1;
+    }
+    say_ready(server, config);
+    int signal_number;
+    sigwait(&signals, &signal_number);
+    stop(server);
+    take_apart(server);
+    mem_free(server);
+    return 0;
+}

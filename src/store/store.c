@@ -1,0 +1,212 @@
+// The front door of the store port: which backend serves a URL, and what all backends do alike with an operation.
+//
+// What it does not do: know how anything is stored.
+#include "store/store.h"
+
+#include "store/store_private.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct store_ops *const backends[] = {&store_sqlite_ops, &store_memory_ops};
+
+enum err store_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX])
+{
+    *ret_store = NULL;
+    for (size_t i = 0; i < array_count(backends); i++) {
+        size_t n = strlen(backends[i]->scheme);
+        if (strncmp(url, backends[i]->scheme, n) == 0 && url[n] == ':')
+            return backends[i]->open(ret_store, url, why);
+    }
+    snprintf(why, ERR_WHY_MAX, "no store is known by \"%.100s\"; \"sqlite:DIR\" and \"memory:\" are", url);
+    return ERR_BAD_REQUEST;
+}
+
+void store_submit(struct store *store, struct store_op *op)
+{
+    assert(op->verb < STORE_VERB_COUNT && op->done);
+    op->err = ERR_OK;
+    op->why[0] = 0;
+    store->ops->submit(store, op);
+}
+
+void store_close(struct store *store)
+{
+    if (store)
+        store->ops->close(store);
+}
+
+void store_op_init(struct store_op *op, enum store_verb verb, void (*done)(struct store_op *op))
+{
+    *op = (struct store_op){.verb = verb, .done = done};
+    arena_init(&op->arena);
+}
+
+void store_op_done(struct store_op *op)
+{
+    arena_done(&op->arena);
+}
+
+// One lock for all waiting callers: they are tools, tests and a server that starts.
+static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t call_ended = PTHREAD_COND_INITIALIZER;
+
+// The operation's own `done` says whether it has come back: it is NULL from then on.
+static void end_call(struct store_op *op)
+{
+    pthread_mutex_lock(&call_lock);
+    op->done = NULL;
+    pthread_cond_broadcast(&call_ended);
+    pthread_mutex_unlock(&call_lock);
+}
+
+void store_call(struct store *store, struct store_op *op)
+{
+    void (*done)(struct store_op * op) = op->done;
+    op->done = end_call;
+    store_submit(store, op);
+    pthread_mutex_lock(&call_lock);
+    while (op->done)
+        pthread_cond_wait(&call_ended, &call_lock);
+    pthread_mutex_unlock(&call_lock);
+    op->done = done;
+}
+
+int64_t store_place(const struct job *job)
+{
+    if (job_state_held(job->state))
+        return -job->holder;
+    if (job_state_waiting(job->state))
+        return job->lane * STORE_PLACES + (JOB_PRIORITIES - 1 - job->priority);
+    return STORE_NOWHERE;
+}
+
+void *store_push(struct arena *arena, void *array, size_t count, size_t size)
+{
+    enum { FIRST = 16 };
+    if (count && (count < FIRST || (count & (count - 1))))
+        return array;
+    void *more = arena_alloc(arena, size * (count ? count * 2 : FIRST));
+    if (count)
+        memcpy(more, array, count * size);
+    return more;
+}
+
+static void clear_join(struct store_op *op)
+{
+    struct store_join *join = container_of(op, struct store_join, op);
+    join->node = 0;
+    join->id_floor = 0;
+    join->alone = false;
+}
+
+static void clear_beat(struct store_op *op)
+{
+    struct store_beat *beat = container_of(op, struct store_beat, op);
+    beat->peers = NULL;
+    beat->peer_count = 0;
+}
+
+static void clear_add(struct store_op *op)
+{
+    struct store_add *add = container_of(op, struct store_add, op);
+    for (size_t i = 0; i < add->count; i++) {
+        add->items[i].err = op->err;
+        add->items[i].existing_id = 0;
+    }
+}
+
+static void clear_claim(struct store_op *op)
+{
+    struct store_claim *claim = container_of(op, struct store_claim, op);
+    claim->jobs = NULL;
+    claim->job_count = 0;
+    for (size_t i = 0; i < claim->want_count; i++)
+        claim->wants[i].next_due = TIME_NEVER;
+}
+
+static void clear_change(struct store_op *op)
+{
+    struct store_change *change = container_of(op, struct store_change, op);
+    for (size_t i = 0; i < change->count; i++)
+        change->steps[i].err = op->err;
+}
+
+static void clear_due(struct store_op *op)
+{
+    struct store_due *due = container_of(op, struct store_due, op);
+    due->changed = 0;
+    due->upto_ms = due->from_ms;
+    due->upto_id = due->from_id;
+}
+
+static void clear_held(struct store_op *op)
+{
+    struct store_held *held = container_of(op, struct store_held, op);
+    held->jobs = NULL;
+    held->job_count = 0;
+}
+
+static void clear_expired(struct store_op *op)
+{
+    struct store_expired *expired = container_of(op, struct store_expired, op);
+    expired->jobs = NULL;
+    expired->job_count = 0;
+}
+
+static void clear_lanes(struct store_op *op)
+{
+    struct store_lanes *lanes = container_of(op, struct store_lanes, op);
+    lanes->lanes = NULL;
+    lanes->lane_count = 0;
+}
+
+static void clear_pause(struct store_op *op)
+{
+    container_of(op, struct store_pause, op)->lane = 0;
+}
+
+static void clear_sweep(struct store_op *op)
+{
+    container_of(op, struct store_sweep, op)->removed = 0;
+}
+
+static void clear_get(struct store_op *op)
+{
+    struct store_get *get = container_of(op, struct store_get, op);
+    get->task = (struct store_task){0};
+    get->jobs = NULL;
+    get->attempts = NULL;
+    get->job_count = get->attempt_count = 0;
+}
+
+static void clear_stats(struct store_op *op)
+{
+    struct store_stats *stats = container_of(op, struct store_stats, op);
+    memset(stats->counts, 0, sizeof stats->counts);
+}
+
+static void clear_nothing(struct store_op *op)
+{
+}
+
+static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
+    [STORE_JOIN] = clear_join,   [STORE_BEAT] = clear_beat,       [STORE_BURY] = clear_nothing,  [STORE_FORGET] = clear_nothing,
+    [STORE_ADD] = clear_add,     [STORE_CLAIM] = clear_claim,     [STORE_CHANGE] = clear_change, [STORE_DUE] = clear_due,
+    [STORE_HELD] = clear_held,   [STORE_EXPIRED] = clear_expired, [STORE_LANES] = clear_lanes,   [STORE_PAUSE] = clear_pause,
+    [STORE_SWEEP] = clear_sweep, [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,
+};
+
+void store_op_clear(struct store_op *op)
+{
+    clears[op->verb](op);
+}
+
+void store_op_fail(struct store_op *op, enum err err, const char *why)
+{
+    op->err = err;
+    snprintf(op->why, sizeof op->why, "%s", why);
+    store_op_clear(op);
+}

@@ -1,0 +1,23 @@
+// What the backends of the store port have in common. Private to this folder.
+// Layer: port.
+#pragma once
+#include "base/clock.h"
+#include "store/store.h"
+
+extern const struct store_ops store_memory_ops;
+extern const struct store_ops store_sqlite_ops;
+
+// Where a job is found: in a lane at its priority, in the hand of an incarnation, or nowhere (0) when it is final or
+// blocked. Within a lane smaller places come first, so priority 9 does.
+enum { STORE_NOWHERE = 0, STORE_PLACES = 16 };
+
+int64_t store_place(const struct job *job);
+
+// A slot behind `count` results: the array lives in the operation's arena and doubles as it fills.
+void *store_push(struct arena *arena, void *array, size_t count, size_t size) __attribute__((returns_nonnull));
+
+// The operation failed as a whole: what it gave back before is taken away, and every item says the same.
+void store_op_fail(struct store_op *op, enum err err, const char *why);
+
+// An operation as it was before it was carried out, but for the arena: what a backend starts from.
+void store_op_clear(struct store_op *op);

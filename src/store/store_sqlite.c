@@ -1,0 +1,418 @@
+// The store in one SQLite database: one thread writes, one reads.
+//
+// The writer takes all operations that wait, carries them out in one transaction and gives them back after its COMMIT, which is
+// durable (WAL, synchronous=FULL). While it waits for the disk the next ones gather: the busier, the larger the group. All
+// writes and all checkpoints go through this one connection of one process (SQLite 3.40 has a race otherwise); a lock on
+// DIR/rota.lock keeps other processes out.
+//
+// When fsync fails, nobody knows any more what is on the disk, and asking again may say yes without having written: the
+// process ends there and then, and the next start reads what really is there.
+//
+// What it does not do: SQL (store_sqlite_db.c) and what the verbs mean (store_sqlite_write.c, store_sqlite_read.c).
+#include "base/crash.h"
+#include "store/store_sqlite_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    GROUP_ROWS_MAX = 4096,                      // in one transaction, unless a single operation has more
+    PAGE_BYTES = 4096,                          // SQLite's default
+    CHECKPOINT_PAGES = (16 << 20) / PAGE_BYTES, // in the WAL and not yet in the database
+    TRUNCATE_PAGES = (64 << 20) / PAGE_BYTES,   // a WAL that once was so large is cut when nobody is waiting
+    QUIET_MS = 1000,
+    EXIT_FSYNC = 70,
+};
+
+// A thread and the operations that wait for it.
+struct desk {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct list ops;
+    bool closing;
+};
+
+struct sqlite {
+    struct store store;
+    int lock_fd;
+    struct desk writes, reads;
+    struct writer writer; // the writer thread's
+    struct db reader;     // the reader thread's
+    int wal_pages;        // in the WAL; of them wal_moved are in the database too, and wal_most is the most there ever were
+    int wal_moved, wal_most;
+};
+
+// ---- desks
+
+static void desk_init(struct desk *desk)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&desk->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    pthread_mutex_init(&desk->lock, NULL);
+    list_init(&desk->ops);
+}
+
+static void desk_done(struct desk *desk)
+{
+    pthread_cond_destroy(&desk->wake);
+    pthread_mutex_destroy(&desk->lock);
+}
+
+static void desk_put(struct desk *desk, struct store_op *op)
+{
+    pthread_mutex_lock(&desk->lock);
+    bool sleeping = list_empty(&desk->ops);
+    list_append(&desk->ops, &op->link);
+    pthread_mutex_unlock(&desk->lock);
+    if (sleeping)
+        pthread_cond_signal(&desk->wake);
+}
+
+// Takes everything that waits. Waits for it at most wait_ms (-1: for ever). False: the desk is closed and empty.
+static bool desk_take(struct desk *desk, int wait_ms, struct list *ret_ops)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += wait_ms / 1000;
+    pthread_mutex_lock(&desk->lock);
+    int rc = 0;
+    while (list_empty(&desk->ops) && !desk->closing && rc == 0)
+        rc = wait_ms < 0 ? pthread_cond_wait(&desk->wake, &desk->lock) : pthread_cond_timedwait(&desk->wake, &desk->lock, &until);
+    list_splice(ret_ops, &desk->ops);
+    bool open = !desk->closing || !list_empty(ret_ops);
+    pthread_mutex_unlock(&desk->lock);
+    return open;
+}
+
+static void desk_close(struct desk *desk)
+{
+    pthread_mutex_lock(&desk->lock);
+    desk->closing = true;
+    pthread_cond_signal(&desk->wake);
+    pthread_mutex_unlock(&desk->lock);
+    pthread_join(desk->thread, NULL);
+}
+
+// ---- failures
+
+static bool is_io_error(int rc)
+{
+    return (rc & 0xff) == SQLITE_IOERR;
+}
+
+static void die_if_fsync_failed(const struct db *db, bool in_commit)
+{
+    if (db->rc != SQLITE_IOERR_FSYNC && db->rc != SQLITE_IOERR_DIR_FSYNC && !(in_commit && is_io_error(db->rc)))
+        return;
+    static const char words[] = "rota: the disk did not take a commit (fsync failed). What is on it is uncertain, so rota stops "
+                                "here; start it again when the disk is well.\n";
+    ssize_t ignored = write(STDERR_FILENO, words, sizeof words - 1);
+    ignored += write(STDERR_FILENO, db->why, strlen(db->why));
+    ignored += write(STDERR_FILENO, "\n", 1);
+    (void)ignored;
+    _exit(EXIT_FSYNC);
+}
+
+static enum err err_of(int rc)
+{
+    return (rc & 0xff) == SQLITE_FULL ? ERR_STORAGE_FULL : ERR_STORE_UNAVAILABLE;
+}
+
+static void roll_back(struct db *db)
+{
+    if (!sqlite3_get_autocommit(db->handle)) {
+        sqlite3_step(db->stmts[SQL_ROLLBACK]);
+        sqlite3_reset(db->stmts[SQL_ROLLBACK]);
+    }
+    db->rc = SQLITE_OK;
+}
+
+// ---- the writer
+
+static size_t rows_of(const struct store_op *op)
+{
+    size_t rows = 1;
+    if (op->verb == STORE_ADD)
+        rows = container_of(op, struct store_add, op)->count;
+    if (op->verb == STORE_CHANGE)
+        rows = container_of(op, struct store_change, op)->count;
+    if (op->verb == STORE_DUE)
+        rows = container_of(op, struct store_due, op)->max;
+    if (op->verb == STORE_SWEEP)
+        rows = container_of(op, struct store_sweep, op)->max;
+    if (op->verb == STORE_CLAIM)
+        for (size_t i = 0; i < container_of(op, struct store_claim, op)->want_count; i++)
+            rows += container_of(op, struct store_claim, op)->wants[i].max;
+    return rows;
+}
+
+static void take_group(struct list *from, struct list *ret_group)
+{
+    list_init(ret_group);
+    size_t rows = 0;
+    while (!list_empty(from)) {
+        rows += rows_of(list_entry(from->next, struct store_op, link));
+        if (rows > GROUP_ROWS_MAX && !list_empty(ret_group))
+            return;
+        list_append(ret_group, list_take(from));
+    }
+}
+
+static void commit(struct writer *writer)
+{
+    writer_flush(writer);
+    if (writer->db.rc)
+        return;
+    CRASH_POINT("store.before_commit");
+    db_run(&writer->db, writer->db.stmts[SQL_COMMIT]);
+    die_if_fsync_failed(&writer->db, true);
+    CRASH_POINT("store.after_commit");
+}
+
+static void fail_group(struct writer *writer, struct list *group)
+{
+    die_if_fsync_failed(&writer->db, false);
+    list_each (group, node)
+        store_op_fail(list_entry(node, struct store_op, link), err_of(writer->db.rc), writer->db.why);
+    roll_back(&writer->db);
+    writer_forget(writer);
+}
+
+static void run_group(struct writer *writer, struct list *group)
+{
+    db_run(&writer->db, writer->db.stmts[SQL_BEGIN]);
+    list_each (group, node) {
+        struct store_op *op = list_entry(node, struct store_op, link);
+        store_op_clear(op);
+        if (!writer->db.rc)
+            sqlite_writes[op->verb](writer, op);
+    }
+    commit(writer);
+    if (writer->db.rc)
+        fail_group(writer, group);
+    else
+        writer_settle(writer);
+    struct list *node;
+    while ((node = list_take(group))) {
+        struct store_op *op = list_entry(node, struct store_op, link);
+        op->done(op);
+    }
+}
+
+static int note_wal(void *ctx, sqlite3 *handle, const char *name, int pages)
+{
+    struct sqlite *sqlite = ctx;
+    if (pages < sqlite->wal_pages)
+        sqlite->wal_moved = 0; // it has begun anew
+    sqlite->wal_pages = pages;
+    if (pages > sqlite->wal_most)
+        sqlite->wal_most = pages;
+    return SQLITE_OK;
+}
+
+// A passive checkpoint moves what no reader needs where it is, and waits for nobody.
+static void checkpoint(struct sqlite *sqlite, int mode)
+{
+    int pages = 0, moved = 0;
+    int rc = sqlite3_wal_checkpoint_v2(sqlite->writer.db.handle, NULL, mode, &pages, &moved);
+    if (rc == SQLITE_BUSY)
+        return;
+    db_note(&sqlite->writer.db, rc);
+    die_if_fsync_failed(&sqlite->writer.db, false);
+    sqlite->writer.db.rc = SQLITE_OK; // a full disk is met again by the next commit, which says so
+    if (rc != SQLITE_OK)
+        return;
+    sqlite->wal_moved = moved;
+    sqlite->wal_pages = pages;
+    if (mode == SQLITE_CHECKPOINT_TRUNCATE)
+        sqlite->wal_most = 0;
+}
+
+static int unmoved(const struct sqlite *sqlite)
+{
+    return sqlite->wal_pages - sqlite->wal_moved;
+}
+
+static void *writer_main(void *ctx)
+{
+    struct sqlite *sqlite = ctx;
+    struct list waiting, group;
+    list_init(&waiting);
+    while (desk_take(&sqlite->writes, unmoved(sqlite) > 0 ? QUIET_MS : -1, &waiting)) {
+        if (list_empty(&waiting))
+            checkpoint(sqlite, sqlite->wal_most > TRUNCATE_PAGES ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE);
+        while (!list_empty(&waiting)) {
+            take_group(&waiting, &group);
+            run_group(&sqlite->writer, &group);
+            if (unmoved(sqlite) > CHECKPOINT_PAGES)
+                checkpoint(sqlite, SQLITE_CHECKPOINT_PASSIVE);
+        }
+    }
+    return NULL;
+}
+
+// ---- the reader
+
+static void run_read(struct db *db, struct store_op *op)
+{
+    store_op_clear(op);
+    db_run(db, db->stmts[SQL_BEGIN_READ]);
+    sqlite_reads[op->verb](db, op);
+    db_run(db, db->stmts[SQL_COMMIT]);
+    if (db->rc) {
+        store_op_fail(op, err_of(db->rc), db->why);
+        roll_back(db);
+    }
+    op->done(op);
+}
+
+static void *reader_main(void *ctx)
+{
+    struct sqlite *sqlite = ctx;
+    struct list waiting, *node;
+    list_init(&waiting);
+    while (desk_take(&sqlite->reads, -1, &waiting))
+        while ((node = list_take(&waiting)))
+            run_read(&sqlite->reader, list_entry(node, struct store_op, link));
+    return NULL;
+}
+
+// ---- opening and closing
+
+static enum err say(char why[ERR_WHY_MAX], const char *what, const char *path)
+{
+    snprintf(why, ERR_WHY_MAX, "%s %.150s: %s", what, path, strerror(errno));
+    return ERR_STORE_UNAVAILABLE;
+}
+
+// A new directory is itself an entry of its parent that must be on the disk.
+static enum err make_dir(const char *dir, char why[ERR_WHY_MAX])
+{
+    if (mkdir(dir, 0700) != 0)
+        return errno == EEXIST ? ERR_OK : say(why, "cannot make the directory", dir);
+    char parent[4096 + 8];
+    snprintf(parent, sizeof parent, "%s/..", dir);
+    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool synced = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return synced ? ERR_OK : say(why, "cannot sync the parent of", dir);
+}
+
+static enum err take_lock(int *ret_fd, const char *dir, char why[ERR_WHY_MAX])
+{
+    char path[4096 + 16], pid[24] = "";
+    snprintf(path, sizeof path, "%s/rota.lock", dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return say(why, "cannot open", path);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        int error = errno;
+        ssize_t n = error == EWOULDBLOCK ? pread(fd, pid, sizeof pid - 1, 0) : 0;
+        close(fd);
+        errno = error;
+        if (error != EWOULDBLOCK)
+            return say(why, "cannot lock", path);
+        snprintf(why, ERR_WHY_MAX, "another rota serves this directory (pid %ld): %.150s", n > 0 ? strtol(pid, NULL, 10) : 0,
+                 dir);
+        return ERR_BUSY;
+    }
+    int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)n, 0) != n) {
+        enum err err = say(why, "cannot write", path);
+        close(fd);
+        return err;
+    }
+    *ret_fd = fd;
+    return ERR_OK;
+}
+
+static void set_up_library(void)
+{
+    // Keeping book of every allocation takes a lock that both threads would share.
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+static enum err open_all(struct sqlite *sqlite, const char *dir, char why[ERR_WHY_MAX])
+{
+    char path[4096 + 16];
+    enum err err = make_dir(dir, why);
+    if (!err)
+        err = take_lock(&sqlite->lock_fd, dir, why);
+    snprintf(path, sizeof path, "%s/rota.db", dir);
+    if (!err)
+        err = db_open(&sqlite->writer.db, path, true, why);
+    if (!err)
+        err = db_open(&sqlite->reader, path, false, why);
+    return err;
+}
+
+static void free_all(struct sqlite *sqlite)
+{
+    writer_forget(&sqlite->writer);
+    db_close(&sqlite->reader);
+    db_close(&sqlite->writer.db);
+    if (sqlite->lock_fd >= 0)
+        close(sqlite->lock_fd);
+    desk_done(&sqlite->writes);
+    desk_done(&sqlite->reads);
+    mem_free(sqlite);
+}
+
+static enum err sqlite_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX])
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, set_up_library);
+    const char *dir = url + strlen("sqlite:");
+    if (!*dir || strlen(dir) > 4000) {
+        snprintf(why, ERR_WHY_MAX, "a directory is missing: \"sqlite:DIR\"");
+        return ERR_BAD_REQUEST;
+    }
+    struct sqlite *sqlite = mem_zero(sizeof *sqlite);
+    sqlite->store.ops = &store_sqlite_ops;
+    sqlite->lock_fd = -1;
+    desk_init(&sqlite->writes);
+    desk_init(&sqlite->reads);
+    enum err err = open_all(sqlite, dir, why);
+    if (err) {
+        free_all(sqlite);
+        return err;
+    }
+    sqlite3_wal_hook(sqlite->writer.db.handle, note_wal, sqlite);
+    if (pthread_create(&sqlite->writes.thread, NULL, writer_main, sqlite) ||
+        pthread_create(&sqlite->reads.thread, NULL, reader_main, sqlite))
+        abort(); // as when memory is gone
+    pthread_setname_np(sqlite->writes.thread, "store-write");
+    pthread_setname_np(sqlite->reads.thread, "store-read");
+    *ret_store = &sqlite->store;
+    return ERR_OK;
+}
+
+static void sqlite_submit(struct store *store, struct store_op *op)
+{
+    struct sqlite *sqlite = container_of(store, struct sqlite, store);
+    desk_put(sqlite_reads[op->verb] ? &sqlite->reads : &sqlite->writes, op);
+}
+
+static void sqlite_close(struct store *store)
+{
+    struct sqlite *sqlite = container_of(store, struct sqlite, store);
+    desk_close(&sqlite->writes);
+    desk_close(&sqlite->reads);
+    db_close(&sqlite->reader);
+    checkpoint(sqlite, SQLITE_CHECKPOINT_TRUNCATE);
+    free_all(sqlite);
+}
+
+const struct store_ops store_sqlite_ops = {"sqlite", sqlite_open, sqlite_submit, sqlite_close};

@@ -1,0 +1,419 @@
+// A connection to the database: every SQL statement there is, the schema, and the few ways a statement is used.
+//
+// Rows are kept few and narrow: a job costs one row and, until it is final, one entry in the index (place, due_at); the
+// other indexes are partial and hold nothing for a plain job but, once it is final, when to remove it.
+//
+// What it does not do: decide, or know about threads.
+#include "store/store_sqlite_private.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+_Static_assert(JOB_BLOCKED == 0 && JOB_DELAYED == 1 && JOB_READY == 2, "the SQL below names these states by number");
+_Static_assert(JOB_SUCCESS == 5, "the SQL below takes states from here on for final");
+
+#define NAME(name) "," #name
+#define NAME_OF_J(name) ",j." #name
+#define QUESTION(name) ",?"
+#define ASSIGN(name) #name "=?,"
+#define DECLARE(name) #name " INTEGER NOT NULL,"
+
+#define JOB_COLUMNS "j.id" JOB_FIXED(NAME_OF_J) JOB_MOVING(NAME_OF_J) ",j.reason,j.response"
+#define JOB_AND_DOC "SELECT " JOB_COLUMNS ",t.doc FROM jobs j "
+#define WITH_DOC " LEFT JOIN tasks t ON t.id=j.task_id "
+
+static const char schema[] =
+    "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+    "CREATE TABLE incarnations(id INTEGER PRIMARY KEY, node INTEGER NOT NULL UNIQUE, beat INTEGER NOT NULL, dead INTEGER NOT "
+    "NULL);"
+    "CREATE TABLE lanes(id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, queue TEXT NOT NULL, paused INTEGER NOT NULL);"
+    "CREATE UNIQUE INDEX lanes_name ON lanes(tenant, queue);"
+    // Jobs per lane and state. Lane 0 is the sum of all.
+    "CREATE TABLE counts(lane INTEGER, state INTEGER, n INTEGER NOT NULL, PRIMARY KEY(lane, state)) WITHOUT ROWID;"
+    // A key outlives its task until `until`; only then is it in the index.
+    "CREATE TABLE keys(tenant INTEGER, key TEXT, digest BLOB NOT NULL, task_id INTEGER NOT NULL, until INTEGER NOT NULL,"
+    " loose INTEGER NOT NULL, PRIMARY KEY(tenant, key)) WITHOUT ROWID;"
+    "CREATE INDEX keys_loose ON keys(until) WHERE loose;"
+    "CREATE TABLE tasks(id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, lane INTEGER NOT NULL, created_at INTEGER NOT NULL,"
+    " key TEXT, name TEXT, doc BLOB);"
+    "CREATE TABLE jobs(id INTEGER PRIMARY KEY, place INTEGER," JOB_MOVING(DECLARE) JOB_FIXED(
+        DECLARE) "reason BLOB, response BLOB);"
+                 "CREATE INDEX jobs_place ON jobs(place, due_at) WHERE place IS NOT NULL;"
+                 "CREATE INDEX jobs_task ON jobs(task_id) WHERE id<>task_id;"
+                 "CREATE INDEX jobs_expires ON jobs(expires_at) WHERE expires_at>0 AND state<=2;"
+                 "CREATE INDEX jobs_purge ON jobs(purge_at) WHERE purge_at>0;"
+                 "CREATE TABLE attempts(job_id INTEGER, number INTEGER, status INTEGER NOT NULL, outcome INTEGER NOT NULL,"
+                 " picked_at INTEGER NOT NULL, started_at INTEGER NOT NULL, completed_at INTEGER NOT NULL, holder INTEGER NOT "
+                 "NULL, reason BLOB,"
+                 " PRIMARY KEY(job_id, number)) WITHOUT ROWID;";
+
+// `read`: the reader has it too.
+static const struct {
+    const char *text;
+    bool read;
+} statements[SQL_TOTAL] = {
+    [SQL_BEGIN] = {"BEGIN IMMEDIATE"},
+    [SQL_BEGIN_READ] = {"BEGIN", true},
+    [SQL_COMMIT] = {"COMMIT", true},
+    [SQL_ROLLBACK] = {"ROLLBACK", true},
+    [SQL_FLOOR] = {"SELECT max(coalesce((SELECT max(id) FROM tasks), 0), coalesce((SELECT max(id) FROM jobs), 0),"
+                   " coalesce((SELECT value FROM meta WHERE name='id_floor'), 0))"},
+    [SQL_SET_FLOOR] = {"INSERT INTO meta(name, value) VALUES('id_floor', ?1)"
+                       " ON CONFLICT(name) DO UPDATE SET value=max(value, ?1)"},
+    [SQL_INCARNATION] = {"SELECT dead, node, beat FROM incarnations WHERE id=?"},
+    [SQL_INCARNATIONS] = {"SELECT id, beat, dead FROM incarnations WHERE id<>? ORDER BY id"},
+    [SQL_NODES] = {"SELECT node FROM incarnations ORDER BY node"},
+    [SQL_ADD_INCARNATION] = {"INSERT INTO incarnations(id, node, beat, dead) VALUES(?, ?, 0, 0)"},
+    [SQL_BEAT] = {"UPDATE incarnations SET beat=beat+1 WHERE id=?"},
+    [SQL_BURY] = {"UPDATE incarnations SET dead=1 WHERE id=?"},
+    [SQL_FORGET] = {"DELETE FROM incarnations WHERE id=?"},
+    [SQL_LANE_BY_NAME] = {"SELECT id, paused FROM lanes WHERE tenant=? AND queue=?"},
+    [SQL_LANE_BY_ID] = {"SELECT tenant, paused, queue FROM lanes WHERE id=?"},
+    [SQL_ADD_LANE] = {"INSERT INTO lanes(tenant, queue, paused) VALUES(?, ?, 0)"},
+    [SQL_PAUSE_LANE] = {"UPDATE lanes SET paused=? WHERE id=?"},
+    [SQL_COUNT_UP] = {"INSERT INTO counts(lane, state, n) VALUES(?, ?, ?)"
+                      " ON CONFLICT(lane, state) DO UPDATE SET n=n+excluded.n"},
+    [SQL_KEY] = {"SELECT task_id, digest FROM keys WHERE tenant=? AND key=?"},
+    [SQL_ADD_KEY] = {"INSERT INTO keys(tenant, task_id, until, key, digest, loose) VALUES(?, ?, ?, ?, ?, 0)"},
+    [SQL_LOOSEN_KEY] = {"UPDATE keys SET loose=1 WHERE tenant=? AND key=?"},
+    [SQL_LOOSE_KEYS] = {"SELECT tenant, key FROM keys INDEXED BY keys_loose WHERE loose AND until<=?"
+                        " ORDER BY until, tenant, key LIMIT ?"},
+    [SQL_REMOVE_KEY] = {"DELETE FROM keys WHERE tenant=? AND key=?"},
+    [SQL_TASK_LANE] = {"SELECT lane FROM tasks WHERE id=? AND tenant=?"},
+    [SQL_TASK_KEY] = {"SELECT tenant, key FROM tasks WHERE id=?"},
+    [SQL_ADD_TASK] = {"INSERT INTO tasks(id, tenant, lane, created_at, key, name, doc) VALUES(?, ?, ?, ?, ?, ?, ?)"},
+    [SQL_REMOVE_TASK] = {"DELETE FROM tasks WHERE id=?"},
+    [SQL_ADD_JOB] = {"INSERT INTO jobs(id" JOB_FIXED(NAME) JOB_MOVING(NAME) ",reason,response,place)"
+                                                                            " VALUES(?" JOB_FIXED(QUESTION)
+                                                                                JOB_MOVING(QUESTION) ",?,?,?)"},
+    [SQL_REMOVE_JOB] = {"DELETE FROM jobs WHERE id=?"},
+    [SQL_TASK_HAS_JOB] = {"SELECT 1 FROM jobs WHERE id=?1 AND task_id=?1 UNION ALL"
+                          " SELECT 1 FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id LIMIT 1"},
+    [SQL_NEXT_PLACE] = {"SELECT place, due_at FROM jobs INDEXED BY jobs_place WHERE place>=? AND place<?"
+                        " ORDER BY place, due_at LIMIT 1",
+                        true},
+    [SQL_WAITING] = {JOB_AND_DOC "INDEXED BY jobs_place" WITH_DOC "WHERE j.place=? AND j.due_at<=?"
+                                 " ORDER BY j.due_at, j.id LIMIT ?"},
+    [SQL_TAKE] = {"UPDATE jobs SET state=?, token=?, holder=?, place=?, picked_at=?, started_at=0, completed_at=0, status=0,"
+                  " outcome=0, response_truncated=0, reason=NULL, response=NULL WHERE id=? AND token=?"},
+    [SQL_TOKEN] = {"SELECT token, state, lane, priority FROM jobs WHERE id=?"},
+    [SQL_CHANGE] = {"UPDATE jobs SET " JOB_MOVING(ASSIGN) "reason=?,response=?,place=? WHERE id=? AND token=?"},
+    [SQL_KEEP_ATTEMPT] =
+        {"REPLACE INTO attempts(job_id, number, status, outcome, picked_at, started_at, completed_at, holder, reason)"
+         " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+    [SQL_REMOVE_ATTEMPTS] = {"DELETE FROM attempts WHERE job_id=?"},
+    [SQL_DUE_TIES] = {"SELECT id, due_at FROM jobs INDEXED BY jobs_place WHERE place=? AND due_at=? AND id>? AND state=1"
+                      " ORDER BY id LIMIT ?"},
+    [SQL_DUE_REST] = {"SELECT id, due_at FROM jobs INDEXED BY jobs_place WHERE place=? AND due_at>? AND due_at<=? AND state=1"
+                      " ORDER BY due_at, id LIMIT ?"},
+    [SQL_PROMOTE] = {"UPDATE jobs SET state=2 WHERE id=?"},
+    [SQL_PURGE] = {"SELECT id, task_id, lane, state FROM jobs INDEXED BY jobs_purge WHERE purge_at>0 AND purge_at<=? AND state>=5"
+                   " ORDER BY purge_at, id LIMIT ?"},
+    [SQL_HOLDS] = {"SELECT 1 FROM jobs INDEXED BY jobs_place WHERE place=? LIMIT 1"},
+    // The inner select reads the index only; the rows are fetched for those that are given back.
+    [SQL_HELD] = {JOB_AND_DOC WITH_DOC "WHERE j.id IN (SELECT id FROM jobs INDEXED BY jobs_place WHERE place=? AND id>?"
+                                       " ORDER BY id LIMIT ?) ORDER BY j.id",
+                  true},
+    [SQL_EXPIRED] = {JOB_AND_DOC "INDEXED BY jobs_expires" WITH_DOC
+                                 "WHERE j.expires_at>0 AND j.state<=2 AND j.expires_at<=? ORDER BY j.expires_at, j.id LIMIT ?",
+                     true},
+    [SQL_LANES] = {"SELECT id, tenant, paused, queue FROM lanes WHERE id>? ORDER BY id LIMIT ?", true},
+    [SQL_LANES_OF] =
+        {"SELECT id, tenant, paused, queue FROM lanes INDEXED BY lanes_name WHERE id>?1 AND tenant=?3 ORDER BY id LIMIT ?2",
+         true},
+    [SQL_COUNTS] = {"SELECT state, n FROM counts WHERE lane=?", true},
+    [SQL_COUNTS_OF] =
+        {"SELECT c.state, sum(c.n) FROM lanes l CROSS JOIN counts c ON c.lane=l.id WHERE l.tenant=? GROUP BY c.state", true},
+    [SQL_GET_TASK] = {"SELECT t.created_at, l.queue, t.name, t.doc FROM tasks t LEFT JOIN lanes l ON l.id=t.lane"
+                      " WHERE t.id=? AND t.tenant=?",
+                      true},
+    [SQL_GET_JOB] = {"SELECT " JOB_COLUMNS " FROM jobs j WHERE j.id=?", true},
+    [SQL_GET_JOBS] = {"SELECT * FROM (SELECT " JOB_COLUMNS " FROM jobs j WHERE j.id=?1 AND j.task_id=?1 UNION ALL"
+                      " SELECT " JOB_COLUMNS " FROM jobs j INDEXED BY jobs_task WHERE j.task_id=?1 AND j.id<>j.task_id)"
+                      " ORDER BY scheduled_at DESC, id DESC LIMIT ?2",
+                      true},
+    [SQL_GET_ATTEMPTS] = {"SELECT number, status, outcome, picked_at, started_at, completed_at, holder, reason FROM attempts"
+                          " WHERE job_id=? ORDER BY number",
+                          true},
+};
+
+// What a connection is set to, and what it must say when asked.
+struct pragma {
+    const char *set, *ask, *answer;
+};
+
+static const struct pragma writer_pragmas[] = {
+    {"PRAGMA journal_mode=WAL", "PRAGMA journal_mode", "wal"},
+    {"PRAGMA synchronous=FULL", "PRAGMA synchronous", "2"},
+    {"PRAGMA wal_autocheckpoint=0", "PRAGMA wal_autocheckpoint", "0"},
+    {"PRAGMA secure_delete=OFF", "PRAGMA secure_delete", "0"},
+    {"PRAGMA foreign_keys=OFF", "PRAGMA foreign_keys", "0"},
+    {"PRAGMA cache_size=-32768", "PRAGMA cache_size", "-32768"},
+    {"PRAGMA mmap_size=0", "PRAGMA mmap_size", "0"},
+    {"PRAGMA temp_store=MEMORY", "PRAGMA temp_store", "2"},
+    {NULL},
+};
+
+static const struct pragma reader_pragmas[] = {
+    {"PRAGMA query_only=ON", "PRAGMA query_only", "1"},
+    {"PRAGMA wal_autocheckpoint=0", "PRAGMA wal_autocheckpoint", "0"},
+    {"PRAGMA cache_size=-8192", "PRAGMA cache_size", "-8192"},
+    {"PRAGMA mmap_size=0", "PRAGMA mmap_size", "0"},
+    {"PRAGMA temp_store=MEMORY", "PRAGMA temp_store", "2"},
+    {"PRAGMA busy_timeout=5000", "PRAGMA busy_timeout", "5000"},
+    {NULL},
+};
+
+// ---- opening
+
+// The first column of the first row, as text.
+static bool ask(sqlite3 *handle, const char *sql, char ret_answer[64])
+{
+    sqlite3_stmt *stmt = NULL;
+    bool found = sqlite3_prepare_v2(handle, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW;
+    const unsigned char *text = found ? sqlite3_column_text(stmt, 0) : NULL;
+    snprintf(ret_answer, 64, "%s", text ? (const char *)text : "");
+    sqlite3_finalize(stmt);
+    return found;
+}
+
+static enum err fail(sqlite3 *handle, const char *doing, char why[ERR_WHY_MAX])
+{
+    snprintf(why, ERR_WHY_MAX, "%s: %s", doing, sqlite3_errmsg(handle));
+    return ERR_STORE_UNAVAILABLE;
+}
+
+static enum err set_pragmas(sqlite3 *handle, const struct pragma *pragma, char why[ERR_WHY_MAX])
+{
+    char answer[64];
+    for (; pragma->set; pragma++) {
+        if (sqlite3_exec(handle, pragma->set, NULL, NULL, NULL) != SQLITE_OK)
+            return fail(handle, pragma->set, why);
+        if (!ask(handle, pragma->ask, answer) || strcmp(answer, pragma->answer) != 0) {
+            snprintf(why, ERR_WHY_MAX, "%s did not take: SQLite says \"%s\"", pragma->set, answer);
+            return ERR_STORE_UNAVAILABLE;
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err make_schema(sqlite3 *handle, char why[ERR_WHY_MAX])
+{
+    char sql[sizeof schema + 200];
+    snprintf(sql, sizeof sql, "BEGIN IMMEDIATE; %s INSERT INTO meta(name, value) VALUES('schema', %d); COMMIT;", schema,
+             SQLITE_SCHEMA_VERSION);
+    return sqlite3_exec(handle, sql, NULL, NULL, NULL) == SQLITE_OK ? ERR_OK : fail(handle, "making the tables", why);
+}
+
+static enum err check_schema(sqlite3 *handle, char why[ERR_WHY_MAX])
+{
+    char answer[64];
+    if (!ask(handle, "SELECT count(*) FROM sqlite_schema", answer))
+        return fail(handle, "reading the database", why);
+    if (strcmp(answer, "0") == 0)
+        return make_schema(handle, why);
+    if (!ask(handle, "SELECT value FROM meta WHERE name='schema'", answer)) {
+        snprintf(why, ERR_WHY_MAX, "the database is not one of rota's: it has no schema version");
+        return ERR_STORE_UNAVAILABLE;
+    }
+    int version = (int)strtol(answer, NULL, 10);
+    if (version == SQLITE_SCHEMA_VERSION)
+        return ERR_OK;
+    snprintf(why, ERR_WHY_MAX,
+             "the database has schema version %d and this rota knows %d: use the rota that wrote it, or a newer one", version,
+             SQLITE_SCHEMA_VERSION);
+    return ERR_STORE_UNAVAILABLE;
+}
+
+static enum err prepare_all(struct db *db, bool writer, char why[ERR_WHY_MAX])
+{
+    for (int i = 0; i < SQL_TOTAL; i++) {
+        if (!writer && !statements[i].read)
+            continue;
+        if (sqlite3_prepare_v3(db->handle, statements[i].text, -1, SQLITE_PREPARE_PERSISTENT, &db->stmts[i], NULL) != SQLITE_OK)
+            return fail(db->handle, statements[i].text, why);
+    }
+    return ERR_OK;
+}
+
+enum err db_open(struct db *db, const char *path, bool writer, char why[ERR_WHY_MAX])
+{
+    *db = (struct db){0};
+    int flags = SQLITE_OPEN_NOMUTEX | (writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+    if (sqlite3_open_v2(path, &db->handle, flags, NULL) != SQLITE_OK)
+        return fail(db->handle, path, why);
+    sqlite3_extended_result_codes(db->handle, 1);
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    enum err err = set_pragmas(db->handle, writer ? writer_pragmas : reader_pragmas, why);
+    if (!err && writer)
+        err = check_schema(db->handle, why);
+    return err ? err : prepare_all(db, writer, why);
+}
+
+void db_close(struct db *db)
+{
+    for (int i = 0; i < SQL_TOTAL; i++)
+        sqlite3_finalize(db->stmts[i]);
+    sqlite3_close(db->handle);
+    *db = (struct db){0};
+}
+
+// ---- using statements
+
+void db_note(struct db *db, int rc)
+{
+    if (db->rc || rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE)
+        return;
+    db->rc = rc;
+    snprintf(db->why, sizeof db->why, "SQLite: %s (%d)", sqlite3_errmsg(db->handle), rc);
+}
+
+sqlite3_stmt *db_with(struct db *db, enum sql sql, size_t count, const int64_t *values)
+{
+    sqlite3_stmt *stmt = db->stmts[sql];
+    assert(stmt);
+    for (size_t i = 0; i < count; i++)
+        sqlite3_bind_int64(stmt, (int)i + 1, values[i]);
+    return stmt;
+}
+
+bool db_row(struct db *db, sqlite3_stmt *stmt)
+{
+    if (db->rc)
+        return false;
+    int rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW)
+        return true;
+    db_note(db, rc);
+    sqlite3_reset(stmt);
+    return false;
+}
+
+void db_run(struct db *db, sqlite3_stmt *stmt)
+{
+    while (db_row(db, stmt))
+        ;
+}
+
+bool db_insert(struct db *db, sqlite3_stmt *stmt)
+{
+    if (db->rc)
+        return true;
+    int rc = sqlite3_step(stmt);
+    sqlite3_reset(stmt);
+    if ((rc & 0xff) == SQLITE_CONSTRAINT)
+        return false;
+    db_note(db, rc);
+    return true;
+}
+
+void db_end(sqlite3_stmt *stmt)
+{
+    sqlite3_reset(stmt);
+}
+
+bool db_found(struct db *db, sqlite3_stmt *stmt, int64_t *ret_value)
+{
+    if (!db_row(db, stmt))
+        return false;
+    *ret_value = sqlite3_column_int64(stmt, 0);
+    sqlite3_reset(stmt);
+    return true;
+}
+
+void db_bind_bytes(sqlite3_stmt *stmt, int at, struct str bytes)
+{
+    if (bytes.n)
+        sqlite3_bind_blob64(stmt, at, bytes.p, bytes.n, SQLITE_STATIC);
+    else
+        sqlite3_bind_null(stmt, at);
+}
+
+void db_bind_text(sqlite3_stmt *stmt, int at, struct str text)
+{
+    sqlite3_bind_text64(stmt, at, text.n ? text.p : "", text.n, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+struct str db_bytes(sqlite3_stmt *stmt, int at, struct arena *arena)
+{
+    struct str bytes = {.p = sqlite3_column_blob(stmt, at)};
+    bytes.n = (size_t)sqlite3_column_bytes(stmt, at);
+    return bytes.n ? arena_copy(arena, bytes) : (struct str){0};
+}
+
+// ---- records
+
+int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena)
+{
+    int at = 0;
+    ret_job->id = sqlite3_column_int64(stmt, at++);
+#define X(name) ret_job->name = sqlite3_column_int64(stmt, at++);
+    JOB_FIXED(X)
+    JOB_MOVING(X)
+#undef X
+    ret_job->reason = db_bytes(stmt, at++, arena);
+    ret_job->response = db_bytes(stmt, at++, arena);
+    return at;
+}
+
+static void bind_place(sqlite3_stmt *stmt, int at, int64_t place)
+{
+    if (place == STORE_NOWHERE)
+        sqlite3_bind_null(stmt, at);
+    else
+        sqlite3_bind_int64(stmt, at, place);
+}
+
+static int bind_moving(sqlite3_stmt *stmt, int at, const struct job *job)
+{
+#define X(name) sqlite3_bind_int64(stmt, at++, job->name);
+    JOB_MOVING(X)
+#undef X
+    db_bind_bytes(stmt, at++, job->reason);
+    db_bind_bytes(stmt, at++, job->response);
+    return at;
+}
+
+void db_add_job(struct db *db, const struct job *job, bool *ret_added)
+{
+    sqlite3_stmt *stmt = db->stmts[SQL_ADD_JOB];
+    int at = 1;
+    sqlite3_bind_int64(stmt, at++, job->id);
+#define X(name) sqlite3_bind_int64(stmt, at++, job->name);
+    JOB_FIXED(X)
+#undef X
+    at = bind_moving(stmt, at, job);
+    bind_place(stmt, at, store_place(job));
+    *ret_added = db_insert(db, stmt);
+}
+
+void db_change_job(struct db *db, const struct job *job, int64_t lane, int priority, int64_t token)
+{
+    struct job where = {.state = job->state, .holder = job->holder, .lane = lane, .priority = (uint8_t)priority};
+    sqlite3_stmt *stmt = db->stmts[SQL_CHANGE];
+    int at = bind_moving(stmt, 1, job);
+    bind_place(stmt, at++, store_place(&where));
+    sqlite3_bind_int64(stmt, at++, job->id);
+    sqlite3_bind_int64(stmt, at++, token);
+    db_run(db, stmt);
+}
+
+bool db_next_place(struct db *db, int64_t lane, int64_t *place, int64_t *ret_due_at)
+{
+    sqlite3_stmt *stmt = db_sql(db, SQL_NEXT_PLACE, *place, (lane + 1) * STORE_PLACES);
+    if (!db_row(db, stmt))
+        return false;
+    *place = sqlite3_column_int64(stmt, 0);
+    *ret_due_at = sqlite3_column_int64(stmt, 1);
+    db_end(stmt);
+    return true;
+}
+
+int64_t db_next_due(struct db *db, int64_t lane)
+{
+    int64_t next = TIME_NEVER, due_at;
+    for (int64_t place = lane * STORE_PLACES; db_next_place(db, lane, &place, &due_at); place++)
+        next = time_min(next, due_at);
+    return next;
+}

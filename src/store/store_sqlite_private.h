@@ -1,0 +1,124 @@
+// What the files of the SQLite backend share: a connection with its prepared statements, and the verbs.
+// Layer: port, private to store_sqlite*.c. A connection belongs to one thread.
+#pragma once
+#include "base/map.h"
+#include "store/store_private.h"
+
+#include <sqlite3.h>
+
+enum { SQLITE_SCHEMA_VERSION = 1 };
+
+// The members of a job as they are stored, in the order they are selected, inserted and updated: the ones that never
+// change, and the ones a step writes. `id` comes before them, `reason` and `response` behind.
+#define JOB_FIXED(X) X(task_id) X(parent_id) X(tenant) X(lane) X(priority) X(nominal_at)
+#define JOB_MOVING(X)                                                                                                            \
+    X(state)                                                                                                                     \
+    X(token) X(holder) X(due_at) X(ready_at) X(scheduled_at) X(expires_at) X(purge_at) X(picked_at) X(started_at)                \
+        X(completed_at) X(attempts) X(retries) X(losses) X(status) X(outcome) X(late_stage) X(response_truncated)
+
+enum sql {
+    SQL_BEGIN,
+    SQL_BEGIN_READ,
+    SQL_COMMIT,
+    SQL_ROLLBACK,
+    SQL_FLOOR,
+    SQL_SET_FLOOR,
+    SQL_INCARNATION,
+    SQL_INCARNATIONS,
+    SQL_NODES,
+    SQL_ADD_INCARNATION,
+    SQL_BEAT,
+    SQL_BURY,
+    SQL_FORGET,
+    SQL_LANE_BY_NAME,
+    SQL_LANE_BY_ID,
+    SQL_ADD_LANE,
+    SQL_PAUSE_LANE,
+    SQL_COUNT_UP,
+    SQL_KEY,
+    SQL_ADD_KEY,
+    SQL_LOOSEN_KEY,
+    SQL_LOOSE_KEYS,
+    SQL_REMOVE_KEY,
+    SQL_TASK_LANE,
+    SQL_TASK_KEY,
+    SQL_ADD_TASK,
+    SQL_REMOVE_TASK,
+    SQL_ADD_JOB,
+    SQL_REMOVE_JOB,
+    SQL_TASK_HAS_JOB,
+    SQL_NEXT_PLACE,
+    SQL_WAITING,
+    SQL_TAKE,
+    SQL_TOKEN,
+    SQL_CHANGE,
+    SQL_KEEP_ATTEMPT,
+    SQL_REMOVE_ATTEMPTS,
+    SQL_DUE_TIES,
+    SQL_DUE_REST,
+    SQL_PROMOTE,
+    SQL_PURGE,
+    SQL_HOLDS,
+    SQL_HELD,
+    SQL_EXPIRED,
+    SQL_LANES,
+    SQL_LANES_OF,
+    SQL_COUNTS,
+    SQL_COUNTS_OF,
+    SQL_GET_TASK,
+    SQL_GET_JOB,
+    SQL_GET_JOBS,
+    SQL_GET_ATTEMPTS,
+    SQL_TOTAL
+};
+
+// The first failure sticks in `rc` and makes everything behind it do nothing, so a verb reads as if nothing could fail and
+// whoever ends the transaction looks once.
+struct db {
+    sqlite3 *handle;
+    sqlite3_stmt *stmts[SQL_TOTAL];
+    int rc; // extended result code, SQLITE_OK while all is well
+    char why[ERR_WHY_MAX];
+};
+
+// Opens DIR/rota.db, sets its pragmas and sees that they took, makes or checks the schema (writer) and prepares everything.
+err_check enum err db_open(struct db *db, const char *path, bool writer, char why[ERR_WHY_MAX]);
+void db_close(struct db *db);
+
+void db_note(struct db *db, int rc);                                                     // remembers the first failure
+sqlite3_stmt *db_with(struct db *db, enum sql sql, size_t count, const int64_t *values); // with its first parameters bound
+#define db_sql(db, sql, ...) db_with((db), (sql), sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__})
+bool db_row(struct db *db, sqlite3_stmt *stmt);    // steps; false at the end, where the statement is reset
+void db_run(struct db *db, sqlite3_stmt *stmt);    // steps to the end
+bool db_insert(struct db *db, sqlite3_stmt *stmt); // as db_run; false when a row with this key is there already
+void db_end(sqlite3_stmt *stmt);                   // resets before the end
+bool db_found(struct db *db, sqlite3_stmt *stmt, int64_t *ret_value); // first column of the first row, if there is one
+
+void db_bind_bytes(sqlite3_stmt *stmt, int at, struct str bytes); // not copied; must live until the statement is reset
+void db_bind_text(sqlite3_stmt *stmt, int at, struct str text);
+struct str db_bytes(sqlite3_stmt *stmt, int at, struct arena *arena);
+
+// A job's columns from the first on; returns the column behind them.
+int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena);
+void db_add_job(struct db *db, const struct job *job, bool *ret_added);
+void db_change_job(struct db *db, const struct job *job, int64_t lane, int priority, int64_t token);
+
+int64_t db_next_due(struct db *db, int64_t lane); // of what waits in the lane
+// The first place from `place` on where something of the lane waits, and when it is due.
+bool db_next_place(struct db *db, int64_t lane, int64_t *place, int64_t *ret_due_at);
+
+// The writer's side. What it remembers of lanes is read when first needed and thrown away on a rollback.
+struct writer {
+    struct db db;
+    struct map lanes_by_id, lanes_by_name;
+    struct cached_lane *dirty;       // those whose counters moved in this transaction
+    int64_t totals[JOB_STATE_COUNT]; // how the counters of all lanes moved in it
+    int64_t live_holder;             // an incarnation known to be alive, or 0
+};
+
+extern void (*const sqlite_writes[STORE_VERB_COUNT])(struct writer *writer, struct store_op *op); // NULL: a read
+extern void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op);          // NULL: a write
+
+void writer_flush(struct writer *writer);  // before COMMIT: what the transaction counted
+void writer_settle(struct writer *writer); // after COMMIT
+void writer_forget(struct writer *writer); // after ROLLBACK, and at the end

@@ -1,0 +1,123 @@
+// The verbs that only read. They run on the reader's connection, each in a transaction of its own, so what one of them answers
+// is one moment of the store, and no claim or completion waits for it.
+#include "store/store_sqlite_private.h"
+
+static void read_jobs(struct db *db, sqlite3_stmt *stmt, struct arena *arena, struct store_job **ret_jobs, size_t *ret_count)
+{
+    while (db_row(db, stmt)) {
+        *ret_jobs = store_push(arena, *ret_jobs, *ret_count, sizeof **ret_jobs);
+        struct store_job *job = &(*ret_jobs)[(*ret_count)++];
+        int at = db_read_job(stmt, &job->job, arena);
+        job->doc = db_bytes(stmt, at, arena);
+    }
+}
+
+// SQLite takes a negative LIMIT for none, so a size is cut to what fits.
+static int64_t limit(size_t max)
+{
+    return max > INT32_MAX ? INT32_MAX : (int64_t)max;
+}
+
+static void read_held(struct db *db, struct store_op *op)
+{
+    struct store_held *held = container_of(op, struct store_held, op);
+    sqlite3_stmt *stmt = db_sql(db, SQL_HELD, -held->holder, held->after_id, limit(held->max));
+    read_jobs(db, stmt, &op->arena, &held->jobs, &held->job_count);
+}
+
+static void read_expired(struct db *db, struct store_op *op)
+{
+    struct store_expired *expired = container_of(op, struct store_expired, op);
+    sqlite3_stmt *stmt = db_sql(db, SQL_EXPIRED, expired->now_ms, limit(expired->max));
+    read_jobs(db, stmt, &op->arena, &expired->jobs, &expired->job_count);
+}
+
+static void read_counts(struct db *db, sqlite3_stmt *stmt, int64_t ret_counts[JOB_STATE_COUNT])
+{
+    while (db_row(db, stmt)) {
+        int64_t state = sqlite3_column_int64(stmt, 0);
+        if (state >= 0 && state < JOB_STATE_COUNT)
+            ret_counts[state] = sqlite3_column_int64(stmt, 1);
+    }
+}
+
+static void read_lanes(struct db *db, struct store_op *op)
+{
+    struct store_lanes *lanes = container_of(op, struct store_lanes, op);
+    sqlite3_stmt *stmt = lanes->tenant ? db_sql(db, SQL_LANES_OF, lanes->after_id, limit(lanes->max), lanes->tenant)
+                                       : db_sql(db, SQL_LANES, lanes->after_id, limit(lanes->max));
+    while (db_row(db, stmt)) {
+        lanes->lanes = store_push(&op->arena, lanes->lanes, lanes->lane_count, sizeof *lanes->lanes);
+        struct store_lane *lane = &lanes->lanes[lanes->lane_count++];
+        *lane = (struct store_lane){.id = sqlite3_column_int64(stmt, 0), .tenant = sqlite3_column_int(stmt, 1)};
+        lane->paused = sqlite3_column_int(stmt, 2);
+        lane->queue = db_bytes(stmt, 3, &op->arena);
+        lane->next_due = db_next_due(db, lane->id);
+        read_counts(db, db_sql(db, SQL_COUNTS, lane->id), lane->counts);
+    }
+}
+
+static void read_stats(struct db *db, struct store_op *op)
+{
+    struct store_stats *stats = container_of(op, struct store_stats, op);
+    read_counts(db, stats->tenant ? db_sql(db, SQL_COUNTS_OF, stats->tenant) : db_sql(db, SQL_COUNTS, 0), stats->counts);
+}
+
+static void read_attempts(struct db *db, struct store_get *get, int64_t job_id)
+{
+    sqlite3_stmt *stmt = db_sql(db, SQL_GET_ATTEMPTS, job_id);
+    while (db_row(db, stmt)) {
+        get->attempts = store_push(&get->op.arena, get->attempts, get->attempt_count, sizeof *get->attempts);
+        struct attempt *attempt = &get->attempts[get->attempt_count++];
+        *attempt =
+            (struct attempt){.job_id = job_id, .number = sqlite3_column_int(stmt, 0), .status = sqlite3_column_int(stmt, 1)};
+        attempt->outcome = (uint8_t)sqlite3_column_int(stmt, 2);
+        attempt->picked_at = sqlite3_column_int64(stmt, 3);
+        attempt->started_at = sqlite3_column_int64(stmt, 4);
+        attempt->completed_at = sqlite3_column_int64(stmt, 5);
+        attempt->holder = sqlite3_column_int64(stmt, 6);
+        attempt->reason = db_bytes(stmt, 7, &get->op.arena);
+    }
+}
+
+static bool read_task(struct db *db, struct store_get *get, int64_t id)
+{
+    sqlite3_stmt *stmt = db_sql(db, SQL_GET_TASK, id, get->tenant);
+    if (!db_row(db, stmt))
+        return false;
+    get->task = (struct store_task){.id = id, .tenant = get->tenant, .created_at = sqlite3_column_int64(stmt, 0)};
+    get->task.queue = db_bytes(stmt, 1, &get->op.arena);
+    get->task.name = db_bytes(stmt, 2, &get->op.arena);
+    get->task.doc = db_bytes(stmt, 3, &get->op.arena);
+    db_end(stmt);
+    return true;
+}
+
+static void read_records(struct db *db, struct store_get *get, sqlite3_stmt *stmt)
+{
+    while (db_row(db, stmt)) {
+        get->jobs = store_push(&get->op.arena, get->jobs, get->job_count, sizeof *get->jobs);
+        db_read_job(stmt, &get->jobs[get->job_count++], &get->op.arena);
+    }
+}
+
+static void read_get(struct db *db, struct store_op *op)
+{
+    struct store_get *get = container_of(op, struct store_get, op);
+    if (get->job_id)
+        read_records(db, get, db_sql(db, SQL_GET_JOB, get->job_id));
+    int64_t task_id = get->job_count ? get->jobs[0].task_id : get->job_id ? 0 : get->task_id;
+    if (!read_task(db, get, task_id)) {
+        store_op_fail(op, ERR_NOT_FOUND, "there is no such task or job");
+        return;
+    }
+    if (!get->job_id)
+        read_records(db, get, db_sql(db, SQL_GET_JOBS, task_id, limit(get->max_jobs)));
+    for (size_t i = 0; i < get->job_count; i++)
+        read_attempts(db, get, get->jobs[i].id);
+}
+
+void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op) = {
+    [STORE_HELD] = read_held, [STORE_EXPIRED] = read_expired, [STORE_LANES] = read_lanes,
+    [STORE_GET] = read_get,   [STORE_STATS] = read_stats,
+};

@@ -1,0 +1,596 @@
+// The verbs that write. They run one after the other on the writer's connection, many in one transaction.
+//
+// Jobs per lane and state are counted as they move, in memory, and written once a transaction and lane, so no query ever
+// counts rows. Lanes are remembered because nearly every job asks for one; a rollback throws away what is remembered.
+//
+// What it does not do: begin or end transactions (store_sqlite.c).
+#include "core/id.h"
+#include "store/store_sqlite_private.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { LANES_REMEMBERED_MAX = 65536 };
+
+struct cached_lane {
+    int64_t id;
+    int32_t tenant;
+    bool paused, dirty;
+    struct cached_lane *next_named; // of the same hash
+    struct cached_lane *next_dirty;
+    int64_t moved[JOB_STATE_COUNT]; // in this transaction
+    struct str queue;
+    char bytes[];
+};
+
+// ---- lanes and counters
+
+static int64_t lane_hash(int32_t tenant, struct str queue)
+{
+    return (int64_t)(map_hash_bytes(queue.p, queue.n) ^ map_hash(tenant));
+}
+
+static struct cached_lane *remember_lane(struct writer *writer, int64_t id, int32_t tenant, struct str queue, bool paused)
+{
+    struct cached_lane *lane = mem_zero(sizeof *lane + queue.n + 1);
+    lane->id = id;
+    lane->tenant = tenant;
+    lane->paused = paused;
+    if (queue.n)
+        memcpy(lane->bytes, queue.p, queue.n);
+    lane->queue = (struct str){lane->bytes, queue.n};
+    lane->next_named = map_put(&writer->lanes_by_name, lane_hash(tenant, queue), lane);
+    map_put(&writer->lanes_by_id, id, lane);
+    return lane;
+}
+
+static struct cached_lane *lane_by_id(struct writer *writer, int64_t id)
+{
+    struct cached_lane *lane = map_get(&writer->lanes_by_id, id);
+    if (lane)
+        return lane;
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_LANE_BY_ID, id);
+    if (!db_row(&writer->db, stmt))
+        return NULL;
+    struct str queue = {.p = sqlite3_column_blob(stmt, 2)};
+    queue.n = (size_t)sqlite3_column_bytes(stmt, 2);
+    lane = remember_lane(writer, id, sqlite3_column_int(stmt, 0), queue, sqlite3_column_int(stmt, 1));
+    db_end(stmt);
+    return lane;
+}
+
+// Makes the lane if need be. NULL only when SQLite failed.
+static struct cached_lane *lane_by_name(struct writer *writer, int32_t tenant, struct str queue)
+{
+    struct cached_lane *lane = map_get(&writer->lanes_by_name, lane_hash(tenant, queue));
+    while (lane && (lane->tenant != tenant || !str_eq(lane->queue, queue)))
+        lane = lane->next_named;
+    if (lane)
+        return lane;
+    int64_t id;
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_LANE_BY_NAME, tenant);
+    db_bind_text(stmt, 2, queue);
+    if (db_found(&writer->db, stmt, &id))
+        return lane_by_id(writer, id);
+    stmt = db_sql(&writer->db, SQL_ADD_LANE, tenant);
+    db_bind_text(stmt, 2, queue);
+    db_run(&writer->db, stmt);
+    return writer->db.rc ? NULL : remember_lane(writer, sqlite3_last_insert_rowid(writer->db.handle), tenant, queue, false);
+}
+
+static void count(struct writer *writer, int64_t lane_id, int state, int by)
+{
+    struct cached_lane *lane = lane_by_id(writer, lane_id);
+    if (!lane)
+        return;
+    lane->moved[state] += by;
+    writer->totals[state] += by;
+    if (lane->dirty)
+        return;
+    lane->dirty = true;
+    lane->next_dirty = writer->dirty;
+    writer->dirty = lane;
+}
+
+static void flush_counts(struct writer *writer, int64_t lane, int64_t moved[JOB_STATE_COUNT])
+{
+    for (int state = 0; state < JOB_STATE_COUNT; state++) {
+        if (moved[state])
+            db_run(&writer->db, db_sql(&writer->db, SQL_COUNT_UP, lane, state, moved[state]));
+        moved[state] = 0;
+    }
+}
+
+void writer_flush(struct writer *writer)
+{
+    flush_counts(writer, 0, writer->totals);
+    while (writer->dirty) {
+        struct cached_lane *lane = writer->dirty;
+        writer->dirty = lane->next_dirty;
+        lane->dirty = false;
+        flush_counts(writer, lane->id, lane->moved);
+    }
+}
+
+void writer_settle(struct writer *writer)
+{
+    if (writer->lanes_by_id.count > LANES_REMEMBERED_MAX)
+        writer_forget(writer);
+}
+
+void writer_forget(struct writer *writer)
+{
+    struct cached_lane *lane;
+    int64_t id;
+    for (size_t at = 0; (lane = map_next(&writer->lanes_by_id, &at, &id));)
+        mem_free(lane);
+    map_done(&writer->lanes_by_id);
+    map_done(&writer->lanes_by_name);
+    writer->dirty = NULL;
+    memset(writer->totals, 0, sizeof writer->totals);
+    writer->live_holder = 0;
+}
+
+static void write_pause(struct writer *writer, struct store_op *op)
+{
+    struct store_pause *pause = container_of(op, struct store_pause, op);
+    struct cached_lane *lane = lane_by_name(writer, pause->tenant, pause->queue);
+    if (!lane)
+        return;
+    lane->paused = pause->paused;
+    pause->lane = lane->id;
+    db_run(&writer->db, db_sql(&writer->db, SQL_PAUSE_LANE, pause->paused, lane->id));
+}
+
+// ---- incarnations
+
+struct incarnation {
+    bool known, dead;
+    int node;
+    int64_t beat;
+};
+
+static struct incarnation find_incarnation(struct db *db, int64_t id)
+{
+    struct incarnation found = {0};
+    sqlite3_stmt *stmt = db_sql(db, SQL_INCARNATION, id);
+    if (db_row(db, stmt)) {
+        found =
+            (struct incarnation){true, sqlite3_column_int(stmt, 0), sqlite3_column_int(stmt, 1), sqlite3_column_int64(stmt, 2)};
+        db_end(stmt);
+    }
+    return found;
+}
+
+// The holder that was found alive last is remembered, because every claim asks for the same one.
+static bool is_fenced(struct writer *writer, int64_t holder)
+{
+    if (holder && holder == writer->live_holder)
+        return false;
+    struct incarnation found = find_incarnation(&writer->db, holder);
+    if (found.known && !found.dead)
+        writer->live_holder = holder;
+    return !found.known || found.dead;
+}
+
+static int free_node(struct db *db)
+{
+    int node = 0;
+    sqlite3_stmt *stmt = db->stmts[SQL_NODES];
+    while (db_row(db, stmt)) {
+        if (sqlite3_column_int(stmt, 0) > node)
+            break;
+        node++;
+    }
+    db_end(stmt);
+    return node;
+}
+
+static void write_join(struct writer *writer, struct store_op *op)
+{
+    struct store_join *join = container_of(op, struct store_join, op);
+    struct incarnation found = find_incarnation(&writer->db, join->incarnation);
+    if (found.known && found.dead) {
+        store_op_fail(op, ERR_FENCED, "this incarnation was declared dead");
+        return;
+    }
+    if (!found.known) {
+        found.node = free_node(&writer->db);
+        if (found.node >= ID_NODES) {
+            store_op_fail(op, ERR_FENCED, "all node numbers are in use");
+            return;
+        }
+        db_run(&writer->db, db_sql(&writer->db, SQL_ADD_INCARNATION, join->incarnation, found.node));
+    }
+    join->node = found.node;
+    join->alone = true;
+    if (!db_found(&writer->db, writer->db.stmts[SQL_FLOOR], &join->id_floor))
+        join->id_floor = 0;
+}
+
+static void write_beat(struct writer *writer, struct store_op *op)
+{
+    struct store_beat *beat = container_of(op, struct store_beat, op);
+    if (is_fenced(writer, beat->incarnation)) {
+        store_op_fail(op, ERR_FENCED, "this incarnation was declared dead, or is unknown");
+        return;
+    }
+    db_run(&writer->db, db_sql(&writer->db, SQL_BEAT, beat->incarnation));
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_INCARNATIONS, beat->incarnation);
+    while (db_row(&writer->db, stmt)) {
+        beat->peers = store_push(&op->arena, beat->peers, beat->peer_count, sizeof *beat->peers);
+        beat->peers[beat->peer_count++] = (struct store_peer){.incarnation = sqlite3_column_int64(stmt, 0),
+                                                              .beat = sqlite3_column_int64(stmt, 1),
+                                                              .dead = sqlite3_column_int(stmt, 2)};
+    }
+}
+
+static void write_bury(struct writer *writer, struct store_op *op)
+{
+    struct store_bury *bury = container_of(op, struct store_bury, op);
+    struct incarnation found = find_incarnation(&writer->db, bury->incarnation);
+    if (!found.known || found.dead)
+        return;
+    if (found.beat != bury->beat) {
+        store_op_fail(op, ERR_LEASE_LOST, "it has beaten since");
+        return;
+    }
+    writer->live_holder = 0;
+    db_run(&writer->db, db_sql(&writer->db, SQL_BURY, bury->incarnation));
+}
+
+static void write_forget(struct writer *writer, struct store_op *op)
+{
+    struct store_forget *forget = container_of(op, struct store_forget, op);
+    int64_t one;
+    if (!find_incarnation(&writer->db, forget->incarnation).known)
+        return;
+    if (db_found(&writer->db, db_sql(&writer->db, SQL_HOLDS, -forget->incarnation), &one)) {
+        store_op_fail(op, ERR_LEASE_LOST, "it still holds jobs");
+        return;
+    }
+    writer->live_holder = 0;
+    db_run(&writer->db, db_sql(&writer->db, SQL_FORGET, forget->incarnation));
+}
+
+// ---- adding
+
+// Whether the item's key was used before: then the item is answered, and nothing is to be added.
+static bool find_key(struct writer *writer, struct store_new *item)
+{
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_KEY, item->task->tenant);
+    db_bind_text(stmt, 2, item->key);
+    if (!db_row(&writer->db, stmt))
+        return false;
+    item->existing_id = sqlite3_column_int64(stmt, 0);
+    const void *digest = sqlite3_column_blob(stmt, 1);
+    bool same = sqlite3_column_bytes(stmt, 1) == sizeof item->digest && memcmp(digest, item->digest, sizeof item->digest) == 0;
+    item->err = same ? ERR_OK : ERR_KEY_REUSED;
+    db_end(stmt);
+    return true;
+}
+
+static void add_key(struct writer *writer, const struct store_new *item)
+{
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_ADD_KEY, item->task->tenant, item->task->id, item->key_until);
+    db_bind_text(stmt, 4, item->key);
+    db_bind_bytes(stmt, 5, (struct str){(const char *)item->digest, sizeof item->digest});
+    db_run(&writer->db, stmt);
+}
+
+static bool add_task(struct writer *writer, const struct store_new *item, int64_t lane)
+{
+    const struct store_task *task = item->task;
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_ADD_TASK, task->id, task->tenant, lane, task->created_at);
+    if (item->key.n)
+        db_bind_text(stmt, 5, item->key);
+    else
+        sqlite3_bind_null(stmt, 5);
+    if (task->name.n)
+        db_bind_text(stmt, 6, task->name);
+    else
+        sqlite3_bind_null(stmt, 6);
+    db_bind_bytes(stmt, 7, task->doc);
+    return db_insert(&writer->db, stmt);
+}
+
+// An id was taken: the item is made undone, its neighbours stay.
+static void undo_item(struct writer *writer, const struct store_new *item, size_t jobs_added)
+{
+    for (size_t i = 0; i < jobs_added; i++) {
+        db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_JOB, item->jobs[i].id));
+        count(writer, item->jobs[i].lane, item->jobs[i].state, -1);
+    }
+    if (item->task)
+        db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_TASK, item->task->id));
+}
+
+static enum err add_jobs(struct writer *writer, struct store_new *item, int64_t lane)
+{
+    for (size_t i = 0; i < item->job_count; i++) {
+        bool added;
+        item->jobs[i].lane = lane;
+        db_add_job(&writer->db, &item->jobs[i], &added);
+        if (!added) {
+            undo_item(writer, item, i);
+            return ERR_INTERNAL;
+        }
+        count(writer, lane, item->jobs[i].state, 1);
+    }
+    return ERR_OK;
+}
+
+static enum err add_to_task(struct writer *writer, struct store_new *item)
+{
+    int64_t lane;
+    if (!item->job_count)
+        return ERR_NOT_FOUND;
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_TASK_LANE, item->jobs[0].task_id, item->jobs[0].tenant);
+    return db_found(&writer->db, stmt, &lane) ? add_jobs(writer, item, lane) : ERR_NOT_FOUND;
+}
+
+static enum err add_item(struct writer *writer, struct store_new *item)
+{
+    if (!item->task)
+        return add_to_task(writer, item);
+    if (item->key.n && find_key(writer, item))
+        return item->err;
+    struct cached_lane *lane = lane_by_name(writer, item->task->tenant, item->task->queue);
+    if (!lane)
+        return ERR_OK;
+    if (!add_task(writer, item, lane->id))
+        return ERR_INTERNAL;
+    enum err err = add_jobs(writer, item, lane->id);
+    if (!err && item->key.n)
+        add_key(writer, item);
+    return err;
+}
+
+static void write_add(struct writer *writer, struct store_op *op)
+{
+    struct store_add *add = container_of(op, struct store_add, op);
+    if (add->holder && is_fenced(writer, add->holder)) {
+        store_op_fail(op, ERR_FENCED, "the holder was declared dead, or is unknown");
+        return;
+    }
+    for (size_t i = 0; i < add->count && !writer->db.rc; i++)
+        add->items[i].err = add_item(writer, &add->items[i]);
+}
+
+// ---- taking
+
+static void take_job(struct writer *writer, struct store_claim *claim, struct store_job *job)
+{
+    int64_t token = job->job.token;
+    count(writer, job->job.lane, job->job.state, -1);
+    enum err err = job_claim(&job->job, claim->holder, claim->now_ms);
+    assert(!err);
+    count(writer, job->job.lane, job->job.state, 1);
+    db_run(&writer->db, db_sql(&writer->db, SQL_TAKE, job->job.state, job->job.token, job->job.holder, store_place(&job->job),
+                               job->job.picked_at, job->job.id, token));
+}
+
+// Takes up to `max` at one place. All are read before the first is moved, for the move changes the index that is being read.
+static size_t take_place(struct writer *writer, struct store_claim *claim, int64_t place, size_t max)
+{
+    size_t first = claim->job_count;
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_WAITING, place, claim->until_ms, max > INT32_MAX ? INT32_MAX : (int64_t)max);
+    while (db_row(&writer->db, stmt)) {
+        claim->jobs = store_push(&claim->op.arena, claim->jobs, claim->job_count, sizeof *claim->jobs);
+        struct store_job *job = &claim->jobs[claim->job_count++];
+        int at = db_read_job(stmt, &job->job, &claim->op.arena);
+        job->doc = db_bytes(stmt, at, &claim->op.arena);
+    }
+    for (size_t i = first; i < claim->job_count; i++)
+        take_job(writer, claim, &claim->jobs[i]);
+    return claim->job_count - first;
+}
+
+static void take_lane(struct writer *writer, struct store_claim *claim, struct store_want *want)
+{
+    const struct cached_lane *lane = want->max ? lane_by_id(writer, want->lane) : NULL;
+    size_t left = lane && !lane->paused ? want->max : 0;
+    int64_t place = want->lane * STORE_PLACES, due_at;
+    for (; left && db_next_place(&writer->db, want->lane, &place, &due_at); place++)
+        if (due_at <= claim->until_ms)
+            left -= take_place(writer, claim, place, left);
+    want->next_due = db_next_due(&writer->db, want->lane);
+}
+
+static void write_claim(struct writer *writer, struct store_op *op)
+{
+    struct store_claim *claim = container_of(op, struct store_claim, op);
+    if (is_fenced(writer, claim->holder)) {
+        store_op_fail(op, ERR_FENCED, "the holder was declared dead, or is unknown");
+        return;
+    }
+    for (size_t i = 0; i < claim->want_count && !writer->db.rc; i++)
+        take_lane(writer, claim, &claim->wants[i]);
+}
+
+// ---- changing
+
+static void keep_attempt(struct db *db, int64_t job_id, const struct attempt *attempt)
+{
+    sqlite3_stmt *stmt = db_sql(db, SQL_KEEP_ATTEMPT, job_id, attempt->number, attempt->status, attempt->outcome,
+                                attempt->picked_at, attempt->started_at, attempt->completed_at, attempt->holder);
+    db_bind_bytes(stmt, 9, attempt->reason);
+    db_run(db, stmt);
+}
+
+static enum err change_job(struct writer *writer, const struct store_step *step)
+{
+    struct db *db = &writer->db;
+    sqlite3_stmt *stmt = db_sql(db, SQL_TOKEN, step->job->id);
+    if (!db_row(db, stmt))
+        return ERR_NOT_FOUND;
+    int64_t token = sqlite3_column_int64(stmt, 0), lane = sqlite3_column_int64(stmt, 2);
+    int state = sqlite3_column_int(stmt, 1), priority = sqlite3_column_int(stmt, 3);
+    db_end(stmt);
+    if (token != step->token)
+        return ERR_LEASE_LOST;
+    db_change_job(db, step->job, lane, priority, step->token);
+    if (state != step->job->state) {
+        count(writer, lane, state, -1);
+        count(writer, lane, step->job->state, 1);
+    }
+    if (step->attempt)
+        keep_attempt(db, step->job->id, step->attempt);
+    return ERR_OK;
+}
+
+static void write_change(struct writer *writer, struct store_op *op)
+{
+    struct store_change *change = container_of(op, struct store_change, op);
+    for (size_t i = 0; i < change->count && !writer->db.rc; i++)
+        change->steps[i].err = change_job(writer, &change->steps[i]);
+}
+
+// ---- becoming ready
+
+struct due_list {
+    struct due {
+        int64_t id, due_at;
+    } * jobs;
+    size_t count;
+};
+
+static void list_due(struct writer *writer, struct due_list *list, struct arena *arena, sqlite3_stmt *stmt)
+{
+    while (db_row(&writer->db, stmt)) {
+        list->jobs = store_push(arena, list->jobs, list->count, sizeof *list->jobs);
+        list->jobs[list->count++] = (struct due){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1)};
+    }
+}
+
+static int compare_due(const void *a, const void *b)
+{
+    const struct due *left = a, *right = b;
+    if (left->due_at != right->due_at)
+        return left->due_at < right->due_at ? -1 : 1;
+    return (left->id > right->id) - (left->id < right->id);
+}
+
+// Up to one more than wanted from each place, sorted together.
+static struct due_list collect_due(struct writer *writer, struct store_due *due)
+{
+    struct due_list list = {0};
+    struct arena *arena = &due->op.arena;
+    int64_t place = due->lane * STORE_PLACES, first, limit = due->max >= INT32_MAX ? INT32_MAX : (int64_t)due->max + 1;
+    for (; db_next_place(&writer->db, due->lane, &place, &first); place++) {
+        int64_t tie = due->from_ms + 1;
+        if (tie <= due->to_ms)
+            list_due(writer, &list, arena, db_sql(&writer->db, SQL_DUE_TIES, place, tie, due->from_id, limit));
+        list_due(writer, &list, arena, db_sql(&writer->db, SQL_DUE_REST, place, tie, due->to_ms, limit));
+    }
+    if (list.count)
+        qsort(list.jobs, list.count, sizeof *list.jobs, compare_due);
+    return list;
+}
+
+static void write_due(struct writer *writer, struct store_op *op)
+{
+    struct store_due *due = container_of(op, struct store_due, op);
+    struct due_list list = collect_due(writer, due);
+    due->changed = list.count < due->max ? list.count : due->max;
+    for (size_t i = 0; i < due->changed; i++)
+        db_run(&writer->db, db_sql(&writer->db, SQL_PROMOTE, list.jobs[i].id));
+    if (due->changed) {
+        count(writer, due->lane, JOB_DELAYED, -(int)due->changed);
+        count(writer, due->lane, JOB_READY, (int)due->changed);
+    }
+    if (due->changed == list.count) {
+        due->upto_ms = due->to_ms;
+        due->upto_id = 0;
+    } else if (due->changed) {
+        due->upto_ms = list.jobs[due->changed - 1].due_at - 1;
+        due->upto_id = list.jobs[due->changed - 1].id;
+    }
+}
+
+// ---- removing
+
+struct purge {
+    int64_t id, task_id, lane;
+    int state;
+};
+
+// The key goes with its task, or later when its own time is over: until then it is listed as loose.
+static void remove_task(struct writer *writer, int64_t id, struct arena *arena)
+{
+    struct db *db = &writer->db;
+    sqlite3_stmt *stmt = db_sql(db, SQL_TASK_KEY, id);
+    if (!db_row(db, stmt))
+        return;
+    int32_t tenant = sqlite3_column_int(stmt, 0);
+    struct str key = db_bytes(stmt, 1, arena);
+    db_end(stmt);
+    if (key.n) {
+        stmt = db_sql(db, SQL_LOOSEN_KEY, tenant);
+        db_bind_text(stmt, 2, key);
+        db_run(db, stmt);
+    }
+    db_run(db, db_sql(db, SQL_REMOVE_TASK, id));
+}
+
+static void remove_job(struct writer *writer, const struct purge *job, struct arena *arena)
+{
+    struct db *db = &writer->db;
+    int64_t one;
+    db_run(db, db_sql(db, SQL_REMOVE_ATTEMPTS, job->id));
+    db_run(db, db_sql(db, SQL_REMOVE_JOB, job->id));
+    count(writer, job->lane, job->state, -1);
+    if (!db_found(db, db_sql(db, SQL_TASK_HAS_JOB, job->task_id), &one))
+        remove_task(writer, job->task_id, arena);
+}
+
+struct loose_key {
+    int32_t tenant;
+    struct str key;
+};
+
+static void remove_loose_keys(struct writer *writer, struct store_sweep *sweep, int64_t limit)
+{
+    struct db *db = &writer->db;
+    struct loose_key *keys = NULL;
+    size_t key_count = 0;
+    sqlite3_stmt *stmt = db_sql(db, SQL_LOOSE_KEYS, sweep->now_ms, limit);
+    while (db_row(db, stmt)) {
+        keys = store_push(&sweep->op.arena, keys, key_count, sizeof *keys);
+        keys[key_count++] = (struct loose_key){sqlite3_column_int(stmt, 0), db_bytes(stmt, 1, &sweep->op.arena)};
+    }
+    for (size_t i = 0; i < key_count; i++) {
+        stmt = db_sql(db, SQL_REMOVE_KEY, keys[i].tenant);
+        db_bind_text(stmt, 2, keys[i].key);
+        db_run(db, stmt);
+    }
+}
+
+// The largest id that is removed is written down, so that no id is ever given out twice.
+static void write_sweep(struct writer *writer, struct store_op *op)
+{
+    struct store_sweep *sweep = container_of(op, struct store_sweep, op);
+    struct purge *jobs = NULL;
+    size_t job_count = 0;
+    int64_t limit = sweep->max > INT32_MAX ? INT32_MAX : (int64_t)sweep->max, largest = 0;
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_PURGE, sweep->now_ms, limit);
+    while (db_row(&writer->db, stmt)) {
+        jobs = store_push(&op->arena, jobs, job_count, sizeof *jobs);
+        struct purge *job = &jobs[job_count++];
+        *job = (struct purge){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1), sqlite3_column_int64(stmt, 2),
+                              sqlite3_column_int(stmt, 3)};
+        largest = time_max(largest, time_max(job->id, job->task_id));
+    }
+    for (size_t i = 0; i < job_count; i++)
+        remove_job(writer, &jobs[i], &op->arena);
+    if (job_count)
+        db_run(&writer->db, db_sql(&writer->db, SQL_SET_FLOOR, largest));
+    remove_loose_keys(writer, sweep, limit);
+    sweep->removed = job_count;
+}
+
+void (*const sqlite_writes[STORE_VERB_COUNT])(struct writer *writer, struct store_op *op) = {
+    [STORE_JOIN] = write_join,   [STORE_BEAT] = write_beat,   [STORE_BURY] = write_bury,     [STORE_FORGET] = write_forget,
+    [STORE_ADD] = write_add,     [STORE_CLAIM] = write_claim, [STORE_CHANGE] = write_change, [STORE_DUE] = write_due,
+    [STORE_PAUSE] = write_pause, [STORE_SWEEP] = write_sweep,
+};

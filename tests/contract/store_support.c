@@ -1,0 +1,211 @@
+// See store_support.h. Directories are made in memory (/dev/shm) where there is one: these suites try what is promised, not the
+// disk.
+#include "store_support.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *temp_root(void)
+{
+    const char *given = getenv("ROTA_TEST_DIR");
+    return given ? given : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+}
+
+void world_url(const struct world *world, char ret_url[160])
+{
+    if (world->dir[0])
+        snprintf(ret_url, 160, "sqlite:%s/data", world->dir);
+    else
+        snprintf(ret_url, 160, "memory:");
+}
+
+static void open_store(struct world *world)
+{
+    char url[160], why[ERR_WHY_MAX] = "";
+    world_url(world, url);
+    enum err err = store_open(&world->store, url, why);
+    if (err)
+        fail_msg("%s: %s", url, why);
+}
+
+struct world *world_new(const char *scheme)
+{
+    struct world *world = mem_zero(sizeof *world);
+    if (strcmp(scheme, "sqlite") == 0) {
+        snprintf(world->dir, sizeof world->dir, "%s/rota-store-XXXXXX", temp_root());
+        assert_non_null(mkdtemp(world->dir));
+    }
+    world->last_id = 1000;
+    open_store(world);
+    return world;
+}
+
+void world_reopen(struct world *world)
+{
+    store_close(world->store);
+    open_store(world);
+}
+
+static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *ftw)
+{
+    return remove(path);
+}
+
+void world_free(struct world *world)
+{
+    store_close(world->store);
+    for (size_t i = 0; i < world->kept_count; i++) {
+        struct store_op *op = world->kept[i];
+        store_op_done(op);
+        mem_free(op);
+    }
+    mem_free(world->kept);
+    if (world->dir[0])
+        nftw(world->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    mem_free(world);
+}
+
+void *world_op(struct world *world, size_t size, enum store_verb verb)
+{
+    struct store_op *op = mem_zero(size);
+    store_op_init(op, verb, NULL);
+    world->kept = mem_grow(world->kept, (world->kept_count + 1) * sizeof *world->kept);
+    world->kept[world->kept_count++] = op;
+    return op;
+}
+
+// Memory is an operation that is never submitted.
+void *world_mem(struct world *world, size_t size)
+{
+    return (char *)world_op(world, sizeof(struct store_op) + size, STORE_STATS) + sizeof(struct store_op);
+}
+
+enum err call(struct world *world, struct store_op *op)
+{
+    store_call(world->store, op);
+    return op->err;
+}
+
+void sample_fill(struct world *world, const struct sample *sample, struct store_task *ret_task, struct job *ret_job,
+                 struct store_new *ret_item)
+{
+    int64_t id = ++world->last_id;
+    int32_t tenant = sample->tenant ? sample->tenant : TENANT;
+    *ret_task = (struct store_task){.id = id, .tenant = tenant, .created_at = NOW};
+    ret_task->queue = str_of(sample->queue ? sample->queue : "q");
+    ret_task->name = STR("a name");
+    ret_task->doc = sample->doc.n ? sample->doc : STR("{\"url\":\"http://localhost/\"}");
+    *ret_job = (struct job){.id = id, .task_id = id, .tenant = tenant, .token = 1, .holder = sample->holder};
+    ret_job->state = sample->state ? sample->state : JOB_READY;
+    ret_job->priority = (uint8_t)(sample->priority == 0 ? 5 : sample->priority < 0 ? 0 : sample->priority);
+    ret_job->due_at = ret_job->ready_at = sample->due_at ? sample->due_at : NOW;
+    ret_job->scheduled_at = sample->scheduled_at ? sample->scheduled_at : ret_job->due_at;
+    ret_job->expires_at = sample->expires_at;
+    ret_job->purge_at = sample->purge_at;
+    ret_job->response = sample->response;
+    *ret_item = (struct store_new){.task = ret_task, .jobs = ret_job, .job_count = 1, .key = sample->key};
+    ret_item->key_until = sample->key_until;
+    memset(ret_item->digest, sample->digest, sizeof ret_item->digest);
+}
+
+struct store_new *try_add(struct world *world, struct sample sample, enum err *ret_err)
+{
+    struct {
+        struct store_task task;
+        struct job job;
+        struct store_new item;
+    } *made = world_mem(world, sizeof *made);
+    sample_fill(world, &sample, &made->task, &made->job, &made->item);
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->now_ms = NOW;
+    op->holder = sample.holder;
+    op->items = &made->item;
+    op->count = 1;
+    *ret_err = call(world, &op->op);
+    return &made->item;
+}
+
+int64_t add(struct world *world, struct sample sample)
+{
+    enum err err;
+    struct store_new *item = try_add(world, sample, &err);
+    assert_int_equal(err, ERR_OK);
+    assert_int_equal(item->err, ERR_OK);
+    assert_int_equal(item->existing_id, 0);
+    return item->task->id;
+}
+
+void join(struct world *world, int64_t incarnation)
+{
+    struct store_join *op = OP(world, store_join, STORE_JOIN);
+    op->incarnation = incarnation;
+    op->now_ms = NOW;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+}
+
+void bury(struct world *world, int64_t incarnation)
+{
+    struct store_bury *op = OP(world, store_bury, STORE_BURY);
+    op->incarnation = incarnation;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+}
+
+int64_t lane_of(struct world *world, int32_t tenant, const char *queue)
+{
+    struct store_pause *op = OP(world, store_pause, STORE_PAUSE);
+    op->tenant = tenant;
+    op->queue = str_of(queue);
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op->lane;
+}
+
+struct store_claim *claim(struct world *world, int64_t holder, int64_t until_ms, int64_t lane, size_t max)
+{
+    struct store_claim *op = OP(world, store_claim, STORE_CLAIM);
+    op->wants = world_mem(world, sizeof *op->wants);
+    op->wants[0] = (struct store_want){.lane = lane, .max = max};
+    op->want_count = 1;
+    op->holder = holder;
+    op->now_ms = NOW;
+    op->until_ms = until_ms;
+    call(world, &op->op);
+    return op;
+}
+
+struct store_get *get_job(struct world *world, int64_t id)
+{
+    struct store_get *op = OP(world, store_get, STORE_GET);
+    op->tenant = TENANT;
+    op->job_id = id;
+    call(world, &op->op);
+    return op;
+}
+
+struct job job_now(struct world *world, int64_t id)
+{
+    struct store_get *get = get_job(world, id);
+    assert_int_equal(get->op.err, ERR_OK);
+    assert_int_equal(get->job_count, 1);
+    return get->jobs[0];
+}
+
+enum err change(struct world *world, int64_t token, struct job job, const struct attempt *attempt)
+{
+    struct store_change *op = OP(world, store_change, STORE_CHANGE);
+    struct store_step step = {.token = token, .job = &job, .attempt = attempt};
+    op->steps = &step;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return step.err;
+}
+
+size_t sweep(struct world *world, int64_t now_ms, size_t max)
+{
+    struct store_sweep *op = OP(world, store_sweep, STORE_SWEEP);
+    op->now_ms = now_ms;
+    op->max = max;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op->removed;
+}

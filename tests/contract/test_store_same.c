@@ -1,0 +1,438 @@
+// Random sequences of operations are answered alike by the reference and by SQLite: every result, byte for byte, and
+// everything that can be read at the end. Times and ids are drawn from small ranges so that ties are common, and SQLite is
+// closed and opened again in between.
+#include "base/buf.h"
+#include "store_support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SEEDS = 200, STEPS = 60, IDS = 40, HOLDERS = 4, HORIZON = 60 };
+
+struct pair {
+    struct world *worlds[2]; // the reference, the other
+    struct rand rand;
+    int64_t next_id;
+    uint64_t seed;
+    int step;
+};
+
+// ---- an answer as text
+
+static void put_bytes(struct buf *buf, struct str bytes)
+{
+    buf_putc(buf, '"');
+    buf_put(buf, bytes);
+    buf_putc(buf, '"');
+}
+
+static void put_ints(struct buf *buf, const char *what, const int64_t *values, size_t count)
+{
+    buf_printf(buf, " %s", what);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(buf, " %lld", (long long)values[i]);
+}
+#define PUT(buf, what, ...) put_ints((buf), (what), (int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+static void put_job(struct buf *buf, const struct job *job)
+{
+    PUT(buf, "job", job->id, job->task_id, job->parent_id, job->lane, job->tenant, job->state, job->priority, job->scheduled_at,
+        job->ready_at, job->due_at, job->nominal_at, job->expires_at, job->holder, job->token, job->picked_at, job->started_at,
+        job->completed_at, job->attempts, job->retries, job->losses, job->status, job->outcome, job->late_stage,
+        job->response_truncated, job->purge_at);
+    put_bytes(buf, job->reason);
+    put_bytes(buf, job->response);
+}
+
+static void put_jobs(struct buf *buf, const struct store_job *jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        put_job(buf, &jobs[i].job);
+        put_bytes(buf, jobs[i].doc);
+    }
+}
+
+static void put_get(struct buf *buf, const struct store_get *get)
+{
+    PUT(buf, "task", get->task.id, get->task.tenant, get->task.created_at);
+    put_bytes(buf, get->task.queue);
+    put_bytes(buf, get->task.name);
+    put_bytes(buf, get->task.doc);
+    for (size_t i = 0; i < get->job_count; i++)
+        put_job(buf, &get->jobs[i]);
+    for (size_t i = 0; i < get->attempt_count; i++) {
+        const struct attempt *attempt = &get->attempts[i];
+        PUT(buf, "attempt", attempt->job_id, attempt->number, attempt->status, attempt->outcome, attempt->picked_at,
+            attempt->started_at, attempt->completed_at, attempt->holder);
+        put_bytes(buf, attempt->reason);
+    }
+}
+
+static void put_answer(struct buf *buf, struct store_op *op)
+{
+    PUT(buf, "verb, err", op->verb, op->err);
+    if (op->verb == STORE_JOIN)
+        PUT(buf, "join", container_of(op, struct store_join, op)->node, container_of(op, struct store_join, op)->id_floor);
+    if (op->verb == STORE_BEAT)
+        for (size_t i = 0; i < container_of(op, struct store_beat, op)->peer_count; i++) {
+            const struct store_peer *peer = &container_of(op, struct store_beat, op)->peers[i];
+            PUT(buf, "peer", peer->incarnation, peer->beat, peer->dead);
+        }
+    if (op->verb == STORE_ADD)
+        for (size_t i = 0; i < container_of(op, struct store_add, op)->count; i++) {
+            const struct store_new *item = &container_of(op, struct store_add, op)->items[i];
+            PUT(buf, "item", item->err, item->existing_id, item->err || item->existing_id ? 0 : item->jobs[0].lane);
+        }
+    if (op->verb == STORE_CLAIM) {
+        const struct store_claim *claim = container_of(op, struct store_claim, op);
+        for (size_t i = 0; i < claim->want_count; i++)
+            PUT(buf, "want", claim->wants[i].next_due);
+        put_jobs(buf, claim->jobs, claim->job_count);
+    }
+    if (op->verb == STORE_CHANGE)
+        for (size_t i = 0; i < container_of(op, struct store_change, op)->count; i++)
+            PUT(buf, "step", container_of(op, struct store_change, op)->steps[i].err);
+    if (op->verb == STORE_DUE) {
+        const struct store_due *due = container_of(op, struct store_due, op);
+        PUT(buf, "due", (int64_t)due->changed, due->upto_ms, due->upto_id);
+    }
+    if (op->verb == STORE_HELD)
+        put_jobs(buf, container_of(op, struct store_held, op)->jobs, container_of(op, struct store_held, op)->job_count);
+    if (op->verb == STORE_EXPIRED)
+        put_jobs(buf, container_of(op, struct store_expired, op)->jobs, container_of(op, struct store_expired, op)->job_count);
+    if (op->verb == STORE_LANES)
+        for (size_t i = 0; i < container_of(op, struct store_lanes, op)->lane_count; i++) {
+            const struct store_lane *lane = &container_of(op, struct store_lanes, op)->lanes[i];
+            PUT(buf, "lane", lane->id, lane->tenant, lane->paused, lane->next_due);
+            put_ints(buf, "counts", lane->counts, JOB_STATE_COUNT);
+            put_bytes(buf, lane->queue);
+        }
+    if (op->verb == STORE_PAUSE)
+        PUT(buf, "pause", container_of(op, struct store_pause, op)->lane);
+    if (op->verb == STORE_SWEEP)
+        PUT(buf, "sweep", (int64_t)container_of(op, struct store_sweep, op)->removed);
+    if (op->verb == STORE_GET)
+        put_get(buf, container_of(op, struct store_get, op));
+    if (op->verb == STORE_STATS)
+        put_ints(buf, "stats", container_of(op, struct store_stats, op)->counts, JOB_STATE_COUNT);
+}
+
+// Both are asked, and must say the same.
+static void ask_both(struct pair *pair, struct store_op *ops[2])
+{
+    struct buf said[2] = {{0}, {0}};
+    for (int i = 0; i < 2; i++) {
+        call(pair->worlds[i], ops[i]);
+        put_answer(&said[i], ops[i]);
+        buf_putc(&said[i], 0);
+    }
+    if (said[0].n != said[1].n || memcmp(said[0].p, said[1].p, said[0].n) != 0)
+        fail_msg("seed %llu, step %d:\nmemory: %s\nsqlite: %s\n%s", (unsigned long long)pair->seed, pair->step, said[0].p,
+                 said[1].p, ops[1]->why);
+    buf_done(&said[0]);
+    buf_done(&said[1]);
+}
+
+// ---- operations at random: each is made twice from the same dice
+
+static int64_t below(struct pair *pair, int64_t limit)
+{
+    return (int64_t)rand_below(&pair->rand, (uint64_t)limit);
+}
+
+static struct str some_bytes(struct pair *pair, struct world *world, struct rand dice)
+{
+    size_t n = rand_below(&dice, 20);
+    char *bytes = world_mem(world, n + 1);
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (char)rand_next(&dice);
+    return (struct str){bytes, n};
+}
+
+static int64_t some_time(struct pair *pair)
+{
+    return NOW + below(pair, HORIZON);
+}
+
+static int64_t some_holder(struct pair *pair)
+{
+    return 1 + below(pair, HOLDERS);
+}
+
+static void new_item(struct pair *pair, struct world *worlds[2], struct store_new *items[2], int64_t *holder)
+{
+    static const char *const queues[] = {"a", "b", "a longer name"};
+    static const char *const keys[] = {"", "", "k1", "k2", "k3"};
+    bool extra = below(pair, 6) == 0;
+    struct job job = {.id = 1 + below(pair, IDS), .tenant = (int32_t)(1 + below(pair, 2)), .token = 1};
+    job.task_id = extra ? 1 + below(pair, IDS) : job.id;
+    job.state = (uint8_t)(*holder ? JOB_WATCHING : below(pair, 3));
+    job.holder = *holder;
+    job.priority = (uint8_t)below(pair, JOB_PRIORITIES);
+    job.due_at = job.ready_at = some_time(pair);
+    job.scheduled_at = some_time(pair);
+    job.nominal_at = below(pair, 3);
+    job.expires_at = below(pair, 2) ? some_time(pair) : 0;
+    struct store_task task = {.id = job.id, .tenant = job.tenant, .created_at = NOW, .queue = str_of(queues[below(pair, 3)])};
+    struct store_new item = {.job_count = 1, .key = extra ? (struct str){0} : str_of(keys[below(pair, 5)])};
+    item.key_until = some_time(pair);
+    item.digest[0] = (uint8_t)below(pair, 2);
+    struct rand dice = pair->rand;
+    for (int i = 0; i < 2; i++) {
+        struct {
+            struct store_task task;
+            struct job job;
+        } *made = world_mem(worlds[i], sizeof *made);
+        made->task = task;
+        made->job = job;
+        made->task.doc = some_bytes(pair, worlds[i], dice);
+        made->task.name = made->task.doc.n % 2 ? STR("name") : (struct str){0};
+        item.task = extra ? NULL : &made->task;
+        item.jobs = &made->job;
+        *items[i] = item;
+    }
+    rand_next(&pair->rand);
+}
+
+static void step_add(struct pair *pair, struct store_op *ops[2])
+{
+    size_t count = (size_t)below(pair, 5);
+    int64_t holder = below(pair, 2) ? some_holder(pair) : 0;
+    struct store_add *adds[2];
+    for (int i = 0; i < 2; i++) {
+        adds[i] = OP(pair->worlds[i], store_add, STORE_ADD);
+        adds[i]->holder = holder;
+        adds[i]->items = world_mem(pair->worlds[i], (count + 1) * sizeof *adds[i]->items);
+        adds[i]->count = count;
+        ops[i] = &adds[i]->op;
+    }
+    for (size_t k = 0; k < count; k++)
+        new_item(pair, pair->worlds, (struct store_new *[2]){&adds[0]->items[k], &adds[1]->items[k]}, &holder);
+}
+
+static void step_claim(struct pair *pair, struct store_op *ops[2])
+{
+    struct store_want wants[3] = {{0}};
+    size_t count = 1 + (size_t)below(pair, 3);
+    for (size_t k = 0; k < count; k++)
+        wants[k] = (struct store_want){.lane = below(pair, 7), .max = (size_t)below(pair, 6)};
+    int64_t holder = some_holder(pair), until = some_time(pair);
+    for (int i = 0; i < 2; i++) {
+        struct store_claim *op = OP(pair->worlds[i], store_claim, STORE_CLAIM);
+        op->wants = world_mem(pair->worlds[i], sizeof wants);
+        memcpy(op->wants, wants, sizeof wants);
+        op->want_count = count;
+        op->holder = holder;
+        op->now_ms = NOW;
+        op->until_ms = until;
+        ops[i] = &op->op;
+    }
+}
+
+// What core would decide, mostly; the record is the reference's.
+static bool some_change(struct pair *pair, struct job *job, struct job_step *ret_step)
+{
+    struct job_policy policy = {.retry = {.max = 2, .delay_ms = 5}, .sla_ms = 10, .ttl_ms = below(pair, HORIZON), .lost_max = 2};
+    struct job_result result = {
+        .outcome = (enum job_outcome)(1 + below(pair, 2)), .status = 200, .completed_at = some_time(pair)};
+    result.reason = STR("a reason\0with a zero");
+    result.response = STR("\xff\xfe response");
+    *ret_step = (struct job_step){0};
+    switch (below(pair, 6)) {
+    case 0:
+        return !job_start(job, &policy, some_time(pair));
+    case 1:
+        return !job_start(job, &policy, NOW) && !job_finish(job, &policy, &result, 1, ret_step);
+    case 2:
+        return !job_release(job, some_time(pair), NOW + 20);
+    case 3:
+        return !job_lose(job, &policy, some_time(pair), ret_step);
+    case 4:
+        return !job_cancel(job, &policy, some_time(pair), STR("by hand"), ret_step);
+    default:
+        return !job_finish(job, &policy, &result, 1, ret_step);
+    }
+}
+
+static void step_change(struct pair *pair, struct store_op *ops[2])
+{
+    size_t count = 1 + (size_t)below(pair, 4);
+    struct store_step *steps = world_mem(pair->worlds[0], count * sizeof *steps);
+    for (size_t k = 0; k < count; k++) {
+        struct store_get *get = OP(pair->worlds[0], store_get, STORE_GET);
+        struct job *job = world_mem(pair->worlds[0], sizeof *job);
+        struct job_step *step = world_mem(pair->worlds[0], sizeof *step);
+        get->job_id = 1 + below(pair, IDS);
+        get->tenant = 1;
+        if (call(pair->worlds[0], &get->op)) {
+            get->tenant = 2;
+            call(pair->worlds[0], &get->op);
+        }
+        *job = get->job_count ? get->jobs[0] : (struct job){.id = get->job_id};
+        steps[k] = (struct store_step){.token = job->token - (below(pair, 5) == 0), .job = job};
+        struct job as = *job;
+        if (get->job_count && some_change(pair, &as, step)) {
+            *job = as;
+            steps[k].attempt = step->kept ? &step->attempt : NULL;
+        }
+        // These never change, whatever the step says.
+        job->lane = job->parent_id = job->nominal_at = 99;
+        job->priority = 3;
+    }
+    for (int i = 0; i < 2; i++) {
+        struct store_change *op = OP(pair->worlds[i], store_change, STORE_CHANGE);
+        op->steps = world_mem(pair->worlds[i], count * sizeof *steps);
+        memcpy(op->steps, steps, count * sizeof *steps);
+        op->count = count;
+        ops[i] = &op->op;
+    }
+}
+
+#define BOTH(type, verb, ...)                                                                                                    \
+    for (int i = 0; i < 2; i++) {                                                                                                \
+        struct type *op = OP(pair->worlds[i], type, verb);                                                                       \
+        struct type with = {__VA_ARGS__};                                                                                        \
+        memcpy((char *)op + sizeof op->op, (char *)&with + sizeof with.op, sizeof with - sizeof with.op);                        \
+        ops[i] = &op->op;                                                                                                        \
+    }
+
+static void step_join(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t holder = some_holder(pair);
+    BOTH(store_join, STORE_JOIN, .incarnation = holder)
+}
+
+static void step_beat(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t holder = some_holder(pair);
+    BOTH(store_beat, STORE_BEAT, .incarnation = holder)
+}
+
+static void step_bury(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t holder = some_holder(pair), beat = below(pair, 3);
+    BOTH(store_bury, STORE_BURY, .incarnation = holder, .beat = beat)
+}
+
+static void step_forget(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t holder = some_holder(pair);
+    BOTH(store_forget, STORE_FORGET, .incarnation = holder)
+}
+
+static void step_due(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t lane = below(pair, 7), from = some_time(pair) - 1, to = from + below(pair, HORIZON),
+            id = below(pair, 3) ? 0 : below(pair, IDS);
+    size_t max = (size_t)below(pair, 5);
+    BOTH(store_due, STORE_DUE, .lane = lane, .from_ms = from, .to_ms = to, .from_id = id, .max = max)
+}
+
+static void step_held(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t holder = some_holder(pair), after = below(pair, IDS);
+    size_t max = (size_t)below(pair, 6);
+    BOTH(store_held, STORE_HELD, .holder = holder, .after_id = after, .max = max)
+}
+
+static void step_expired(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t now = some_time(pair);
+    size_t max = (size_t)below(pair, 6);
+    BOTH(store_expired, STORE_EXPIRED, .now_ms = now, .max = max)
+}
+
+static void step_lanes(struct pair *pair, struct store_op *ops[2])
+{
+    int32_t tenant = (int32_t)below(pair, 3);
+    int64_t after = below(pair, 4);
+    size_t max = (size_t)below(pair, 6);
+    BOTH(store_lanes, STORE_LANES, .tenant = tenant, .after_id = after, .max = max)
+}
+
+static void step_pause(struct pair *pair, struct store_op *ops[2])
+{
+    int32_t tenant = (int32_t)(1 + below(pair, 2));
+    bool paused = below(pair, 2);
+    BOTH(store_pause, STORE_PAUSE, .tenant = tenant, .queue = STR("a"), .paused = paused)
+}
+
+static void step_sweep(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t now = some_time(pair);
+    size_t max = (size_t)below(pair, 5);
+    BOTH(store_sweep, STORE_SWEEP, .now_ms = now, .max = max)
+}
+
+static void step_get(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t id = 1 + below(pair, IDS);
+    bool of_job = below(pair, 2);
+    int32_t tenant = (int32_t)(1 + below(pair, 2));
+    size_t max = (size_t)below(pair, 4);
+    BOTH(store_get, STORE_GET, .tenant = tenant, .task_id = of_job ? 0 : id, .job_id = of_job ? id : 0, .max_jobs = max)
+}
+
+static void step_stats(struct pair *pair, struct store_op *ops[2])
+{
+    int32_t tenant = (int32_t)below(pair, 3);
+    BOTH(store_stats, STORE_STATS, .tenant = tenant)
+}
+
+// What is common comes more than once.
+static void (*const steps_of[])(struct pair *pair, struct store_op *ops[2]) = {
+    step_add,    step_add,    step_add,     step_add,    step_add,   step_claim, step_claim, step_claim, step_claim,  step_change,
+    step_change, step_change, step_change,  step_change, step_join,  step_join,  step_beat,  step_bury,  step_forget, step_due,
+    step_due,    step_held,   step_expired, step_lanes,  step_pause, step_sweep, step_sweep, step_get,   step_get,    step_stats,
+};
+
+static void compare_all_that_can_be_read(struct pair *pair)
+{
+    struct store_op *ops[2];
+    for (int64_t id = 1; id <= IDS; id++)
+        for (int32_t tenant = 1; tenant <= 2; tenant++) {
+            BOTH(store_get, STORE_GET, .tenant = tenant, .task_id = id, .max_jobs = 100)
+            ask_both(pair, ops);
+        }
+    for (int64_t holder = 1; holder <= HOLDERS; holder++) {
+        BOTH(store_held, STORE_HELD, .holder = holder, .max = 1000)
+        ask_both(pair, ops);
+    }
+    BOTH(store_expired, STORE_EXPIRED, .now_ms = NOW * 2, .max = 1000)
+    ask_both(pair, ops);
+    BOTH(store_lanes, STORE_LANES, .max = 1000)
+    ask_both(pair, ops);
+    BOTH(store_stats, STORE_STATS, .tenant = 0)
+    ask_both(pair, ops);
+}
+
+static void run_seed(uint64_t seed)
+{
+    struct pair pair = {.seed = seed, .worlds = {world_new("memory"), world_new("sqlite")}};
+    rand_init(&pair.rand, seed);
+    for (pair.step = 0; pair.step < STEPS; pair.step++) {
+        struct store_op *ops[2];
+        steps_of[rand_below(&pair.rand, array_count(steps_of))](&pair, ops);
+        ask_both(&pair, ops);
+        if (below(&pair, 40) == 0)
+            world_reopen(pair.worlds[1]);
+    }
+    compare_all_that_can_be_read(&pair);
+    world_free(pair.worlds[0]);
+    world_free(pair.worlds[1]);
+}
+
+static void random_sequences_are_answered_alike(void **state)
+{
+    const char *only = getenv("SEED");
+    if (only)
+        run_seed(strtoull(only, NULL, 10));
+    for (uint64_t seed = 1; !only && seed <= SEEDS; seed++)
+        run_seed(seed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_sequences_are_answered_alike)};
+    return cmocka_run_group_tests_name("memory and sqlite", tests, NULL, NULL);
+}

@@ -1,0 +1,53 @@
+"""What the pages promise, as far as a script can tell: links lead somewhere, every folder of src/ says what it is, and the verbs
+of ./dev that a page shows exist. Prints each breach, then one line `N passed, M failed`."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+VERB = re.compile(r"\./dev ([a-z]+)\b")
+CODE = re.compile(r"^```.*?^```", re.M | re.S)
+
+
+def pages():
+    skipped = re.compile(r"build|rota-data|\.")
+    return sorted(page for page in ROOT.rglob("*.md") if not skipped.match(str(page.relative_to(ROOT))))
+
+
+def verbs():
+    text = subprocess.run([ROOT / "dev"], check=True, capture_output=True, text=True).stdout
+    return set(re.findall(r"^  ([a-z]+)\b", text, re.M))
+
+
+def check_links(page):
+    for link in LINK.findall(CODE.sub("", page.read_text())):
+        if re.match(r"[a-z]+:|#", link):
+            continue
+        there = (page.parent / link.split("#")[0]).exists()
+        yield there, f"{page.relative_to(ROOT)} links to {link}, which is not there"
+
+
+def check_verbs(page, known):
+    for verb in VERB.findall(page.read_text()):
+        yield verb in known, f"{page.relative_to(ROOT)} speaks of ./dev {verb}, which is no verb"
+
+
+def check_readmes():
+    for folder in sorted(path for path in (ROOT / "src").iterdir() if path.is_dir()):
+        yield (folder / "README.md").is_file(), f"{folder.relative_to(ROOT)} has no README.md"
+
+
+def main():
+    known, results = verbs(), list(check_readmes())
+    for page in pages():
+        results += list(check_links(page)) + list(check_verbs(page, known))
+    breaches = [why for good, why in results if not good]
+    print("\n".join(breaches + [f"{len(results) - len(breaches)} passed, {len(breaches)} failed"]))
+    sys.exit(1 if breaches else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,559 @@
+// Submitting, steering and reading, from request to answer, with everything behind the API played by fake_api.h.
+#include "fake_api.h"
+
+#include "base/clock.h"
+
+#define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+static int reset(void **state)
+{
+    fake.on_store = NULL;
+    fake.on_add = NULL;
+    fake.on_steer = NULL;
+    fake.submit_err = ERR_OK;
+    fake.submits = fake.pauses = 0;
+    fake.api.ready = NULL;
+    return 0;
+}
+
+static struct http_request *submit(const char *target, const char *headers, const char *body)
+{
+    return fake_ask("POST", target, headers, body);
+}
+
+static void one_task_is_answered_with_what_was_stored(void **state)
+{
+    struct http_request *request = submit("/v1/tasks", NULL, "{\"url\":\"http://x/\",\"in\":\"1h\"}");
+    struct json json = fake_json(request);
+    assert_int_equal(request->status, 201);
+    assert_string_equal(request->type, "application/json");
+    assert_string_equal(fake_reply_header(request, "Location"), "/v1/tasks/t00000000000z8");
+    assert_json(json, "id", "\"t00000000000z8\"");
+    assert_json(json, "job.id", "\"j00000000000z8\"");
+    assert_json(json, "job.state", "\"delayed\"");
+    assert_json(json, "state", "\"active\"");
+    assert_false(fake.last_had_digest);
+    fake_free(request);
+}
+
+static void a_brief_answer_has_only_the_id(void **state)
+{
+    struct http_request *request = submit("/tasks?brief=1", NULL, "{\"url\":\"http://x/\"}");
+    assert_int_equal(request->status, 201);
+    assert_true(str_is(buf_str(&request->reply), "{\"id\":\"t00000000000z8\"}"));
+    fake_free(request);
+}
+
+static void what_is_wrong_with_a_submit_is_said(void **state)
+{
+    static const struct {
+        const char *target, *headers, *body;
+        int status;
+        const char *code, *field;
+    } cases[] = {
+        {"/v1/tasks", NULL, NULL, 400, "\"invalid_json\"", ""},
+        {"/v1/tasks", NULL, "{", 400, "\"invalid_json\"", ""},
+        {"/v1/tasks", NULL, "[{\"url\":\"http://x/\"},", 400, "\"invalid_json\"", ""},
+        {"/v1/tasks", NULL, "{\"url\":\"http://x/\"}{}", 400, "\"invalid_json\"", ""},
+        {"/v1/tasks", NULL, "17", 422, "\"invalid_field\"", ""},
+        {"/v1/tasks", NULL, "{}", 422, "\"missing_field\"", "\"/url\""},
+        {"/v1/tasks", NULL, "{\"url\":\"http://x/\",\"prio\":1}", 422, "\"unknown_field\"", "\"/prio\""},
+        {"/v1/tasks", NULL, "{\"url\":\"ftp://x/\"}", 422, "\"invalid_field\"", "\"/url\""},
+        {"/v1/tasks", NULL, "{\"url\":\"http://x/\",\"in\":\"99999d\"}", 422, "\"invalid_field\"", "\"/in\""},
+        {"/v1/tasks?brief=yes", NULL, "{\"url\":\"http://x/\"}", 422, "\"invalid_field\"", "\"brief\""},
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct http_request *request = submit(cases[i].target, cases[i].headers, cases[i].body);
+        if (request->status != cases[i].status)
+            fail_msg("%s: %d", cases[i].body, request->status);
+        assert_json(fake_json(request), "code", cases[i].code);
+        assert_json(fake_json(request), "field", cases[i].field);
+        fake_free(request);
+    }
+    assert_int_equal(fake.submits, 0);
+}
+
+static struct str large_body(struct buf *buf, size_t size, const char *start, const char *end)
+{
+    buf_puts(buf, start);
+    while (buf->n < size)
+        buf_putc(buf, 'x');
+    buf_puts(buf, end);
+    return buf_str(buf);
+}
+
+static void one_task_may_have_one_mebibyte(void **state)
+{
+    static const struct {
+        const char *start, *end;
+        int status;
+    } cases[] = {
+        {"{\"url\":\"http://x/\",\"body\":\"", "\"}", 413},
+        {"[{\"url\":\"http://x/\",\"body\":\"", "\"}]", 207},
+        {"[{\"url\":\"http://x/\"},{\"url\":\"http://x/\",\"body\":\"", "\"}]", 207},
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        buf_auto struct buf buf = {0};
+        struct http_request *request =
+            fake_ask_str("POST", "/v1/tasks", NULL, large_body(&buf, 1024 * 1024 + 64, cases[i].start, cases[i].end));
+        assert_int_equal(request->status, cases[i].status);
+        fake_free(request);
+    }
+    buf_auto struct buf buf = {0};
+    struct http_request *request =
+        fake_ask_str("POST", "/v1/tasks", NULL, large_body(&buf, 1024 * 1024 - 2, "{\"url\":\"http://x/\",\"body\":\"", "\"}"));
+    assert_int_equal(request->status, 201);
+    fake_free(request);
+}
+
+static void a_bulk_answers_in_order(void **state)
+{
+    struct http_request *request = submit("/v1/tasks", "Content-Type: application/json",
+                                          "[{\"url\":\"http://x/\"}, 5, {\"url\":\"gopher://x\"}, {\"url\":\"http://y/\"}]");
+    struct json json = fake_json(request);
+    assert_int_equal(request->status, 207);
+    assert_json(json, "results.0", "{\"id\":\"t00000000000z8\"}");
+    assert_json(json, "results.1.error.code", "\"invalid_field\"");
+    assert_json(json, "results.1.error.status", "422");
+    assert_json(json, "results.2.error.field", "\"/url\"");
+    assert_json(json, "results.3", "{\"id\":\"t00000000000z9\"}");
+    assert_int_equal(json_at(json, "results.4").type, JSON_ABSENT);
+    assert_int_equal(fake.submits, 1);
+    fake_free(request);
+}
+
+static void lines_are_tasks_and_empty_ones_nothing(void **state)
+{
+    struct http_request *request = submit("/v1/tasks?brief=1", "Content-Type: application/x-ndjson",
+                                          "\n{\"url\":\"http://x/\"}\r\n\r\n{broken\n[]\n{\"url\":\"http://y/\"}");
+    assert_int_equal(request->status, 207);
+    assert_true(str_is(buf_str(&request->reply),
+                       "{\"ids\":[\"t00000000000z8\",null,null,\"t00000000000z9\"],\"taken\":2,\"refused\":2}"));
+    fake_free(request);
+    request = submit("/v1/tasks", "Content-Type: application/x-ndjson", "{broken\n");
+    assert_int_equal(request->status, 207);
+    assert_json(fake_json(request), "results.0.error.code", "\"invalid_json\"");
+    fake_free(request);
+}
+
+static void a_bulk_of_nothing_stores_nothing(void **state)
+{
+    static const char *const bodies[] = {"[]", "[{}]"};
+    for (size_t i = 0; i < array_count(bodies); i++) {
+        struct http_request *request = submit("/v1/tasks", NULL, bodies[i]);
+        assert_int_equal(request->status, i ? 207 : 201);
+        fake_free(request);
+    }
+    struct http_request *request = submit("/v1/tasks", "Content-Type: application/x-ndjson", NULL);
+    assert_int_equal(request->status, 201);
+    fake_free(request);
+    assert_int_equal(fake.submits, 0);
+}
+
+static void a_bulk_has_ten_thousand_at_most(void **state)
+{
+    for (int lines = 0; lines <= 1; lines++)
+        for (int extra = 0; extra <= 1; extra++) {
+            buf_auto struct buf buf = {0};
+            for (int i = 0; i < 10000 + extra; i++)
+                buf_puts(&buf, lines ? "{\"url\":\"http://x/\"}\n" : i ? ",{\"url\":\"http://x/\"}" : "[{\"url\":\"http://x/\"}");
+            buf_puts(&buf, lines ? "\n\n" : "]");
+            struct http_request *request =
+                fake_ask_str("POST", "/v1/tasks", lines ? "Content-Type: application/x-ndjson" : NULL, buf_str(&buf));
+            assert_int_equal(request->status, extra ? 413 : 201);
+            fake_free(request);
+        }
+}
+
+static void a_trace_is_kept_with_tasks_that_have_none(void **state)
+{
+    static const struct {
+        const char *header, *body, *doc;
+    } cases[] = {
+        {"traceparent: " TRACE, "{\"url\":\"http://x/\"}", "{\"traceparent\":\"" TRACE "\",\"url\":\"http://x/\"}"},
+        {"traceparent: junk", "{\"url\":\"http://x/\"}", "{\"url\":\"http://x/\"}"},
+        {NULL, " { \"url\" : \"http://x/\" } ", "{ \"url\" : \"http://x/\" }"},
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct http_request *request = submit("/v1/tasks", cases[i].header, cases[i].body);
+        assert_int_equal(request->status, 201);
+        assert_true(str_is(fake.last_doc, cases[i].doc));
+        assert_json(fake_json(request), "traceparent", i ? "" : "\"" TRACE "\"");
+        fake_free(request);
+    }
+}
+
+static void the_digest_is_of_the_task_not_of_its_spelling_or_trace(void **state)
+{
+    uint8_t digest[32];
+    struct http_request *request = submit("/v1/tasks", NULL, "{\"url\":\"http://x/\",\"key\":\"k\"}");
+    assert_true(fake.last_had_digest);
+    memcpy(digest, fake.last_digest, sizeof digest);
+    fake_free(request);
+    request = submit("/v1/tasks", "traceparent: " TRACE, "{ \"key\":\"k\", \"url\":\"http:\\/\\/x/\", \"priority\": 5}");
+    assert_memory_equal(digest, fake.last_digest, sizeof digest);
+    fake_free(request);
+    request = submit("/v1/tasks", NULL, "{\"url\":\"http://x/\",\"key\":\"k\",\"priority\":4}");
+    assert_memory_not_equal(digest, fake.last_digest, sizeof digest);
+    fake_free(request);
+}
+
+static void key_exists(struct admission *admission)
+{
+    admission->add.items[0].existing_id = 77;
+}
+
+static void key_reused(struct admission *admission)
+{
+    admission->add.items[0].existing_id = 77;
+    admission->add.items[0].err = ERR_KEY_REUSED;
+}
+
+static struct job stored_job;
+static const char *stored_doc;
+
+// Answers STORE_GET with stored_job and stored_doc, or that there is nothing.
+static void store_has(struct store_op *op)
+{
+    struct store_get *get = container_of(op, struct store_get, op);
+    assert_int_equal(op->verb, STORE_GET);
+    assert_int_equal(get->tenant, 1);
+    op->err = stored_doc ? ERR_OK : ERR_NOT_FOUND;
+    get->task = (struct store_task){.id = stored_job.task_id, .tenant = 1, .created_at = 1, .doc = str_of(stored_doc)};
+    get->jobs = &stored_job;
+    get->job_count = 1;
+}
+
+static void the_same_key_gives_the_same_task(void **state)
+{
+    fake.on_add = key_exists;
+    fake.on_store = store_has;
+    stored_job = (struct job){.id = 77, .task_id = 77, .state = JOB_SUCCESS};
+    stored_doc = "{\"url\":\"http://x/\",\"key\":\"k\"}";
+    struct http_request *request = submit("/v1/tasks", NULL, stored_doc);
+    assert_int_equal(request->status, 200);
+    assert_json(fake_json(request), "id", "\"t000000000002d\"");
+    assert_json(fake_json(request), "state", "\"done\"");
+    fake_free(request);
+    request = submit("/v1/tasks?brief=1", NULL, stored_doc);
+    assert_int_equal(request->status, 200);
+    fake_free(request);
+}
+
+static void a_key_whose_task_is_gone_still_names_it(void **state)
+{
+    fake.on_add = key_exists;
+    fake.on_store = store_has;
+    stored_doc = NULL;
+    struct http_request *request = submit("/v1/tasks", NULL, "{\"url\":\"http://x/\",\"key\":\"k\"}");
+    assert_int_equal(request->status, 200);
+    assert_json(fake_json(request), "id", "\"t000000000002d\"");
+    assert_json(fake_json(request), "job", "null");
+    fake_free(request);
+}
+
+static void another_body_with_the_key_is_a_conflict(void **state)
+{
+    fake.on_add = key_reused;
+    struct http_request *request = submit("/v1/tasks", NULL, "{\"url\":\"http://x/\",\"key\":\"k\"}");
+    assert_int_equal(request->status, 409);
+    assert_json(fake_json(request), "code", "\"key_reused\"");
+    assert_json(fake_json(request), "field", "\"/key\"");
+    fake_free(request);
+    request = submit("/v1/tasks", NULL, "[{\"url\":\"http://x/\",\"key\":\"k\"},{\"url\":\"http://y/\"}]");
+    assert_int_equal(request->status, 207);
+    assert_json(fake_json(request), "results.0.error.code", "\"key_reused\"");
+    assert_json(fake_json(request), "results.1", "{\"id\":\"t00000000000z9\"}");
+    fake_free(request);
+}
+
+static void store_is_full(struct admission *admission)
+{
+    admission->add.op.err = ERR_STORAGE_FULL;
+}
+
+static void a_store_that_fails_is_a_503_and_never_a_2xx(void **state)
+{
+    static const struct {
+        enum err refused;
+        void (*on_add)(struct admission *admission);
+        const char *code;
+    } cases[] = {
+        {ERR_STOPPING, NULL, "\"stopping\""},
+        {ERR_STORE_UNAVAILABLE, NULL, "\"store_unavailable\""},
+        {ERR_BUSY, NULL, "\"busy\""},
+        {ERR_OK, store_is_full, "\"storage_full\""},
+    };
+    static const char *const bodies[] = {"{\"url\":\"http://x/\"}", "[{\"url\":\"http://x/\"}]"};
+    for (size_t i = 0; i < array_count(cases); i++)
+        for (size_t k = 0; k < array_count(bodies); k++) {
+            fake.submit_err = cases[i].refused;
+            fake.on_add = cases[i].on_add;
+            struct http_request *request = submit("/v1/tasks", NULL, bodies[k]);
+            assert_int_equal(request->status, 503);
+            assert_string_equal(fake_reply_header(request, "Retry-After"), "1");
+            assert_json(fake_json(request), "code", cases[i].code);
+            fake_free(request);
+        }
+}
+
+static void tasks_and_jobs_can_be_read(void **state)
+{
+    static const struct {
+        const char *target, *path, *value;
+    } cases[] = {
+        {"/v1/tasks/t000000000002d", "job.id", "\"j000000000002d\""},
+        {"/tasks/t000000000002d", "url", "\"http://x/\""},
+        {"/v1/jobs/j000000000002d", "state", "\"aborted\""},
+        {"/v1/tasks/t000000000002d/jobs", "items.0.id", "\"j000000000002d\""},
+        {"/v1/tasks/t000000000002d/jobs?limit=1000", "next", "null"},
+    };
+    fake.on_store = store_has;
+    stored_job = (struct job){.id = 77, .task_id = 77, .state = JOB_ABORTED};
+    stored_doc = "{\"url\":\"http://x/\"}";
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct http_request *request = fake_ask("GET", cases[i].target, NULL, NULL);
+        assert_int_equal(request->status, 200);
+        assert_json(fake_json(request), cases[i].path, cases[i].value);
+        fake_free(request);
+    }
+}
+
+static void what_is_absent_is_not_found(void **state)
+{
+    static const char *const targets[] = {"/v1/tasks/t000000000002d",
+                                          "/v1/tasks/j000000000002d",
+                                          "/v1/jobs/t000000000002d",
+                                          "/v1/tasks/t0000000000000",
+                                          "/v1/tasks/x",
+                                          "/v1/tasks/t000000000002d/jobs",
+                                          "/v1/jobs/j000000000002d",
+                                          "/v1/tasks/tzzzzzzzzzzzzz"};
+    fake.on_store = store_has;
+    stored_doc = NULL;
+    for (size_t i = 0; i < array_count(targets); i++) {
+        struct http_request *request = fake_ask("GET", targets[i], NULL, NULL);
+        assert_int_equal(request->status, 404);
+        fake_free(request);
+    }
+}
+
+static void a_limit_is_a_number_in_its_range(void **state)
+{
+    static const char *const limits[] = {"0", "1001", "-1", "1.0", "x", "", "99999999999999999999", "+1", " 1"};
+    for (size_t i = 0; i < array_count(limits); i++) {
+        char target[80];
+        snprintf(target, sizeof target, "/v1/tasks/t000000000002d/jobs?limit=%s", limits[i]);
+        struct http_request *request = fake_ask("GET", target, NULL, NULL);
+        assert_int_equal(request->status, 422);
+        assert_json(fake_json(request), "field", "\"limit\"");
+        fake_free(request);
+    }
+}
+
+static struct steer_op steered;
+
+static void steer_works(struct steer_op *op)
+{
+    steered = *op;
+    op->new_job_id = 77;
+}
+
+static void steer_refuses(struct steer_op *op)
+{
+    op->err = ERR_ILLEGAL_TRANSITION;
+    snprintf(op->why, sizeof op->why, "The job is final.");
+}
+
+static void steering_answers_with_what_it_changed(void **state)
+{
+    static const struct {
+        const char *target, *body;
+        enum steer_act act;
+        int64_t task_id, job_id;
+        int status;
+        const char *id;
+    } cases[] = {
+        {"/v1/tasks/t000000000002d/cancel", NULL, STEER_CANCEL, 77, 0, 200, "\"t000000000002d\""},
+        {"/v1/tasks/t000000000002d/run", "{}", STEER_RUN, 77, 0, 200, "\"t000000000002d\""},
+        {"/v1/jobs/j000000000002d/cancel", " { } ", STEER_CANCEL, 0, 77, 200, "\"j000000000002d\""},
+        {"/v1/jobs/j000000000002c/retry", NULL, STEER_RETRY, 0, 76, 201, "\"j000000000002d\""},
+    };
+    fake.on_steer = steer_works;
+    fake.on_store = store_has;
+    stored_job = (struct job){.id = 77, .task_id = 77, .state = JOB_CANCELLED};
+    stored_doc = "{\"url\":\"http://x/\"}";
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct http_request *request = fake_ask("POST", cases[i].target, NULL, cases[i].body);
+        assert_int_equal(request->status, cases[i].status);
+        assert_json(fake_json(request), "id", cases[i].id);
+        assert_int_equal(steered.act, cases[i].act);
+        assert_int_equal(steered.task_id, cases[i].task_id);
+        assert_int_equal(steered.job_id, cases[i].job_id);
+        assert_int_equal(steered.tenant, 1);
+        if (cases[i].status == 201)
+            assert_string_equal(fake_reply_header(request, "Location"), "/v1/jobs/j000000000002d");
+        fake_free(request);
+    }
+}
+
+static void steering_what_is_swept_at_once_is_still_done(void **state)
+{
+    fake.on_steer = steer_works;
+    fake.on_store = store_has;
+    stored_doc = NULL;
+    struct http_request *request = fake_ask("POST", "/v1/tasks/t000000000002d/cancel", NULL, NULL);
+    assert_int_equal(request->status, 204);
+    fake_free(request);
+}
+
+static void steering_is_refused_in_words(void **state)
+{
+    static const struct {
+        const char *target, *body;
+        int status;
+        const char *code;
+    } cases[] = {
+        {"/v1/tasks/t000000000002d/cancel", NULL, 409, "\"illegal_transition\""},
+        {"/v1/tasks/t000000000002d/cancel", "{\"why\":1}", 422, "\"unknown_field\""},
+        {"/v1/tasks/t000000000002d/run", "[]", 422, "\"invalid_field\""},
+        {"/v1/tasks/t000000000002d/run", "{", 400, "\"invalid_json\""},
+        {"/v1/jobs/nothing/retry", NULL, 404, "\"not_found\""},
+        {"/v1/queues/a%20b/pause", NULL, 422, "\"invalid_field\""},
+    };
+    fake.on_steer = steer_refuses;
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct http_request *request = fake_ask("POST", cases[i].target, NULL, cases[i].body);
+        assert_int_equal(request->status, cases[i].status);
+        assert_json(fake_json(request), "code", cases[i].code);
+        fake_free(request);
+    }
+}
+
+static void store_pauses(struct store_op *op)
+{
+    struct store_pause *pause = container_of(op, struct store_pause, op);
+    assert_int_equal(op->verb, STORE_PAUSE);
+    assert_true(str_is(pause->queue, "mail"));
+    pause->lane = 3;
+}
+
+static void a_queue_is_held_and_let_go(void **state)
+{
+    fake.on_store = store_pauses;
+    struct http_request *request = fake_ask("POST", "/v1/queues/mail/pause", NULL, NULL);
+    assert_true(str_is(buf_str(&request->reply), "{\"queue\":\"mail\",\"paused\":true}"));
+    fake_free(request);
+    request = fake_ask("POST", "/v1/queues/mail/resume", NULL, NULL);
+    assert_true(str_is(buf_str(&request->reply), "{\"queue\":\"mail\",\"paused\":false}"));
+    fake_free(request);
+    assert_int_equal(fake.pauses, 2);
+}
+
+static struct store_lane lanes_there[2] = {{.id = 4, .queue = {"a", 1}, .next_due = TIME_NEVER},
+                                           {.id = 9, .queue = {"b", 1}, .next_due = TIME_NEVER}};
+
+static void store_lists(struct store_op *op)
+{
+    struct store_lanes *lanes = container_of(op, struct store_lanes, op);
+    assert_int_equal(lanes->tenant, 1);
+    size_t from = 0;
+    while (from < 2 && lanes_there[from].id <= lanes->after_id)
+        from++;
+    lanes->lanes = lanes_there + from;
+    lanes->lane_count = 2 - from < lanes->max ? 2 - from : lanes->max;
+}
+
+static void queues_are_listed_page_by_page(void **state)
+{
+    fake.on_store = store_lists;
+    struct http_request *request = fake_ask("GET", "/v1/queues?limit=1", NULL, NULL);
+    assert_json(fake_json(request), "items.0.queue", "\"a\"");
+    assert_json(fake_json(request), "next", "\"4\"");
+    fake_free(request);
+    request = fake_ask("GET", "/v1/queues?limit=5&cursor=4", NULL, NULL);
+    assert_json(fake_json(request), "items.0.queue", "\"b\"");
+    assert_json(fake_json(request), "next", "null");
+    fake_free(request);
+    request = fake_ask("GET", "/v1/queues?cursor=forged", NULL, NULL);
+    assert_int_equal(request->status, 422);
+    fake_free(request);
+}
+
+static void store_counts(struct store_op *op)
+{
+    struct store_stats *stats = container_of(op, struct store_stats, op);
+    stats->counts[JOB_READY] = 3;
+    stats->counts[JOB_RESERVED] = 1;
+    stats->counts[JOB_SUCCESS] = 40;
+}
+
+static void stats_count_what_is_pending(void **state)
+{
+    fake.on_store = store_counts;
+    struct http_request *request = fake_ask("GET", "/v1/stats", NULL, NULL);
+    assert_json(fake_json(request), "states.success", "40");
+    assert_json(fake_json(request), "states.blocked", "0");
+    assert_json(fake_json(request), "pending", "4");
+    fake_free(request);
+}
+
+static bool not_ready(void *ctx, struct buf *ret_problems_json)
+{
+    buf_puts(ret_problems_json, "[\"the store is away\"]");
+    return false;
+}
+
+static void readiness_says_what_is_missing(void **state)
+{
+    struct http_request *request = fake_ask("GET", "/readyz", NULL, NULL);
+    assert_int_equal(request->status, 200);
+    fake_free(request);
+    fake.api.ready = not_ready;
+    request = fake_ask("GET", "/readyz", NULL, NULL);
+    assert_int_equal(request->status, 503);
+    assert_json(fake_json(request), "problems.0", "\"the store is away\"");
+    fake_free(request);
+}
+
+static void the_first_page_names_the_routes(void **state)
+{
+    struct http_request *request = fake_ask("GET", "/", NULL, NULL);
+    assert_int_equal(request->status, 200);
+    buf_putc(&request->reply, 0);
+    assert_non_null(strstr(request->reply.p, "/v1/tasks/{id}/cancel"));
+    fake_free(request);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, reset)
+    const struct CMUnitTest tests[] = {
+        TEST(one_task_is_answered_with_what_was_stored),
+        TEST(a_brief_answer_has_only_the_id),
+        TEST(what_is_wrong_with_a_submit_is_said),
+        TEST(one_task_may_have_one_mebibyte),
+        TEST(a_bulk_answers_in_order),
+        TEST(lines_are_tasks_and_empty_ones_nothing),
+        TEST(a_bulk_of_nothing_stores_nothing),
+        TEST(a_bulk_has_ten_thousand_at_most),
+        TEST(a_trace_is_kept_with_tasks_that_have_none),
+        TEST(the_digest_is_of_the_task_not_of_its_spelling_or_trace),
+        TEST(the_same_key_gives_the_same_task),
+        TEST(a_key_whose_task_is_gone_still_names_it),
+        TEST(another_body_with_the_key_is_a_conflict),
+        TEST(a_store_that_fails_is_a_503_and_never_a_2xx),
+        TEST(tasks_and_jobs_can_be_read),
+        TEST(what_is_absent_is_not_found),
+        TEST(a_limit_is_a_number_in_its_range),
+        TEST(steering_answers_with_what_it_changed),
+        TEST(steering_what_is_swept_at_once_is_still_done),
+        TEST(steering_is_refused_in_words),
+        TEST(a_queue_is_held_and_let_go),
+        TEST(queues_are_listed_page_by_page),
+        TEST(stats_count_what_is_pending),
+        TEST(readiness_says_what_is_missing),
+        TEST(the_first_page_names_the_routes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

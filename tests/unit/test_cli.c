@@ -1,0 +1,365 @@
+// The command line's parts that need no server: options, what submit sends, what is shown, and that nothing shown can harm a
+// terminal.
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/help.h"
+#include "cli/options.h"
+#include "cli/show.h"
+#include "cli/submit.h"
+#include "cli/text.h"
+#include "cli/value.h"
+#include "cli/verb.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { WORDS_MAX = 16 };
+
+struct fixture {
+    struct arena arena;
+    struct options options;
+    char why[ERR_WHY_MAX];
+};
+
+// Parses words, ended by NULL, as a verb would get them.
+static bool parse(struct fixture *fixture, const struct verb *verb, const char *const *words)
+{
+    const struct option *tables[OPTION_TABLES_MAX];
+    char *argv[WORDS_MAX] = {(char *)verb->name};
+    int argc = 1;
+    for (; words[argc - 1]; argc++)
+        argv[argc] = (char *)words[argc - 1];
+    verb_tables(verb, tables);
+    fixture->why[0] = 0;
+    return options_parse(&fixture->options, tables, argc, argv, &fixture->arena, fixture->why);
+}
+#define PARSE(fixture, verb, ...) parse(fixture, verb, (const char *const[]){__VA_ARGS__, NULL})
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = mem_zero(sizeof *fixture);
+    arena_init(&fixture->arena);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    arena_done(&fixture->arena);
+    mem_free(fixture);
+    return 0;
+}
+
+static void assert_buf(const struct buf *buf, const char *expected)
+{
+    char *text = mem_copy(buf->n ? buf->p : "", buf->n);
+    assert_string_equal(text, expected);
+    mem_free(text);
+}
+
+static void assert_holds(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("\"%s\" is not in: %s", part, text);
+}
+
+static void options_come_in_every_form_and_order(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(PARSE(f, &verb_submit, "--method=PUT", "http://a", "--retry", "2", "-o", "json", "--wait"));
+    assert_string_equal(options_get(&f->options, "method"), "PUT");
+    assert_string_equal(options_get(&f->options, "retry"), "2");
+    assert_string_equal(options_get(&f->options, "output"), "json");
+    assert_string_equal(options_get(&f->options, "wait"), "");
+    assert_null(options_get(&f->options, "body"));
+    assert_int_equal(f->options.arg_count, 1);
+    assert_string_equal(f->options.args[0], "http://a");
+    assert_true(PARSE(f, &verb_get, "-ojsonl", "t1"));
+    assert_string_equal(options_get(&f->options, "output"), "jsonl");
+    assert_true(PARSE(f, &verb_submit, "--body=", "http://a"));
+    assert_string_equal(options_get(&f->options, "body"), "");
+}
+
+static void two_dashes_end_the_options(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(PARSE(f, &verb_cancel, "t1", "--", "--wait", "-"));
+    assert_int_equal(f->options.arg_count, 3);
+    assert_string_equal(f->options.args[1], "--wait");
+}
+
+static void wrong_options_are_refused_with_what_is_right(void **state)
+{
+    static const struct {
+        const char *words[4];
+        const char *says;
+    } rows[] = {
+        {{"--retires", "3"}, "no option --retires; did you mean --retry?"},
+        {{"--prio", "3"}, "did you mean --priority?"},
+        {{"--zzz"}, "no option --zzz"},
+        {{"-wait"}, "no option -wait; did you mean --wait?"},
+        {{"-x"}, "no option -x"},
+        {{"--retry"}, "--retry needs a value: --retry N"},
+        {{"--method", "--wait"}, "--method needs a value"},
+        {{"--wait=yes"}, "--wait takes no value"},
+        {{"--name", "a", "--name=b"}, "--name is given twice"},
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < array_count(rows); i++) {
+        assert_false(parse(f, &verb_submit, rows[i].words));
+        assert_holds(f->why, rows[i].says);
+    }
+    // A name longer than any room for words is cut, not overrun.
+    char name[600] = "--";
+    memset(name + 2, 'x', sizeof name - 3);
+    assert_false(PARSE(f, &verb_submit, name));
+    assert_holds(f->why, "no option --xxx");
+}
+
+static void a_value_may_look_like_an_option_when_it_is_joined(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(PARSE(f, &verb_submit, "--name=--wait", "--body", "-5", "http://a"));
+    assert_string_equal(options_get(&f->options, "name"), "--wait");
+    assert_string_equal(options_get(&f->options, "body"), "-5");
+}
+
+static void a_verb_that_was_meant_is_found(void **state)
+{
+    assert_string_equal(verb_nearest("sumbit"), "submit");
+    assert_string_equal(verb_nearest("cancle"), "cancel");
+    assert_string_equal(verb_nearest("vers"), "version");
+    assert_null(verb_nearest("frobnicate"));
+    assert_ptr_equal(verb_find("get"), &verb_get);
+    assert_null(verb_find("ge"));
+}
+
+static void assert_builds(struct fixture *f, const char *expected)
+{
+    buf_auto struct buf doc = {0};
+    struct json json;
+    assert_true(submit_build(&doc, &f->options, f->why));
+    assert_buf(&doc, expected);
+    assert_int_equal(json_check(buf_str(&doc), &json, f->why), ERR_OK);
+}
+
+static void submit_sends_only_what_was_given(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(PARSE(f, &verb_submit, "http://a/b"));
+    assert_builds(f, "{\"url\":\"http://a/b\"}");
+    assert_true(PARSE(f, &verb_submit, "http://a", "--header", "X-A: 1", "--retry", "0", "--header", "B:2 ", "--priority", "9",
+                      "--in", "10m"));
+    assert_builds(
+        f, "{\"url\":\"http://a\",\"headers\":{\"X-A\":\"1\",\"B\":\"2\"},\"in\":\"10m\",\"retry\":{\"max\":0},\"priority\":9}");
+    assert_true(PARSE(f, &verb_submit, "http://a", "--method", "GET", "--at", "T", "--timeout", "1s", "--queue", "q", "--key",
+                      "k", "--name", "n\"\n"));
+    assert_builds(f,
+                  "{\"url\":\"http://"
+                  "a\",\"method\":\"GET\",\"at\":\"T\",\"timeout\":\"1s\",\"queue\":\"q\",\"key\":\"k\",\"name\":\"n\\\"\\n\"}");
+}
+
+static void a_body_is_text_or_a_file(void **state)
+{
+    struct fixture *f = *state;
+    char path[] = "/tmp/test_cli.XXXXXX", option[64];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "{\"a\": \xc3\xa9}\n", 9), 9);
+    snprintf(option, sizeof option, "--body=@%s", path);
+    assert_true(PARSE(f, &verb_submit, "u", option));
+    assert_builds(f, "{\"url\":\"u\",\"body\":\"{\\\"a\\\": \xc3\xa9}\"}");
+
+    buf_auto struct buf doc = {0};
+    assert_int_equal(pwrite(fd, "\xff", 1, 3), 1);
+    assert_false(submit_build(&doc, &f->options, f->why));
+    assert_holds(f->why, "not UTF-8 text: byte 4");
+    assert_int_equal(ftruncate(fd, (1 << 20) + 1), 0);
+    assert_false(submit_build(&doc, &f->options, f->why));
+    assert_holds(f->why, "more than 1 MiB");
+    close(fd);
+    unlink(path);
+    assert_false(submit_build(&doc, &f->options, f->why));
+    assert_holds(f->why, "cannot be read");
+}
+
+static void what_cannot_be_sent_is_refused_before_it_is_sent(void **state)
+{
+    static const struct {
+        const char *words[6];
+        const char *says;
+    } rows[] = {
+        {{"u", "--at", "x", "--in", "1s"}, "give one of them"},
+        {{"u", "--retry", "2x"}, "--retry takes a whole number"},
+        {{"u", "--priority", ""}, "--priority takes a whole number"},
+        {{"u", "--priority", "99999999999999999999"}, "--priority takes a whole number"},
+        {{"u", "--header", "novalue"}, "'Name: value'"},
+        {{"u", "--header", ": v"}, "'Name: value'"},
+        {{"u", "--header", "A: 1", "--header", "a: 2"}, "given twice"},
+        {{"u", "--body", "\xc3"}, "--body is not UTF-8"},
+        {{"\xff"}, "URL is not UTF-8"},
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < array_count(rows); i++) {
+        buf_auto struct buf doc = {0};
+        assert_true(parse(f, &verb_submit, rows[i].words));
+        assert_false(submit_build(&doc, &f->options, f->why));
+        assert_holds(f->why, rows[i].says);
+    }
+}
+
+static void control_characters_are_made_visible(void **state)
+{
+    buf_auto struct buf out = {0};
+    text_put_safe(&out, STR("a\x1b[31m\x07\r\n\t\xc2\x9b\xe2\x80\xae\x7f\xff\xc3\xa9\0z"), false);
+    assert_buf(&out, "a\\x1b[31m\\x07\\r\\n\\t\\x9b\\u202e\\x7f\xef\xbf\xbd\xc3\xa9\\x00z");
+    out.n = 0;
+    assert_false(text_put_short(&out, STR("\xc3\xa9\xc3\xa9\xc3\xa9"), 2));
+    assert_buf(&out, "\xc3\xa9\xc3\xa9\xe2\x80\xa6");
+}
+
+static void only_utf8_is_valid(void **state)
+{
+    static const char *const wrong[] = {
+        "\x80", "\xc0\x80", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80"};
+    size_t at;
+    for (size_t i = 0; i < array_count(wrong); i++)
+        assert_false(text_valid(str_of(wrong[i]), &at));
+    assert_true(text_valid(STR("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x99\x82"), &at));
+    assert_false(text_valid(STR("ab\0c"), &at));
+    assert_int_equal(at, 2);
+}
+
+static void json_is_laid_out_without_changing_a_value(void **state)
+{
+    struct str json =
+        STR(" {\"a\":[ ],\r\n\"b\" :{} ,\"c\": [1.50, \"x{,\\\"]\",{\"d\":12345678901234567890}],\"e\":\"\xc2\x9b\"} ");
+    buf_auto struct buf out = {0};
+    text_put_json(&out, json, false);
+    assert_buf(&out, "{\"a\":[],\"b\":{},\"c\":[1.50,\"x{,\\\"]\",{\"d\":12345678901234567890}],\"e\":\"\\u009b\"}");
+    out.n = 0;
+    text_put_json(&out, json, true);
+    assert_buf(&out, "{\n  \"a\": [],\n  \"b\": {},\n  \"c\": [\n    1.50,\n    \"x{,\\\"]\",\n    {\n      \"d\": "
+                     "12345678901234567890\n    }\n  ],\n"
+                     "  \"e\": \"\\u009b\"\n}");
+}
+
+static void durations_are_short(void **state)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } rows[] = {{0, "0ms"},         {999, "999ms"},  {1000, "1s"},       {4250, "4.2s"},      {59999, "59s"},
+                {598000, "9m 58s"}, {600000, "10m"}, {7500000, "2h 5m"}, {273600000, "3d 4h"}};
+    for (size_t i = 0; i < array_count(rows); i++) {
+        buf_auto struct buf out = {0};
+        show_put_duration(&out, rows[i].ms);
+        assert_buf(&out, rows[i].text);
+    }
+}
+
+static void a_task_is_shown_with_its_job_and_attempts(void **state)
+{
+    struct value *task = value_parse(
+        STR("{\"id\":\"t1\",\"state\":\"done\",\"url\":\"http://a/"
+            "\",\"method\":\"POST\",\"name\":null,\"queue\":\"default\",\"priority\":5,"
+            "\"timeout\":\"30s\",\"retry\":{\"max\":1},\"labels\":{\"k\":\"v "
+            "\",\"l\":\"\\u001b\"},\"runs\":{\"success\":0,\"failed\":1,\"planned\":0},"
+            "\"job\":{\"id\":\"j1\",\"task_id\":\"t1\",\"state\":\"aborted\",\"scheduled_at\":\"2026-01-01T00:00:00.000Z\","
+            "\"started_at\":null,\"status\":500,\"response\":\"no\\u0000\\u001b[2J\",\"sla_met\":false,\"late_stage\":\"queue\","
+            "\"attempts\":[{\"number\":1,\"outcome\":\"timeout\",\"status\":null,\"reason\":\"too slow\"},"
+            "{\"number\":2,\"outcome\":\"failed\",\"status\":500,\"started_at\":\"2026-01-01T00:00:05.000Z\","
+            "\"completed_at\":\"2026-01-01T00:00:05.031Z\"}]}}"));
+    assert_non_null(task);
+    setenv("TZ", "UTC", 1);
+    buf_auto struct buf out = {0};
+    struct show show = {.now_ms = 1767225610000, .colours = false};
+    show_put_task(&out, &show, task);
+    assert_buf(&out, "task      t1  done\n"
+                     "calls     POST http://a/\n"
+                     "queue     default, priority 5\n"
+                     "tries     2 at most, each up to 30s\n"
+                     "labels    k=v , l=\\x1b\n"
+                     "\n"
+                     "job       j1  aborted\n"
+                     "planned   2026-01-01 00:00:00  (10s ago)\n"
+                     "late      yes: queue\n"
+                     "status    500\n"
+                     "response  no\\x00\\x1b[2J\n"
+                     "\n"
+                     "#  outcome  status  started   took  why\n"
+                     "1  timeout                          too slow\n"
+                     "2  failed   500     00:00:05  31ms\n");
+    out.n = 0;
+    show.colours = true;
+    show_put_job(&out, &show, value_at(task, "job"));
+    buf_putc(&out, 0);
+    assert_holds(out.p, "j1  \033[31maborted\033[0m\ntask      t1\n");
+    value_free(task);
+}
+
+static void an_answer_of_any_shape_is_shown_without_harm(void **state)
+{
+    static const char *const shapes[] = {"{}", "{\"job\":7}", "{\"id\":[],\"state\":{},\"job\":{\"attempts\":{}}}",
+                                         "{\"job\":{\"attempts\":[1,null,{}]},\"labels\":[],\"retry\":3}",
+                                         "{\"scheduled_at\":\"soon\",\"job\":{\"scheduled_at\":\"\\u001b\",\"status\":1e300}}"};
+    for (size_t i = 0; i < array_count(shapes); i++) {
+        struct value *value = value_parse(str_of(shapes[i]));
+        assert_non_null(value);
+        buf_auto struct buf out = {0};
+        show_put_task(&out, &(struct show){0}, value);
+        assert_null(memchr(out.p, 0x1b, out.n));
+        value_free(value);
+    }
+    assert_null(value_parse(STR("[]")));
+    assert_null(value_parse(STR("")));
+    assert_null(value_parse(STR("{} x")));
+}
+
+static void help_names_every_verb_and_option(void **state)
+{
+    buf_auto struct buf all = {0};
+    help_put_markdown(&all);
+    buf_putc(&all, 0);
+    for (const struct verb *const *verb = verbs; *verb; verb++) {
+        const struct option *tables[OPTION_TABLES_MAX];
+        buf_auto struct buf help = {0};
+        help_put_verb(&help, *verb);
+        buf_putc(&help, 0);
+        assert_holds(all.p, (*verb)->name);
+        verb_tables(*verb, tables);
+        for (const struct option **table = tables; *table; table++)
+            for (const struct option *option = *table; option->name; option++) {
+                assert_holds(help.p, option->name);
+                assert_holds(all.p, option->name);
+            }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(options_come_in_every_form_and_order, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(two_dashes_end_the_options, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(wrong_options_are_refused_with_what_is_right, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_value_may_look_like_an_option_when_it_is_joined, set_up, tear_down),
+        cmocka_unit_test(a_verb_that_was_meant_is_found),
+        cmocka_unit_test_setup_teardown(submit_sends_only_what_was_given, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_body_is_text_or_a_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_cannot_be_sent_is_refused_before_it_is_sent, set_up, tear_down),
+        cmocka_unit_test(control_characters_are_made_visible),
+        cmocka_unit_test(only_utf8_is_valid),
+        cmocka_unit_test(json_is_laid_out_without_changing_a_value),
+        cmocka_unit_test(durations_are_short),
+        cmocka_unit_test(a_task_is_shown_with_its_job_and_attempts),
+        cmocka_unit_test(an_answer_of_any_shape_is_shown_without_harm),
+        cmocka_unit_test(help_names_every_verb_and_option),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,556 @@
+// The HTTP server as its clients see it, over real sockets on loopback.
+#include "base/mem.h"
+#include "http/server.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { BODY_MAX = 1000, HELD_MAX = 16 };
+
+// The server under test and the requests its handler holds.
+struct world {
+    struct http_server *server;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct http_request *held[HELD_MAX];
+    int held_count, ended;
+};
+
+static struct world world = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void hold(struct http_request *request)
+{
+    pthread_mutex_lock(&world.lock);
+    world.held[world.held_count++] = request;
+    pthread_cond_broadcast(&world.changed);
+    pthread_mutex_unlock(&world.lock);
+}
+
+static struct http_request *take_held(void)
+{
+    pthread_mutex_lock(&world.lock);
+    while (!world.held_count)
+        pthread_cond_wait(&world.changed, &world.lock);
+    struct http_request *request = world.held[--world.held_count];
+    pthread_mutex_unlock(&world.lock);
+    return request;
+}
+
+static void wait_until_ended(int count)
+{
+    pthread_mutex_lock(&world.lock);
+    while (world.ended < count)
+        pthread_cond_wait(&world.changed, &world.lock);
+    pthread_mutex_unlock(&world.lock);
+}
+
+static void reply_text(struct http_request *request, int status, const char *text)
+{
+    struct buf body = {0};
+    buf_puts(&body, text);
+    http_reply(request, status, "text/plain", &body);
+}
+
+static void end(struct http_request *request, void *state)
+{
+    reply_text(request, 200, state);
+    pthread_mutex_lock(&world.lock);
+    world.ended++;
+    pthread_cond_broadcast(&world.changed);
+    pthread_mutex_unlock(&world.lock);
+}
+
+static void hold_again(struct http_request *request, void *state)
+{
+    http_wait(request, end, state);
+    hold(request);
+}
+
+static bool put_pair(void *ctx, struct str name, struct str value)
+{
+    buf_printf(ctx, "[" STR_FMT "=" STR_FMT "]", STR_ARG(name), STR_ARG(value));
+    return true;
+}
+
+static void echo(struct http_request *request)
+{
+    struct buf body = {0};
+    buf_printf(&body, STR_FMT " " STR_FMT " ", STR_ARG(http_method(request)), STR_ARG(http_path(request)));
+    http_query_each(request, put_pair, &body);
+    buf_put(&body, http_body(request));
+    http_header_set(request, "X-Seen", "yes");
+    http_reply(request, 200, "text/plain", &body);
+}
+
+static size_t on_begin(void *ctx, struct http_request *request)
+{
+    if (str_is(http_path(request), "/never"))
+        reply_text(request, 404, "never");
+    return BODY_MAX;
+}
+
+static void on_handle(void *ctx, struct http_request *request)
+{
+    struct str path = http_path(request);
+    if (str_is(path, "/wait")) {
+        http_wait(request, end, "waited");
+        hold(request);
+    } else if (str_is(path, "/twice")) {
+        http_wait(request, hold_again, "waited twice");
+        hold(request);
+    } else if (str_is(path, "/inline")) {
+        http_wait(request, end, "inline");
+        http_resume(request);
+    } else {
+        echo(request);
+    }
+}
+
+static void on_refuse(void *ctx, struct http_request *request, enum err err, const char *detail)
+{
+    reply_text(request, err_info(err)->status, err_info(err)->code);
+}
+
+static void start(int idle_timeout_s, int body_timeout_ms)
+{
+    struct http_server_config config = {.listen = "127.0.0.1:0",
+                                        .connections_max = 100,
+                                        .idle_timeout_s = idle_timeout_s,
+                                        .body_timeout_ms = body_timeout_ms,
+                                        .begin = on_begin,
+                                        .handle = on_handle,
+                                        .refuse = on_refuse};
+    char why[ERR_WHY_MAX];
+    assert_int_equal(http_server_start(&world.server, &config, why), ERR_OK);
+    world.held_count = world.ended = 0;
+}
+
+static int setup(void **state)
+{
+    start(60, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    http_server_stop(world.server);
+    world.server = NULL;
+    return 0;
+}
+
+// --- a client
+
+static int dial(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)http_server_port(world.server))};
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    struct timeval limit = {.tv_sec = 60};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    if (connect(fd, (struct sockaddr *)&to, sizeof to)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static void say(int fd, const char *text)
+{
+    assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+static int get(const char *path)
+{
+    int fd = dial();
+    char text[256];
+    snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
+    say(fd, text);
+    return fd;
+}
+
+struct answer {
+    int status; // 0: the connection was closed
+    bool closes;
+    char head[4096], body[4096];
+};
+
+static bool read_exactly(int fd, char *to, size_t n)
+{
+    for (size_t got = 0; got < n;) {
+        ssize_t more = recv(fd, to + got, n - got, 0);
+        if (more <= 0)
+            return false;
+        got += (size_t)more;
+    }
+    return true;
+}
+
+static struct answer hear(int fd)
+{
+    struct answer answer = {0};
+    for (size_t n = 0; !strstr(answer.head, "\r\n\r\n"); n++)
+        if (n + 1 >= sizeof answer.head || !read_exactly(fd, answer.head + n, 1))
+            return answer;
+    sscanf(answer.head, "HTTP/1.1 %d", &answer.status);
+    answer.closes = strcasestr(answer.head, "connection: close");
+    const char *length = strcasestr(answer.head, "content-length: ");
+    size_t n = length ? strtoul(length + 16, NULL, 10) : 0;
+    assert_true(n < sizeof answer.body && read_exactly(fd, answer.body, n));
+    return answer;
+}
+
+static void expect_answer(int fd, int status, const char *body)
+{
+    struct answer answer = hear(fd);
+    assert_int_equal(answer.status, status);
+    assert_string_equal(answer.body, body);
+}
+
+static void expect_closed(int fd)
+{
+    char c;
+    assert_true(recv(fd, &c, 1, 0) <= 0);
+    close(fd);
+}
+
+static void *resume_held(void *arg)
+{
+    http_resume(take_held());
+    return NULL;
+}
+
+// --- the promises
+
+static void a_connection_is_kept_for_the_next_request(void **state)
+{
+    int fd = get("/a");
+    expect_answer(fd, 200, "GET /a ");
+    say(fd, "POST /b?x=1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
+    struct answer answer = hear(fd);
+    assert_string_equal(answer.body, "POST /b [x=1]hello");
+    assert_non_null(strstr(answer.head, "X-Seen: yes"));
+    assert_null(strcasestr(answer.head, "\nserver:"));
+    close(fd);
+}
+
+static void requests_sent_ahead_are_answered_in_order(void **state)
+{
+    int fd = dial();
+    say(fd, "GET /1 HTTP/1.1\r\nHost: x\r\n\r\n"
+            "POST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
+            "GET /inline HTTP/1.1\r\nHost: x\r\n\r\n"
+            "GET /4 HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_answer(fd, 200, "GET /1 ");
+    expect_answer(fd, 200, "POST /2 hi");
+    expect_answer(fd, 200, "inline");
+    expect_answer(fd, 200, "GET /4 ");
+    close(fd);
+}
+
+static void a_body_in_chunks_and_pieces_is_put_together(void **state)
+{
+    int fd = dial();
+    say(fd, "POST /c HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+    say(fd, "2\r\nde\r\n0\r\n\r\n");
+    expect_answer(fd, 200, "POST /c abcde");
+    close(fd);
+}
+
+static void head_is_answered_without_a_body(void **state)
+{
+    int fd = dial();
+    say(fd, "HEAD /h HTTP/1.1\r\nHost: x\r\n\r\nGET /g HTTP/1.1\r\nHost: x\r\n\r\n");
+    char text[16];
+    assert_true(read_exactly(fd, text, 12));
+    assert_memory_equal(text, "HTTP/1.1 200", 12);
+    char c = 0;
+    for (int newlines = 0; newlines < 2; newlines = c == '\n' ? newlines + 1 : c == '\r' ? newlines : 0)
+        assert_true(read_exactly(fd, &c, 1));
+    expect_answer(fd, 200, "GET /g ");
+    close(fd);
+}
+
+static void a_waiting_request_is_continued_by_another_thread(void **state)
+{
+    int fd = get("/wait");
+    pthread_t thread;
+    pthread_create(&thread, NULL, resume_held, NULL);
+    expect_answer(fd, 200, "waited");
+    pthread_join(thread, NULL);
+    close(fd);
+}
+
+static void it_may_be_continued_before_its_handler_returned(void **state)
+{
+    int fd = get("/inline");
+    expect_answer(fd, 200, "inline");
+    close(fd);
+}
+
+static void it_may_wait_again(void **state)
+{
+    int fd = get("/twice");
+    resume_held(NULL);
+    resume_held(NULL);
+    expect_answer(fd, 200, "waited twice");
+    close(fd);
+}
+
+static void many_threads_and_connections_do_not_mix_up(void **state)
+{
+    int fds[8];
+    for (int round = 0; round < 20; round++) {
+        pthread_t threads[8];
+        for (int i = 0; i < 8; i++)
+            fds[i] = get(i % 2 ? "/wait" : "/twice");
+        for (int i = 0; i < 8; i++)
+            pthread_create(&threads[i], NULL, resume_held, NULL);
+        for (int i = 0; i < 4; i++)
+            resume_held(NULL);
+        for (int i = 0; i < 8; i++)
+            expect_answer(fds[i], 200, i % 2 ? "waited" : "waited twice");
+        for (int i = 0; i < 8; i++) {
+            pthread_join(threads[i], NULL);
+            close(fds[i]);
+        }
+    }
+}
+
+static void a_body_too_large_is_refused_and_the_connection_lives(void **state)
+{
+    int fd = dial();
+    say(fd, "POST /big HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n");
+    char body[1002];
+    memset(body, 'x', sizeof body);
+    body[1001] = 0;
+    say(fd, body);
+    expect_answer(fd, 413, "too_large");
+    say(fd, "POST /big HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
+    say(fd, body + 1);
+    assert_int_equal(hear(fd).status, 200);
+    close(fd);
+}
+
+static void a_body_too_large_in_chunks_is_refused(void **state)
+{
+    int fd = dial();
+    say(fd, "POST /big HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (int i = 0; i < 11; i++)
+        say(fd, "64\r\n----------------------------------------------------------------------------------------------------\r\n");
+    say(fd, "0\r\n\r\n");
+    expect_answer(fd, 413, "too_large");
+    close(fd);
+}
+
+static void a_client_that_asks_first_is_refused_before_it_sends(void **state)
+{
+    int fd = dial();
+    say(fd, "POST /big HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n");
+    expect_answer(fd, 413, "too_large");
+    close(fd);
+    fd = dial();
+    say(fd, "POST /big HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n");
+    expect_answer(fd, 413, "too_large");
+    close(fd);
+}
+
+static void an_early_answer_waits_for_the_body(void **state)
+{
+    int fd = dial();
+    say(fd, "POST /never HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n");
+    say(fd, "hello");
+    expect_answer(fd, 404, "never");
+    say(fd, "GET /next HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_answer(fd, 200, "GET /next ");
+    close(fd);
+}
+
+static void paths_and_queries_are_decoded(void **state)
+{
+    int fd = get("/a%2Fb%20c?k%3D=v%26+w&empty&last=%C3%A4");
+    expect_answer(fd, 200, "GET /a/b c [k==v& w][empty=][last=\xc3\xa4]");
+    close(fd);
+}
+
+static void a_nul_or_broken_escape_is_refused(void **state)
+{
+    static const char *const paths[] = {"/a%00b", "/a?b=%00", "/a?%00=b", "/a%zz", "/a%2", "/a?b=%"};
+    for (size_t i = 0; i < array_count(paths); i++) {
+        int fd = get(paths[i]);
+        expect_answer(fd, 400, "bad_request");
+        close(fd);
+    }
+}
+
+static void headers_beyond_their_limit_are_refused(void **state)
+{
+    int fd = dial();
+    char filler[17000];
+    memset(filler, 'x', sizeof filler);
+    filler[sizeof filler - 1] = 0;
+    say(fd, "GET / HTTP/1.1\r\nHost: x\r\nX-Filler: ");
+    say(fd, filler);
+    say(fd, "\r\n\r\n");
+    expect_answer(fd, 431, "headers_too_large");
+    close(fd);
+}
+
+static void hang_up(int fd, bool reset)
+{
+    struct linger now = {.l_onoff = 1, .l_linger = 0};
+    if (reset)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    close(fd);
+}
+
+static void a_client_may_leave_while_it_waits(void **state)
+{
+    for (int i = 0; i < 20; i++) {
+        int fd = get("/wait");
+        struct http_request *request = take_held();
+        hang_up(fd, i % 2);
+        http_resume(request);
+        wait_until_ended(i + 1);
+    }
+    int fd = get("/after");
+    expect_answer(fd, 200, "GET /after ");
+    close(fd);
+}
+
+static void one_who_left_is_continued_to_its_end(void **state)
+{
+    for (int i = 0; i < 20; i++) {
+        int fd = get("/twice");
+        struct http_request *request = take_held();
+        hang_up(fd, i % 2);
+        http_resume(request);
+        http_resume(take_held());
+        fd = get("/by"); // brings the HTTP thread round
+        expect_answer(fd, 200, "GET /by ");
+        close(fd);
+        wait_until_ended(i + 1);
+    }
+}
+
+static void *stop(void *arg)
+{
+    http_server_stop(world.server);
+    return NULL;
+}
+
+static void stopping_waits_for_those_who_wait(void **state)
+{
+    int fd = get("/wait"), left = get("/twice");
+    struct http_request *requests[2] = {take_held(), take_held()};
+    http_server_quiesce(world.server);
+    assert_int_equal(dial(), -1);
+    hang_up(left, true);
+    pthread_t thread;
+    pthread_create(&thread, NULL, stop, NULL);
+    http_resume(requests[0]);
+    http_resume(requests[1]);
+    struct answer answer = hear(fd);
+    assert_int_equal(answer.status, 200);
+    assert_true(answer.closes);
+    expect_closed(fd);
+    resume_held(NULL);
+    pthread_join(thread, NULL);
+    assert_int_equal(world.ended, 2);
+    world.server = NULL;
+}
+
+static void a_body_that_stays_away_is_timed_out(void **state)
+{
+    http_server_stop(world.server);
+    start(1, 0);
+    int fd = dial();
+    say(fd, "POST /late HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe");
+    expect_answer(fd, 408, "request_timeout");
+    expect_closed(fd);
+}
+
+static void a_body_that_drips_is_timed_out(void **state)
+{
+    http_server_stop(world.server);
+    start(60, 50);
+    int fd = dial();
+    say(fd, "POST /late HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
+    struct pollfd answered = {.fd = fd, .events = POLLIN};
+    while (!poll(&answered, 1, 10)) // one byte for every 10 ms without an answer
+        send(fd, "x", 1, MSG_NOSIGNAL);
+    expect_answer(fd, 408, "request_timeout");
+    close(fd);
+}
+
+static void broken_framing_never_reaches_a_handler(void **state)
+{
+    static const char *const texts[] = {
+        "GARBAGE\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "GET / HTTP/1.1\r\n\r\n",
+    };
+    for (size_t i = 0; i < array_count(texts); i++) {
+        int fd = dial();
+        say(fd, texts[i]);
+        struct answer answer = hear(fd);
+        assert_true(answer.status == 0 || answer.status == 400);
+        close(fd);
+    }
+}
+
+static void an_address_that_is_none_is_named(void **state)
+{
+    static const char *const addresses[] = {"7070", "::1:7070", "[]:1", "127.0.0.1:", "127.0.0.1:99999x", "300.1.1.1:80"};
+    for (size_t i = 0; i < array_count(addresses); i++) {
+        struct http_server *server;
+        struct http_server_config config = {.listen = addresses[i]};
+        char why[ERR_WHY_MAX] = "";
+        assert_int_not_equal(http_server_start(&server, &config, why), ERR_OK);
+        assert_non_null(strstr(why, addresses[i]));
+    }
+}
+
+#define promise(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        promise(a_connection_is_kept_for_the_next_request),
+        promise(requests_sent_ahead_are_answered_in_order),
+        promise(a_body_in_chunks_and_pieces_is_put_together),
+        promise(head_is_answered_without_a_body),
+        promise(a_waiting_request_is_continued_by_another_thread),
+        promise(it_may_be_continued_before_its_handler_returned),
+        promise(it_may_wait_again),
+        promise(many_threads_and_connections_do_not_mix_up),
+        promise(a_body_too_large_is_refused_and_the_connection_lives),
+        promise(a_body_too_large_in_chunks_is_refused),
+        promise(a_client_that_asks_first_is_refused_before_it_sends),
+        promise(an_early_answer_waits_for_the_body),
+        promise(paths_and_queries_are_decoded),
+        promise(a_nul_or_broken_escape_is_refused),
+        promise(headers_beyond_their_limit_are_refused),
+        promise(a_client_may_leave_while_it_waits),
+        promise(one_who_left_is_continued_to_its_end),
+        promise(stopping_waits_for_those_who_wait),
+        promise(a_body_that_stays_away_is_timed_out),
+        promise(a_body_that_drips_is_timed_out),
+        promise(broken_framing_never_reaches_a_handler),
+        cmocka_unit_test(an_address_that_is_none_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

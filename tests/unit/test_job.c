@@ -1,0 +1,867 @@
+// The life of a job: the table over all states and events, each step's effect on the record, and what the record says about time.
+//
+// With --print-states it prints docs/states.md from the shipped table instead; the suite fails when the committed file differs.
+#include "core/job.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { T = 1000000 }; // now, where nothing depends on it
+enum { ME = 77 };
+
+// What a job has been through to be in a state, with fields set as they would be then.
+static struct job job_in(enum job_state state)
+{
+    bool held = job_state_held(state);
+    return (struct job){.id = 512,
+                        .task_id = 512,
+                        .lane = 3,
+                        .tenant = 1,
+                        .state = (uint8_t)state,
+                        .priority = 5,
+                        .scheduled_at = T - 100,
+                        .ready_at = T - 100,
+                        .due_at = T - 100,
+                        .holder = held ? ME : 0,
+                        .token = 10,
+                        .picked_at = held ? T - 90 : 0,
+                        .started_at = state == JOB_RESERVED ? T - 50 : 0,
+                        .attempts = state == JOB_RESERVED ? 1 : 0};
+}
+
+static struct job_policy policy(void)
+{
+    return (struct job_policy){
+        .retry = {.max = 3, .delay_ms = 5000, .max_delay_ms = 600000}, .sla_ms = 30000, .ttl_ms = 86400000, .lost_max = 3};
+}
+
+static struct job_result failure(int64_t completed_at)
+{
+    return (struct job_result){.outcome = OUTCOME_FAILED,
+                               .status = 500,
+                               .completed_at = completed_at,
+                               .reason = STR("answered 500"),
+                               .response = STR("oops"),
+                               .truncated = true};
+}
+
+static const struct job_policy POLICY_KEPT = {.sla_ms = 30000, .ttl_ms = -1, .lost_max = 3};
+
+// ---- the table ----
+
+// The picture of DESIGN.md §2, arrow by arrow, written down a second time. What is not here must not be possible.
+static const struct arrow {
+    enum job_state from;
+    enum job_event event;
+    enum job_state to;
+} arrows[] = {
+    {JOB_BLOCKED, JOB_ON_UNBLOCK, JOB_DELAYED},                                              // (unblocked)
+    {JOB_BLOCKED, JOB_ON_DUE, JOB_READY},                                                    // unblocked when its time has passed
+    {JOB_BLOCKED, JOB_ON_GIVE_UP, JOB_ABORTED},                                              // (dependency failed, rule "fail")
+    {JOB_DELAYED, JOB_ON_DUE, JOB_READY},                                                    // (due)
+    {JOB_DELAYED, JOB_ON_CLAIM, JOB_WATCHING},                                               // (near)
+    {JOB_READY, JOB_ON_CLAIM, JOB_WATCHING},      {JOB_WATCHING, JOB_ON_RELEASE, JOB_READY}, // (given back: free)
+    {JOB_WATCHING, JOB_ON_POSTPONE, JOB_DELAYED}, // a full host, an open breaker: go back as delayed
+    {JOB_WATCHING, JOB_ON_LOSE, JOB_READY},       // (its holder died: free)
+    {JOB_WATCHING, JOB_ON_START, JOB_RESERVED},   // (a slot is free: the attempt begins)
+    {JOB_RESERVED, JOB_ON_SUCCEED, JOB_SUCCESS},  // (success)
+    {JOB_RESERVED, JOB_ON_GIVE_UP, JOB_ABORTED},  // (no attempt left)
+    {JOB_RESERVED, JOB_ON_RETRY, JOB_DELAYED},    // (failed, timed out; tries left)
+    {JOB_RESERVED, JOB_ON_LOSE, JOB_READY},       // (holder died)
+    {JOB_RESERVED, JOB_ON_BURY, JOB_BURIED},      // (holder died ≥ lost_max)
+    {JOB_RESERVED, JOB_ON_INTERRUPT, JOB_READY},  // its holder stops and says so
+    {JOB_BLOCKED, JOB_ON_CANCEL, JOB_CANCELLED},  // cancel, expiry: from any state that is not final
+    {JOB_DELAYED, JOB_ON_CANCEL, JOB_CANCELLED},  {JOB_READY, JOB_ON_CANCEL, JOB_CANCELLED},
+    {JOB_WATCHING, JOB_ON_CANCEL, JOB_CANCELLED}, {JOB_RESERVED, JOB_ON_CANCEL, JOB_CANCELLED},
+};
+
+static enum job_state expected_next(enum job_state from, enum job_event event)
+{
+    for (size_t i = 0; i < array_count(arrows); i++)
+        if (arrows[i].from == from && arrows[i].event == event)
+            return arrows[i].to;
+    return JOB_STATE_COUNT;
+}
+
+static void the_table_is_the_picture_over_all_states_and_events(void **state)
+{
+    for (int s = 0; s < JOB_STATE_COUNT; s++)
+        for (int e = 0; e < JOB_EVENT_COUNT; e++)
+            assert_int_equal(job_next((enum job_state)s, (enum job_event)e), expected_next((enum job_state)s, (enum job_event)e));
+}
+
+static void final_states_are_never_left_and_the_others_all_can_be(void **state)
+{
+    for (int s = 0; s < JOB_STATE_COUNT; s++) {
+        int ways_out = 0;
+        for (int e = 0; e < JOB_EVENT_COUNT; e++)
+            ways_out += job_next((enum job_state)s, (enum job_event)e) != JOB_STATE_COUNT;
+        assert_int_equal(ways_out == 0, job_state_final((enum job_state)s));
+    }
+}
+
+static void every_state_is_of_one_sort(void **state)
+{
+    for (int s = 0; s < JOB_STATE_COUNT; s++) {
+        enum job_state one = (enum job_state)s;
+        assert_int_equal(job_state_final(one) + job_state_held(one) + job_state_waiting(one) + (one == JOB_BLOCKED), 1);
+    }
+}
+
+static void everything_has_its_word(void **state)
+{
+    for (int i = 0; i < JOB_STATE_COUNT; i++)
+        assert_non_null(job_state_text((enum job_state)i));
+    for (int i = 0; i < JOB_EVENT_COUNT; i++)
+        assert_true(job_event_text((enum job_event)i) && job_event_words((enum job_event)i));
+    for (int i = 0; i < OUTCOME_COUNT; i++)
+        assert_non_null(job_outcome_text((enum job_outcome)i));
+    assert_null(job_stage_text(STAGE_NONE));
+    assert_string_equal(job_stage_text(STAGE_PULLER), "puller");
+    assert_string_equal(job_stage_text(STAGE_QUEUE), "queue");
+    assert_string_equal(job_stage_text(STAGE_TARGET), "target");
+    assert_string_equal(job_state_text(JOB_WATCHING), "watching");
+    assert_string_equal(job_outcome_text(OUTCOME_EGRESS_DENIED), "egress_denied");
+}
+
+// ---- every step in every state ----
+
+static struct job_step step; // of the last call below
+static struct job_policy now_policy;
+
+static enum err claim(struct job *job)
+{
+    return job_claim(job, ME + 1, T);
+}
+
+static enum err begin(struct job *job)
+{
+    return job_start(job, &now_policy, T);
+}
+
+static enum err succeed(struct job *job)
+{
+    struct job_result result = {.outcome = OUTCOME_SUCCESS, .status = 200, .completed_at = T};
+    return job_finish(job, &now_policy, &result, 0, &step);
+}
+
+static enum err fail_try(struct job *job)
+{
+    struct job_result result = failure(T);
+    return job_finish(job, &now_policy, &result, 0, &step);
+}
+
+static enum err release(struct job *job)
+{
+    return job_release(job, T, T);
+}
+
+static enum err postpone(struct job *job)
+{
+    return job_release(job, T + 5000, T);
+}
+
+static enum err interrupt(struct job *job)
+{
+    return job_interrupt(job, T, &step);
+}
+
+static enum err lose(struct job *job)
+{
+    return job_lose(job, &now_policy, T, &step);
+}
+
+static enum err cancel(struct job *job)
+{
+    return job_cancel(job, &now_policy, T, STR("by hand"), &step);
+}
+
+#define IN(state) (1u << JOB_##state)
+
+static const struct {
+    const char *name;
+    enum err (*act)(struct job *job);
+    unsigned allowed; // in which states
+    bool raises;      // the token: a right to the job has ended
+} steps[] = {
+    {"claim", claim, IN(DELAYED) | IN(READY), true},
+    {"start", begin, IN(WATCHING), false},
+    {"succeed", succeed, IN(RESERVED), true},
+    {"fail", fail_try, IN(RESERVED), true},
+    {"release", release, IN(WATCHING), true},
+    {"postpone", postpone, IN(WATCHING), true},
+    {"interrupt", interrupt, IN(RESERVED), true},
+    {"lose", lose, IN(WATCHING) | IN(RESERVED), true},
+    {"cancel", cancel, IN(BLOCKED) | IN(DELAYED) | IN(READY) | IN(WATCHING) | IN(RESERVED), true},
+};
+
+static void a_step_the_table_has_not_changes_nothing(void **state)
+{
+    now_policy = policy();
+    for (size_t i = 0; i < array_count(steps); i++) {
+        for (int s = 0; s < JOB_STATE_COUNT; s++) {
+            struct job job = job_in((enum job_state)s), before = job;
+            step.kept = false;
+            enum err err = steps[i].act(&job);
+            if (steps[i].allowed & 1u << s) {
+                assert_int_equal(err, ERR_OK);
+                assert_int_equal(job.token, before.token + steps[i].raises);
+                continue;
+            }
+            assert_int_equal(err, ERR_ILLEGAL_TRANSITION);
+            assert_memory_equal(&job, &before, sizeof job);
+            assert_false(step.kept);
+        }
+    }
+}
+
+// What identifies a job and where it waits is nobody's to change after it was added.
+static void no_step_changes_who_the_job_is(void **state)
+{
+    now_policy = policy();
+    for (size_t i = 0; i < array_count(steps); i++) {
+        for (int s = 0; s < JOB_STATE_COUNT; s++) {
+            struct job job = job_in((enum job_state)s), before = job;
+            (void)!steps[i].act(&job);
+            assert_true(job.id == before.id && job.task_id == before.task_id && job.parent_id == before.parent_id);
+            assert_true(job.lane == before.lane && job.tenant == before.tenant && job.priority == before.priority);
+            assert_true(job.nominal_at == before.nominal_at && job.scheduled_at == before.scheduled_at);
+        }
+    }
+}
+
+static void purge_and_completion_are_set_with_the_end_and_only_then(void **state)
+{
+    now_policy = policy();
+    for (size_t i = 0; i < array_count(steps); i++) {
+        for (int s = 0; s < JOB_STATE_COUNT; s++) {
+            struct job job = job_in((enum job_state)s);
+            if (steps[i].act(&job))
+                continue;
+            bool final = job_state_final((enum job_state)job.state);
+            assert_int_equal(job.purge_at, final ? T + now_policy.ttl_ms : 0);
+            assert_int_equal(job.completed_at, final ? T : 0);
+        }
+    }
+}
+
+static void a_job_without_ttl_is_kept(void **state)
+{
+    struct job job = job_in(JOB_READY);
+    assert_int_equal(job_cancel(&job, &POLICY_KEPT, T, STR("by hand"), &step), ERR_OK);
+    assert_int_equal(job.purge_at, 0);
+    struct job_policy at_once = {.ttl_ms = 0};
+    job = job_in(JOB_READY);
+    assert_int_equal(job_cancel(&job, &at_once, T, STR("by hand"), &step), ERR_OK);
+    assert_int_equal(job.purge_at, T);
+}
+
+// ---- claim and start ----
+
+static void a_claim_puts_the_job_in_hand_with_a_clean_record(void **state)
+{
+    struct job job = job_in(JOB_READY);
+    job.reason = STR("answered 500");
+    job.attempts = job.retries = 1;
+    assert_int_equal(job_claim(&job, ME, T), ERR_OK);
+    assert_int_equal(job.state, JOB_WATCHING);
+    assert_int_equal(job.holder, ME);
+    assert_int_equal(job.picked_at, T);
+    assert_int_equal(job.started_at, 0);
+    assert_int_equal(job.reason.n, 0);
+    assert_int_equal(job.attempts, 1);
+}
+
+static void a_start_counts_the_attempt_and_stays_in_the_same_hands(void **state)
+{
+    struct job_policy p = policy();
+    struct job job = job_in(JOB_WATCHING);
+    assert_int_equal(job_start(&job, &p, T), ERR_OK);
+    assert_int_equal(job.state, JOB_RESERVED);
+    assert_int_equal(job.holder, ME);
+    assert_int_equal(job.token, 10);
+    assert_int_equal(job.attempts, 1);
+    assert_int_equal(job.started_at, T);
+    assert_int_equal(job.picked_at, T - 90);
+    assert_int_equal(job.late_stage, STAGE_NONE);
+}
+
+// ---- the end of an attempt ----
+
+static void success_ends_the_job_and_leaves_no_attempt_row(void **state)
+{
+    struct job_policy p = policy();
+    struct job job = job_in(JOB_RESERVED);
+    struct job_result result = {.outcome = OUTCOME_SUCCESS,
+                                .status = 201,
+                                .completed_at = T,
+                                .reason = STR(""),
+                                .response = STR("ok"),
+                                .truncated = true};
+    assert_int_equal(job_finish(&job, &p, &result, 0, &step), ERR_OK);
+    assert_int_equal(job.state, JOB_SUCCESS);
+    assert_false(step.kept);
+    assert_int_equal(job.outcome, OUTCOME_SUCCESS);
+    assert_int_equal(job.status, 201);
+    assert_true(str_is(job.response, "ok") && job.response_truncated);
+    assert_int_equal(job.completed_at, T);
+    assert_int_equal(job.started_at, T - 50);
+}
+
+static void a_failure_with_tries_left_waits_and_keeps_the_attempt(void **state)
+{
+    struct job_policy p = policy();
+    struct job job = job_in(JOB_RESERVED);
+    struct job_result result = failure(T);
+    assert_int_equal(job_finish(&job, &p, &result, 0, &step), ERR_OK);
+    assert_int_equal(job.state, JOB_DELAYED);
+    assert_int_equal(job.retries, 1);
+    assert_int_equal(job.attempts, 1);
+    assert_int_equal(job.due_at, T + 5000);
+    assert_int_equal(job.ready_at, T + 5000); // the SLA of the next try counts from then
+    assert_int_equal(job.picked_at + job.started_at + job.completed_at + job.status, 0);
+    assert_int_equal(job.outcome, OUTCOME_NONE);
+    assert_int_equal(job.response.n, 0);
+    assert_false(job.response_truncated);
+    assert_true(str_is(job.reason, "answered 500"));
+
+    assert_true(step.kept);
+    assert_int_equal(step.attempt.job_id, 512);
+    assert_int_equal(step.attempt.number, 1);
+    assert_int_equal(step.attempt.status, 500);
+    assert_int_equal(step.attempt.outcome, OUTCOME_FAILED);
+    assert_int_equal(step.attempt.picked_at, T - 90);
+    assert_int_equal(step.attempt.started_at, T - 50);
+    assert_int_equal(step.attempt.completed_at, T);
+    assert_int_equal(step.attempt.holder, ME);
+    assert_true(str_is(step.attempt.reason, "answered 500"));
+}
+
+static void what_the_target_asked_for_moves_the_next_try(void **state)
+{
+    struct job_policy p = policy();
+    struct job job = job_in(JOB_RESERVED);
+    struct job_result result = failure(T);
+    result.retry_after_ms = 60000;
+    assert_int_equal(job_finish(&job, &p, &result, 0, &step), ERR_OK);
+    assert_int_equal(job.due_at, T + 60000);
+}
+
+static void every_outcome_but_success_is_a_failure(void **state)
+{
+    struct job_policy p = policy();
+    for (int outcome = OUTCOME_FAILED; outcome < OUTCOME_COUNT; outcome++) {
+        struct job job = job_in(JOB_RESERVED);
+        struct job_result result = failure(T);
+        result.outcome = (enum job_outcome)outcome;
+        assert_int_equal(job_finish(&job, &p, &result, 0, &step), ERR_OK);
+        assert_int_equal(job.state, JOB_DELAYED);
+        assert_true(step.kept);
+        assert_int_equal(step.attempt.outcome, outcome);
+    }
+}
+
+static void run_attempt(struct job *job, const struct job_policy *p, int64_t at)
+{
+    assert_int_equal(job_claim(job, ME, at), ERR_OK);
+    assert_int_equal(job_start(job, p, at), ERR_OK);
+}
+
+static void tries_run_out_after_max_retries(void **state)
+{
+    for (int max = 0; max <= 5; max++) {
+        struct job_policy p = policy();
+        p.retry.max = max;
+        struct job job = job_in(JOB_READY);
+        for (int attempt = 1; attempt <= max + 1; attempt++) {
+            run_attempt(&job, &p, job.due_at);
+            struct job_result result = failure(job.due_at + 10);
+            int64_t token = job.token;
+            assert_int_equal(job_finish(&job, &p, &result, 0, &step), ERR_OK);
+            assert_int_equal(job.token, token + 1);
+            assert_true(step.kept);
+            assert_int_equal(step.attempt.number, attempt);
+            assert_int_equal(job.state, attempt <= max ? JOB_DELAYED : JOB_ABORTED);
+        }
+        assert_int_equal(job.attempts, max + 1);
+        assert_int_equal(job.retries, max);
+        assert_int_equal(job.status, 500); // the last one stays in the record
+        assert_true(str_is(job.response, "oops"));
+        assert_true(job.purge_at > 0 && job.started_at > 0 && job.completed_at > 0);
+    }
+}
+
+// ---- given back ----
+
+static void a_released_job_is_due_since_it_was_due(void **state)
+{
+    struct job job = job_in(JOB_WATCHING);
+    assert_int_equal(job_release(&job, T, T), ERR_OK);
+    assert_int_equal(job.state, JOB_READY);
+    assert_int_equal(job.due_at, T - 100);
+    assert_int_equal(job.ready_at, T - 100);
+    assert_int_equal(job.picked_at, 0);
+    assert_int_equal(job.attempts + job.retries + job.losses, 0);
+}
+
+static void a_postponed_job_waits_without_forgetting_when_it_was_ready(void **state)
+{
+    struct job job = job_in(JOB_WATCHING);
+    assert_int_equal(job_release(&job, T + 5000, T), ERR_OK);
+    assert_int_equal(job.state, JOB_DELAYED);
+    assert_int_equal(job.due_at, T + 5000);
+    assert_int_equal(job.ready_at, T - 100);
+    assert_int_equal(job.picked_at, 0);
+}
+
+static void a_job_given_back_before_its_time_is_delayed_not_ready(void **state)
+{
+    struct job job = job_in(JOB_WATCHING);
+    job.ready_at = job.due_at = T + 3000;
+    assert_int_equal(job_release(&job, T, T), ERR_OK);
+    assert_int_equal(job.state, JOB_DELAYED);
+    assert_int_equal(job.due_at, T + 3000);
+    assert_int_equal(job.ready_at, T + 3000);
+}
+
+static void a_postponed_job_may_be_let_go_sooner_but_not_before_it_was_ready(void **state)
+{
+    struct job job = job_in(JOB_WATCHING);
+    job.due_at = T + 9000;
+    assert_int_equal(job_release(&job, T, T), ERR_OK);
+    assert_int_equal(job.state, JOB_READY);
+    assert_int_equal(job.due_at, T);
+    job = job_in(JOB_WATCHING);
+    job.due_at = T + 9000;
+    assert_int_equal(job_release(&job, 0, T), ERR_OK);
+    assert_int_equal(job.due_at, job.ready_at);
+}
+
+static void an_interrupted_attempt_is_kept_and_costs_no_try(void **state)
+{
+    struct job job = job_in(JOB_RESERVED);
+    assert_int_equal(job_interrupt(&job, T, &step), ERR_OK);
+    assert_int_equal(job.state, JOB_READY);
+    assert_int_equal(job.attempts, 1);
+    assert_int_equal(job.retries + job.losses, 0);
+    assert_true(job.due_at == T && job.ready_at == T);
+    assert_int_equal(job.picked_at + job.started_at + job.completed_at, 0);
+    assert_true(step.kept);
+    assert_int_equal(step.attempt.number, 1);
+    assert_int_equal(step.attempt.outcome, OUTCOME_RELEASED);
+    assert_int_equal(step.attempt.completed_at, T);
+}
+
+// ---- lost holders ----
+
+static void a_holder_that_dies_before_the_time_came_leaves_no_trace(void **state)
+{
+    struct job_policy p = policy();
+    struct job job = job_in(JOB_WATCHING);
+    job.ready_at = job.due_at = T + 1;
+    assert_int_equal(job_lose(&job, &p, T, &step), ERR_OK);
+    assert_int_equal(job.state, JOB_DELAYED);
+    assert_false(step.kept);
+    assert_int_equal(job.attempts + job.losses + job.retries, 0);
+    assert_int_equal(job.due_at, T + 1);
+    assert_int_equal(job.picked_at, 0);
+}
+
+static void a_watched_job_that_was_due_is_free_but_recorded(void **state)
+{
+    struct job_policy p = policy();
+    p.bury_lost = true; // it did not count as begun: neither rule applies
+    p.lost_max = 1;
+    struct job job = job_in(JOB_WATCHING);
+    job.due_at = job.ready_at = T;
+    assert_int_equal(job_lose(&job, &p, T, &step), ERR_OK);
+    assert_int_equal(job.state, JOB_READY);
+    assert_int_equal(job.losses + job.retries, 0);
+    assert_int_equal(job.attempts, 1);
+    assert_int_equal(job.ready_at, T);
+    assert_true(step.kept);
+    assert_int_equal(step.attempt.number, 1);
+    assert_int_equal(step.attempt.outcome, OUTCOME_LOST);
+    assert_int_equal(step.attempt.started_at, 0);
+    assert_int_equal(step.attempt.holder, ME);
+    assert_true(step.attempt.reason.n > 0);
+}
+
+static void a_lost_attempt_is_ready_at_once_and_uses_no_try(void **state)
+{
+    struct job_policy p = policy();
+    struct job job = job_in(JOB_RESERVED);
+    assert_int_equal(job_lose(&job, &p, T, &step), ERR_OK);
+    assert_int_equal(job.state, JOB_READY);
+    assert_int_equal(job.losses, 1);
+    assert_int_equal(job.retries, 0);
+    assert_int_equal(job.attempts, 1);
+    assert_true(job.due_at == T && job.ready_at == T);
+    assert_int_equal(job.started_at, 0);
+    assert_true(step.kept);
+    assert_int_equal(step.attempt.outcome, OUTCOME_LOST);
+    assert_int_equal(step.attempt.started_at, T - 50);
+}
+
+static void a_job_that_kills_its_holders_is_buried_at_lost_max(void **state)
+{
+    for (int lost_max = 1; lost_max <= 5; lost_max++) {
+        struct job_policy p = policy();
+        p.lost_max = lost_max;
+        struct job job = job_in(JOB_READY);
+        for (int loss = 1; loss <= lost_max; loss++) {
+            run_attempt(&job, &p, T + loss);
+            assert_int_equal(job_lose(&job, &p, T + loss, &step), ERR_OK);
+            assert_true(step.kept);
+            assert_int_equal(step.attempt.number, loss);
+            assert_int_equal(job.losses, loss);
+            assert_int_equal(job.state, loss < lost_max ? JOB_READY : JOB_BURIED);
+        }
+        assert_int_equal(job.purge_at, T + lost_max + p.ttl_ms);
+        assert_int_equal(job.outcome, OUTCOME_LOST);
+        assert_true(job.reason.n > 0);
+    }
+}
+
+static void on_lost_bury_buries_at_the_first_loss(void **state)
+{
+    struct job_policy p = policy();
+    p.bury_lost = true;
+    struct job job = job_in(JOB_RESERVED);
+    assert_int_equal(job_lose(&job, &p, T, &step), ERR_OK);
+    assert_int_equal(job.state, JOB_BURIED);
+    assert_int_equal(job.losses, 1);
+}
+
+static void losses_and_failures_are_counted_apart(void **state)
+{
+    struct job_policy p = policy();
+    p.retry.max = 1;
+    struct job job = job_in(JOB_READY);
+    run_attempt(&job, &p, T);
+    assert_int_equal(job_lose(&job, &p, T, &step), ERR_OK);
+    for (int i = 0; i < 2; i++) {
+        run_attempt(&job, &p, job.due_at);
+        struct job_result result = failure(job.due_at);
+        assert_int_equal(job_finish(&job, &p, &result, 0, &step), ERR_OK);
+    }
+    assert_int_equal(job.state, JOB_ABORTED);
+    assert_int_equal(job.attempts, 3);
+    assert_int_equal(job.retries, 1);
+    assert_int_equal(job.losses, 1);
+}
+
+// ---- by hand ----
+
+static void a_cancelled_job_says_why_and_keeps_an_attempt_that_had_begun(void **state)
+{
+    struct job_policy p = policy();
+    for (int s = 0; s < JOB_STATE_COUNT; s++) {
+        if (job_state_final((enum job_state)s))
+            continue;
+        struct job job = job_in((enum job_state)s);
+        assert_int_equal(job_cancel(&job, &p, T, STR("expired"), &step), ERR_OK);
+        assert_int_equal(job.state, JOB_CANCELLED);
+        assert_true(str_is(job.reason, "expired"));
+        assert_int_equal(job.completed_at, T);
+        assert_int_equal(step.kept, s == JOB_RESERVED);
+        assert_int_equal(job.outcome, s == JOB_RESERVED ? OUTCOME_CANCELLED : OUTCOME_NONE);
+    }
+}
+
+static void run_now_brings_a_waiting_job_forward(void **state)
+{
+    struct job job = job_in(JOB_DELAYED);
+    job.scheduled_at = job.ready_at = job.due_at = T + 3600000;
+    assert_int_equal(job_run_now(&job, T), ERR_OK);
+    assert_int_equal(job.state, JOB_READY);
+    assert_true(job.scheduled_at == T && job.ready_at == T && job.due_at == T);
+}
+
+static void run_now_leaves_what_is_due_or_running(void **state)
+{
+    static const enum job_state as_they_are[] = {JOB_DELAYED, JOB_READY, JOB_WATCHING, JOB_RESERVED};
+    for (size_t i = 0; i < array_count(as_they_are); i++) {
+        struct job job = job_in(as_they_are[i]), before = job;
+        assert_int_equal(job_run_now(&job, T), ERR_OK);
+        assert_memory_equal(&job, &before, sizeof job);
+    }
+}
+
+static void run_now_is_refused_for_what_it_cannot_bring_forward(void **state)
+{
+    static const enum job_state refused[] = {JOB_BLOCKED, JOB_SUCCESS, JOB_ABORTED, JOB_BURIED, JOB_CANCELLED};
+    for (int later = 0; later <= 1000; later += 1000) { // due already, or not yet: a blocked job waits for something else
+        for (size_t i = 0; i < array_count(refused); i++) {
+            struct job job = job_in(refused[i]);
+            job.due_at = T + later;
+            struct job before = job;
+            assert_int_equal(job_run_now(&job, T), ERR_ILLEGAL_TRANSITION);
+            assert_memory_equal(&job, &before, sizeof job);
+        }
+    }
+    struct job watched = job_in(JOB_WATCHING);
+    watched.ready_at = watched.due_at = T + 1000;
+    assert_int_equal(job_run_now(&watched, T), ERR_ILLEGAL_TRANSITION); // it is given back first
+    assert_int_equal(job_release(&watched, watched.due_at, T), ERR_OK);
+    assert_int_equal(job_run_now(&watched, T), ERR_OK);
+    assert_int_equal(watched.state, JOB_READY);
+}
+
+// ---- what the record says about time ----
+
+static void delays_are_not_known_before_they_are(void **state)
+{
+    struct job job = job_in(JOB_READY);
+    struct job_delays delays = job_delays(&job);
+    assert_true(delays.puller == -1 && delays.queue == -1 && delays.target == -1);
+    job = job_in(JOB_WATCHING);
+    delays = job_delays(&job);
+    assert_true(delays.puller == 10 && delays.queue == -1 && delays.target == -1);
+    job = job_in(JOB_RESERVED);
+    delays = job_delays(&job);
+    assert_true(delays.puller == 10 && delays.queue == 40 && delays.target == -1);
+    job.completed_at = T;
+    delays = job_delays(&job);
+    assert_true(delays.puller == 10 && delays.queue == 40 && delays.target == 50);
+}
+
+static void a_job_picked_before_its_time_was_not_late_for_it(void **state)
+{
+    struct job job = job_in(JOB_RESERVED);
+    job.picked_at = job.due_at - 4000;
+    job.completed_at = T;
+    struct job_delays delays = job_delays(&job);
+    assert_true(delays.puller == 0 && delays.queue == 50 && delays.target == 50);
+}
+
+static void waiting_for_a_host_counts_as_target(void **state)
+{
+    struct job_policy p = policy();
+    struct job job = job_in(JOB_WATCHING);
+    assert_int_equal(job_release(&job, T + 40000, T), ERR_OK);
+    run_attempt(&job, &p, T + 40005);
+    assert_int_equal(job.late_stage, STAGE_TARGET);
+    struct job_result result = {.outcome = OUTCOME_SUCCESS, .status = 200, .completed_at = T + 40025};
+    assert_int_equal(job_finish(&job, &p, &result, 0, &step), ERR_OK);
+    struct job_delays delays = job_delays(&job);
+    assert_int_equal(delays.puller, 5);
+    assert_int_equal(delays.queue, 0);
+    assert_int_equal(delays.target, 20 + 40100);
+}
+
+static void being_given_back_does_not_count_as_target(void **state)
+{
+    struct job_policy p = policy();
+    struct job job = job_in(JOB_WATCHING);
+    assert_int_equal(job_release(&job, T + 50000, T + 50000), ERR_OK); // a puller that stopped had it for 50 s
+    run_attempt(&job, &p, T + 50010);
+    assert_int_equal(job.late_stage, STAGE_PULLER);
+    struct job_delays delays = job_delays(&job);
+    assert_int_equal(delays.puller, 50110);
+}
+
+static void delays_are_never_negative_when_the_clock_was_set_back(void **state)
+{
+    struct job job = job_in(JOB_RESERVED);
+    job.started_at = job.picked_at - 3600000;
+    job.completed_at = job.started_at - 3600000;
+    struct job_delays delays = job_delays(&job);
+    assert_true(delays.puller >= 0 && delays.queue == 0 && delays.target == 0);
+}
+
+static void the_late_stage_is_the_one_that_took_longest(void **state)
+{
+    static const struct {
+        int64_t host, puller, queue; // how long each took
+        enum job_stage stage;
+    } cases[] = {
+        {0, 0, 0, STAGE_NONE},
+        {0, 15000, 15000, STAGE_NONE}, // 30 s is within 30 s
+        {0, 15001, 15000, STAGE_PULLER},
+        {0, 15000, 15001, STAGE_QUEUE},
+        {0, 31000, 0, STAGE_PULLER},
+        {0, -4000, 31000, STAGE_QUEUE}, // picked before its time
+        {31000, 0, 0, STAGE_TARGET},
+        {20000, 5000, 15000, STAGE_TARGET},
+        {10000, 5000, 20000, STAGE_QUEUE},
+        {10000, 25000, 20000, STAGE_PULLER},
+    };
+    struct job_policy p = policy();
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct job job = job_in(JOB_WATCHING);
+        job.due_at = job.ready_at + cases[i].host;
+        job.picked_at = job.due_at + cases[i].puller;
+        int64_t picked = job.picked_at > job.due_at ? job.picked_at : job.due_at;
+        assert_int_equal(job_start(&job, &p, picked + cases[i].queue), ERR_OK);
+        assert_int_equal(job.late_stage, cases[i].stage);
+    }
+}
+
+static void a_late_start_stays_on_the_record(void **state)
+{
+    struct job_policy p = policy();
+    struct job job = job_in(JOB_WATCHING);
+    assert_int_equal(job_start(&job, &p, T + 60000), ERR_OK);
+    assert_int_equal(job.late_stage, STAGE_QUEUE);
+    struct job_result result = failure(T + 60010);
+    assert_int_equal(job_finish(&job, &p, &result, 0, &step), ERR_OK);
+    run_attempt(&job, &p, job.due_at); // on time
+    assert_int_equal(job.late_stage, STAGE_QUEUE);
+}
+
+static void a_retry_is_measured_from_its_own_time(void **state)
+{
+    struct job_policy p = policy();
+    p.retry.delay_ms = 60000;
+    struct job job = job_in(JOB_RESERVED);
+    struct job_result result = failure(T);
+    assert_int_equal(job_finish(&job, &p, &result, 0, &step), ERR_OK);
+    run_attempt(&job, &p, T + 60000 + 30000);
+    assert_int_equal(job.late_stage, STAGE_NONE);
+    struct job_delays delays = job_delays(&job);
+    assert_int_equal(delays.puller, 30000);
+}
+
+static void a_delayed_job_shows_as_ready_once_its_time_has_come(void **state)
+{
+    struct job job = job_in(JOB_DELAYED);
+    job.due_at = T;
+    assert_int_equal(job_state_at(&job, T - 1), JOB_DELAYED);
+    assert_int_equal(job_state_at(&job, T), JOB_READY);
+    for (int s = 0; s < JOB_STATE_COUNT; s++) {
+        job.state = (uint8_t)s;
+        if (s != JOB_DELAYED)
+            assert_int_equal(job_state_at(&job, T), s);
+    }
+}
+
+// ---- docs/states.md ----
+
+static void put_events(struct buf *buf)
+{
+    buf_puts(buf, "## Events\n\n| event | what happened |\n|---|---|\n");
+    for (int e = 0; e < JOB_EVENT_COUNT; e++)
+        buf_printf(buf, "| %s | %s |\n", job_event_text((enum job_event)e), job_event_words((enum job_event)e));
+}
+
+static void put_table(struct buf *buf)
+{
+    buf_puts(buf,
+             "\n## What follows\n\nAn empty cell cannot happen: the step is refused with `illegal_transition`.\n\n| event |");
+    for (int s = 0; s < JOB_STATE_COUNT; s++)
+        buf_printf(buf, " %s |", job_state_text((enum job_state)s));
+    buf_puts(buf, "\n|---|");
+    for (int s = 0; s < JOB_STATE_COUNT; s++)
+        buf_puts(buf, "---|");
+    buf_putc(buf, '\n');
+    for (int e = 0; e < JOB_EVENT_COUNT; e++) {
+        buf_printf(buf, "| **%s** |", job_event_text((enum job_event)e));
+        for (int s = 0; s < JOB_STATE_COUNT; s++) {
+            enum job_state next = job_next((enum job_state)s, (enum job_event)e);
+            if (next != JOB_STATE_COUNT)
+                buf_printf(buf, " %s", job_state_text(next));
+            buf_puts(buf, " |");
+        }
+        buf_putc(buf, '\n');
+    }
+}
+
+static void put_picture(struct buf *buf)
+{
+    buf_puts(buf, "\n## The picture\n\n```mermaid\nstateDiagram-v2\n");
+    buf_puts(buf, "    [*] --> blocked\n    [*] --> delayed\n    [*] --> ready\n    [*] --> watching: pushed\n");
+    for (int s = 0; s < JOB_STATE_COUNT; s++) {
+        for (int e = 0; e < JOB_EVENT_COUNT; e++) {
+            enum job_state next = job_next((enum job_state)s, (enum job_event)e);
+            if (next != JOB_STATE_COUNT)
+                buf_printf(buf, "    %s --> %s: %s\n", job_state_text((enum job_state)s), job_state_text(next),
+                           job_event_text((enum job_event)e));
+        }
+    }
+    for (int s = 0; s < JOB_STATE_COUNT; s++)
+        if (job_state_final((enum job_state)s))
+            buf_printf(buf, "    %s --> [*]\n", job_state_text((enum job_state)s));
+    buf_puts(buf, "```\n");
+}
+
+static void print_states(struct buf *buf)
+{
+    buf_puts(buf,
+             "# The states of a job\n\nMade from the table in `src/core/job.c` by `build/tests/unit/test_job --print-states > "
+             "docs/states.md`; the suite `job` fails when this file differs.\n\n");
+    put_events(buf);
+    put_table(buf);
+    put_picture(buf);
+}
+
+static void the_committed_picture_is_the_table(void **state)
+{
+    buf_auto struct buf made = {0}, committed = {0};
+    print_states(&made);
+    FILE *file = fopen(STATES_MD, "r");
+    assert_non_null(file);
+    for (int c; (c = fgetc(file)) != EOF;)
+        buf_putc(&committed, (char)c);
+    fclose(file);
+    assert_true(str_eq(buf_str(&made), buf_str(&committed)));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--print-states") == 0) {
+        buf_auto struct buf buf = {0};
+        print_states(&buf);
+        return fwrite(buf.p, 1, buf.n, stdout) == buf.n ? 0 : 1;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_is_the_picture_over_all_states_and_events),
+        cmocka_unit_test(final_states_are_never_left_and_the_others_all_can_be),
+        cmocka_unit_test(every_state_is_of_one_sort),
+        cmocka_unit_test(everything_has_its_word),
+        cmocka_unit_test(a_step_the_table_has_not_changes_nothing),
+        cmocka_unit_test(no_step_changes_who_the_job_is),
+        cmocka_unit_test(purge_and_completion_are_set_with_the_end_and_only_then),
+        cmocka_unit_test(a_job_without_ttl_is_kept),
+        cmocka_unit_test(a_claim_puts_the_job_in_hand_with_a_clean_record),
+        cmocka_unit_test(a_start_counts_the_attempt_and_stays_in_the_same_hands),
+        cmocka_unit_test(success_ends_the_job_and_leaves_no_attempt_row),
+        cmocka_unit_test(a_failure_with_tries_left_waits_and_keeps_the_attempt),
+        cmocka_unit_test(what_the_target_asked_for_moves_the_next_try),
+        cmocka_unit_test(every_outcome_but_success_is_a_failure),
+        cmocka_unit_test(tries_run_out_after_max_retries),
+        cmocka_unit_test(a_released_job_is_due_since_it_was_due),
+        cmocka_unit_test(a_postponed_job_waits_without_forgetting_when_it_was_ready),
+        cmocka_unit_test(a_job_given_back_before_its_time_is_delayed_not_ready),
+        cmocka_unit_test(a_postponed_job_may_be_let_go_sooner_but_not_before_it_was_ready),
+        cmocka_unit_test(an_interrupted_attempt_is_kept_and_costs_no_try),
+        cmocka_unit_test(a_holder_that_dies_before_the_time_came_leaves_no_trace),
+        cmocka_unit_test(a_watched_job_that_was_due_is_free_but_recorded),
+        cmocka_unit_test(a_lost_attempt_is_ready_at_once_and_uses_no_try),
+        cmocka_unit_test(a_job_that_kills_its_holders_is_buried_at_lost_max),
+        cmocka_unit_test(on_lost_bury_buries_at_the_first_loss),
+        cmocka_unit_test(losses_and_failures_are_counted_apart),
+        cmocka_unit_test(a_cancelled_job_says_why_and_keeps_an_attempt_that_had_begun),
+        cmocka_unit_test(run_now_brings_a_waiting_job_forward),
+        cmocka_unit_test(run_now_leaves_what_is_due_or_running),
+        cmocka_unit_test(run_now_is_refused_for_what_it_cannot_bring_forward),
+        cmocka_unit_test(delays_are_not_known_before_they_are),
+        cmocka_unit_test(a_job_picked_before_its_time_was_not_late_for_it),
+        cmocka_unit_test(waiting_for_a_host_counts_as_target),
+        cmocka_unit_test(being_given_back_does_not_count_as_target),
+        cmocka_unit_test(delays_are_never_negative_when_the_clock_was_set_back),
+        cmocka_unit_test(the_late_stage_is_the_one_that_took_longest),
+        cmocka_unit_test(a_late_start_stays_on_the_record),
+        cmocka_unit_test(a_retry_is_measured_from_its_own_time),
+        cmocka_unit_test(a_delayed_job_shows_as_ready_once_its_time_has_come),
+        cmocka_unit_test(the_committed_picture_is_the_table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
