@@ -40,6 +40,14 @@ def test_help_is_help(args):
     assert "submit" in done.stdout + done.stderr
 
 
+def test_the_line_that_serve_prints_works_when_pasted(shared):
+    line = re.search(r"curl .*", shared.log_text()).group(0)
+    done = subprocess.run(["sh", "-c", line + " -s"], capture_output=True, text=True, timeout=60)
+    task = json.loads(done.stdout)
+    assert "id" in task, done.stdout
+    assert shared.api.finished(task["id"])["state"] == "success"
+
+
 class TestSubmit:
     def test_prints_the_id(self, shared, target):
         task_id = submit(shared, target.url("/ok/cli"))

@@ -73,10 +73,11 @@ def test_the_important_start_first(api, target):
 
 def test_of_equal_importance_the_earlier_planned_starts_first(api, target):
     pause(api, "order")
-    times = ["2020-01-01T00:00:03Z", "2020-01-01T00:00:01Z", "2020-01-01T00:00:02Z"]
-    ids = [api.submit(target.url("/ok/order"), queue="order", at=at)["id"] for at in times]
+    later, sooner = [api.submit(target.url("/ok/order"), queue="order", **{"in": ahead})["id"] for ahead in ("700ms", "100ms")]
+    for task_id in (later, sooner):
+        api.wait_state(first_job_id(task_id), "ready")
     resume(api, "order")
-    assert {api.finished(task_id)["state"] for task_id in ids} == {"success"}
+    assert to_ms(api.finished(sooner)["started_at"]) <= to_ms(api.finished(later)["started_at"])
 
 
 def test_a_queue_with_a_long_backlog_does_not_starve_another(api, target):

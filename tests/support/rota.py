@@ -15,6 +15,9 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 ADDRESS = re.compile(rb"http://127\.0\.0\.1:(\d+)")
 LOG_SHOWN = 16_000
 
+# A test run that is itself killed must not leave servers behind. The process keeps its id: setpriv replaces itself.
+DIES_WITH_US = ["setpriv", "--pdeathsig", "KILL", "--"]
+
 
 def binary():
     path = pathlib.Path(os.environ.get("ROTA_BIN", REPO / "build" / "src" / "rota"))
@@ -63,7 +66,7 @@ class Rota:
             env["ROTA_CRASH"] = crash
         log = open(self.log_path, "ab")
         began = log.tell()
-        args = self.command + ["serve", "--listen", "127.0.0.1:0", "--data", self.data]
+        args = DIES_WITH_US + self.command + ["serve", "--listen", "127.0.0.1:0", "--data", self.data]
         self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
         log.close()
         up = wait_until(lambda: self.look_for_address(began) or self.dead(), "the server prints its address or ends")
