@@ -1,0 +1,217 @@
+"""Steering by hand: cancel, run now, retry. A final state stays; after a confirmed cancel no new attempt begins."""
+
+import threading
+
+import pytest
+
+from support.client import FINAL, Api, first_job_id
+from support.ledger import Ledger
+from support.times import to_ms
+from support.wait import now_ms, wait_until
+
+NOBODY = "t0000000000001"
+
+
+def cancel_task(api, task_id):
+    answer = api.post(f"/v1/tasks/{task_id}/cancel")
+    assert answer.status == 200, answer
+    return answer.json
+
+
+def refused_as_illegal(answer):
+    return answer.status == 409 and answer.json["code"] == "illegal_transition"
+
+
+class TestCancel:
+    def test_a_planned_task(self, shared_api, target):
+        task = shared_api.submit(target.url("/ok/planned"), **{"in": "1h"})
+        assert shared_api.first_job(task["id"])["state"] == "delayed"
+        assert cancel_task(shared_api, task["id"])["state"] == "cancelled"
+        job = shared_api.first_job(task["id"])
+        assert job["state"] == "cancelled"
+        assert job["attempts"] == []
+        assert to_ms(job["completed_at"]) <= now_ms()
+
+    def test_a_job_that_waits_in_a_paused_queue(self, shared_api, target):
+        assert shared_api.post("/v1/queues/steer-paused/pause").status == 200
+        task = shared_api.submit(target.url("/ok/ready"), queue="steer-paused")
+        job_id = first_job_id(task["id"])
+        shared_api.wait_state(job_id, "ready")
+        answer = shared_api.post(f"/v1/jobs/{job_id}/cancel")
+        assert answer.status == 200
+        assert (answer.json["id"], answer.json["state"]) == (job_id, "cancelled")
+        assert shared_api.post("/v1/queues/steer-paused/resume").status == 200
+        beside = shared_api.submit(target.url("/ok/beside"), queue="steer-paused")
+        shared_api.finished(beside["id"])
+        assert target.calls(path="/ok/ready") == []
+
+    def test_a_job_that_is_watched_because_its_time_is_near(self, shared_api, target):
+        task = shared_api.submit(target.url("/ok/watched"), **{"in": "4s"})
+        job_id = first_job_id(task["id"])
+        shared_api.wait_state(job_id, "watching")
+        cancel_task(shared_api, task["id"])
+        planned = to_ms(task["scheduled_at"])
+        wait_until(lambda: now_ms() > planned + 300, "its time has passed")
+        assert target.calls(path="/ok/watched") == []
+        assert shared_api.job(job_id)["state"] == "cancelled"
+
+    def test_a_running_job(self, shared_api, target):
+        task = shared_api.submit(target.url("/gate/never/running"), timeout="10m")
+        job_id = first_job_id(task["id"])
+        (call,) = target.wait_calls(path="/gate/never/running")
+        answer = shared_api.post(f"/v1/jobs/{job_id}/cancel")
+        assert answer.status == 200
+        assert answer.json["state"] == "cancelled"
+        wait_until(lambda: call.ended, "the target sees that the caller has gone")
+        job = shared_api.job(job_id)
+        assert job["state"] == "cancelled"
+        assert [attempt["outcome"] for attempt in job["attempts"]] == ["cancelled"]
+        assert len(target.calls(path="/gate/never/running")) == 1
+
+    def test_a_running_job_shows_as_reserved_before(self, shared_api, target):
+        task = shared_api.submit(target.url("/gate/never/reserved"), timeout="10m")
+        job = shared_api.wait_state(first_job_id(task["id"]), "reserved")
+        assert job["started_at"] and job["completed_at"] is None
+        cancel_task(shared_api, task["id"])
+
+    def test_a_job_that_waits_for_its_retry(self, shared_api, target):
+        task = shared_api.submit(target.url("/status/500/retrying"), retry={"max": 5, "delay": "1h"})
+        job_id = first_job_id(task["id"])
+        target.wait_calls(path="/status/500/retrying")
+        shared_api.wait_state(job_id, "delayed")
+        cancel_task(shared_api, task["id"])
+        job = shared_api.job(job_id)
+        assert job["state"] == "cancelled"
+        assert job["attempts"][0]["outcome"] == "failed"
+
+    def test_twice_changes_nothing(self, shared_api, target):
+        task = shared_api.submit(target.url("/ok/twice"), **{"in": "1h"})
+        cancel_task(shared_api, task["id"])
+        before = shared_api.first_job(task["id"])
+        again = shared_api.post(f"/v1/tasks/{task['id']}/cancel")
+        assert again.status == 200 or refused_as_illegal(again), again
+        assert shared_api.first_job(task["id"]) == before
+
+    def test_what_is_done_stays_done(self, shared_api, target):
+        task = shared_api.submit(target.url("/ok/final"))
+        job = shared_api.finished(task["id"])
+        assert refused_as_illegal(shared_api.post(f"/v1/jobs/{job['id']}/cancel"))
+        assert shared_api.job(job["id"]) == job
+
+    def test_survives_a_restart(self, rota, target):
+        task = rota.api.submit(target.url("/ok/restart"), **{"in": "3s"})
+        cancel_task(rota.api, task["id"])
+        rota.kill()
+        rota.start()
+        wait_until(lambda: now_ms() > to_ms(task["scheduled_at"]) + 300, "its time has passed")
+        assert rota.api.first_job(task["id"])["state"] == "cancelled"
+        assert target.calls() == []
+
+
+class TestRun:
+    def test_a_planned_task_runs_now(self, shared_api, target):
+        task = shared_api.submit(target.url("/ok/hurry"), **{"in": "1h"})
+        answer = shared_api.post(f"/v1/tasks/{task['id']}/run")
+        assert answer.status == 200
+        assert answer.json["id"] == task["id"]
+        job = shared_api.finished(task["id"])
+        assert job["state"] == "success"
+        assert to_ms(job["scheduled_at"]) <= now_ms()
+        assert len(target.calls(path="/ok/hurry")) == 1
+
+    def test_a_watched_one_too(self, shared_api, target):
+        task = shared_api.submit(target.url("/ok/watched"), **{"in": "4s"})
+        shared_api.wait_state(first_job_id(task["id"]), "watching")
+        assert shared_api.post(f"/v1/tasks/{task['id']}/run").status == 200
+        assert shared_api.finished(task["id"])["state"] == "success"
+        wait_until(lambda: now_ms() > to_ms(task["scheduled_at"]) + 300, "the first planned time has passed")
+        assert len(target.calls(path="/ok/watched")) == 1, "it ran once, not at both times"
+
+    def test_a_finished_task_does_not_run_again(self, shared_api, target):
+        task = shared_api.submit(target.url("/ok/over"))
+        shared_api.finished(task["id"])
+        assert refused_as_illegal(shared_api.post(f"/v1/tasks/{task['id']}/run"))
+        assert len(target.calls(path="/ok/over")) == 1
+
+
+class TestRetry:
+    def test_makes_a_new_job_from_a_final_one(self, shared_api, target):
+        task = shared_api.submit(target.url("/fail/1/by-hand"), retry={"max": 0})
+        old = shared_api.finished(task["id"])
+        assert old["state"] == "aborted"
+        answer = shared_api.post(f"/v1/jobs/{old['id']}/retry")
+        assert answer.status == 201, answer
+        new = answer.json
+        assert new["id"] != old["id"]
+        assert (new["task_id"], new["parent_job_id"]) == (task["id"], old["id"])
+        assert shared_api.wait_state(new["id"], *FINAL)["state"] in ("success", "aborted")
+        assert shared_api.job(old["id"]) == old, "the old one stays as it ended"
+        assert [job["id"] for job in shared_api.jobs(task["id"])] == [new["id"], old["id"]]
+        assert len(target.calls(job_id=new["id"])) == 1
+        assert shared_api.task(task["id"])["job"]["id"] == new["id"]
+
+    @pytest.mark.parametrize("how", ["success", "cancelled"])
+    def test_of_any_final_state(self, shared_api, target, how):
+        planned = {"in": "1h"} if how == "cancelled" else {}
+        task = shared_api.submit(target.url(f"/ok/retry/{how}"), **planned)
+        if how == "cancelled":
+            cancel_task(shared_api, task["id"])
+        old = shared_api.finished(task["id"])
+        assert old["state"] == how
+        answer = shared_api.post(f"/v1/jobs/{old['id']}/retry")
+        assert answer.status == 201
+        assert shared_api.wait_state(answer.json["id"], *FINAL)["state"] == "success"
+
+    def test_not_of_one_that_is_under_way(self, shared_api, target):
+        task = shared_api.submit(target.url("/ok/under-way"), **{"in": "1h"})
+        assert refused_as_illegal(shared_api.post(f"/v1/jobs/{first_job_id(task['id'])}/retry"))
+        assert len(shared_api.jobs(task["id"])) == 1
+        cancel_task(shared_api, task["id"])
+
+
+@pytest.mark.parametrize("path", [f"/v1/tasks/{NOBODY}/cancel", f"/v1/tasks/{NOBODY}/run", f"/v1/jobs/j{NOBODY[1:]}/cancel", f"/v1/jobs/j{NOBODY[1:]}/retry"])
+def test_steering_what_is_not_there_is_404(shared_api, path):
+    answer = shared_api.post(path)
+    assert (answer.status, answer.json["code"]) == (404, "not_found")
+
+
+def test_cancel_against_start_against_complete_leaves_one_final_state(rota, target):
+    """Cancels arrive at any moment of a job's short life; whoever wins, the record and the target agree."""
+    ledger = Ledger()
+
+    def client(number):
+        api = Api(rota.where)
+        for i in range(60):
+            path = ("/ok", "/slow/20", "/fail/1")[i % 3]
+            submit = ledger.new_submit()
+            task = api.submit(target.url(f"{path}?{submit.marker}"), retry={"max": 1, "delay": "0s"}, **{"in": f"{(i * 7 + number) % 40}ms"})
+            ledger.acked(submit, task["id"])
+            ledger.cancel_sent(submit)
+            answer = api.post(f"/v1/tasks/{task['id']}/cancel")
+            assert answer.status == 200 or refused_as_illegal(answer), answer
+            if answer.status == 200 and api.first_job(task["id"])["state"] == "cancelled":
+                ledger.cancel_confirmed(submit, now_ms() + 1)
+            ledger.saw(api.first_job(task["id"]))
+        api.close()
+
+    failures = run_clients(client, 4)
+    assert failures == []
+    rota.api.wait_idle()
+    ledger.assert_clean(rota.api, target)
+
+
+def run_clients(client, count):
+    failures = []
+
+    def guarded(number):
+        try:
+            client(number)
+        except BaseException as failure:  # an assertion in a thread must fail the test, not vanish
+            failures.append(failure)
+
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures
