@@ -95,14 +95,14 @@ static int teardown(void **state)
 // Begins an attempt at `rest` of a URL, %d in which is the target's port, with more members of the task's document.
 static struct run *begin(const char *url, const char *members)
 {
-    char where[300], doc[2000], why[ERR_WHY_MAX];
+    char where[300], doc[2000];
     snprintf(where, sizeof where, url, target_port(target));
     snprintf(doc, sizeof doc, "{\"url\":\"%s\"%s%s}", where, *members ? "," : "", members);
     struct store_job from = {.job = {.id = JOB_ID, .task_id = JOB_ID, .attempts = 2, .scheduled_at = 1700000000123},
                              .doc = str_of(doc)};
-    struct run *run = run_new(&from, why);
-    if (!run)
-        fail_msg("%s: %s", doc, why);
+    struct run *run = run_new(&from);
+    if (!run->readable)
+        fail_msg("%s: %.*s", doc, STR_ARG(run->result.reason));
     int before = ended_count;
     executor->ops->start(executor, run, clock_now());
     assert_int_equal(ended_count, before); // never from within start

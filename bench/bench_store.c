@@ -1,0 +1,137 @@
+// What the store costs: CPU a task for added + claimed + finished, and for the push path (added already held + finished),
+// in batches, on a directory of the disk that is given. Prints; asserts nothing about time.
+//
+//   bench_store sqlite:DIR [tasks] [batch]
+#include "base/clock.h"
+#include "store/store.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+enum { HOLDER = 12345 };
+
+struct bench {
+    struct store *store;
+    size_t tasks, batch;
+    int64_t next_id, lane;
+    struct job *jobs;
+};
+
+static double cpu_us(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+static void add_batch(struct bench *bench, size_t first, bool held)
+{
+    static char doc[] =
+        "{\"url\":\"http://127.0.0.1:8080/hook\",\"method\":\"POST\",\"headers\":{\"content-type\":\"application/json\"},"
+        "\"body\":{\"order\":123456,\"who\":\"somebody\",\"note\":\"a usual body of a usual task\"}}";
+    struct store_add add = {.now_ms = 1, .holder = held ? HOLDER : 0, .count = bench->batch};
+    store_op_init(&add.op, STORE_ADD, NULL);
+    struct store_task *tasks = arena_array(&add.op.arena, struct store_task, bench->batch);
+    add.items = arena_array(&add.op.arena, struct store_new, bench->batch);
+    for (size_t i = 0; i < bench->batch; i++) {
+        struct job *job = &bench->jobs[first + i];
+        int64_t now = 1763200000000 + (int64_t)(first + i);
+        *job = (struct job){.id = bench->next_id += 512, .tenant = 1, .token = 1, .priority = 5, .due_at = now, .ready_at = now};
+        job->task_id = job->id;
+        job->scheduled_at = now;
+        job->state = held ? JOB_WATCHING : JOB_READY;
+        job->holder = held ? HOLDER : 0;
+        job->picked_at = held ? now : 0;
+        tasks[i] =
+            (struct store_task){.id = job->id, .tenant = 1, .created_at = now, .queue = STR("default"), .doc = str_of(doc)};
+        add.items[i] = (struct store_new){.task = &tasks[i], .jobs = job, .job_count = 1};
+    }
+    store_call(bench->store, &add.op);
+    assert(!add.op.err);
+    bench->lane = bench->jobs[first].lane;
+    store_op_done(&add.op);
+}
+
+static void claim_batch(struct bench *bench, size_t first)
+{
+    struct store_want want = {.lane = bench->lane, .max = bench->batch};
+    struct store_claim claim = {
+        .holder = HOLDER, .now_ms = 1763200000000, .until_ms = TIME_NEVER - 1, .wants = &want, .want_count = 1};
+    store_op_init(&claim.op, STORE_CLAIM, NULL);
+    store_call(bench->store, &claim.op);
+    assert(!claim.op.err && claim.job_count == bench->batch);
+    for (size_t i = 0; i < claim.job_count; i++)
+        bench->jobs[first + i] = claim.jobs[i].job;
+    store_op_done(&claim.op);
+}
+
+static void finish_batch(struct bench *bench, size_t first)
+{
+    struct store_change change = {.count = bench->batch};
+    store_op_init(&change.op, STORE_CHANGE, NULL);
+    change.steps = arena_array(&change.op.arena, struct store_step, bench->batch);
+    struct job_policy policy = {.ttl_ms = 7LL * 86400 * 1000, .sla_ms = 30000};
+    struct job_result result = {.outcome = OUTCOME_SUCCESS, .status = 200, .response = STR("{\"ok\":true}")};
+    for (size_t i = 0; i < bench->batch; i++) {
+        struct job *job = &bench->jobs[first + i];
+        struct job_step step;
+        change.steps[i] = (struct store_step){.token = job->token, .job = job};
+        result.completed_at = job->due_at + 20;
+        enum err err = job_start(job, &policy, job->due_at + 10);
+        err = err ? err : job_finish(job, &policy, &result, 0, &step);
+        assert(!err);
+    }
+    store_call(bench->store, &change.op);
+    assert(!change.op.err && !change.steps[bench->batch - 1].err);
+    store_op_done(&change.op);
+}
+
+static double run_part(struct bench *bench, const char *name, void (*part)(struct bench *bench, size_t first))
+{
+    double before = cpu_us();
+    int64_t began = clock_mono_ns();
+    for (size_t first = 0; first < bench->tasks; first += bench->batch)
+        part(bench, first);
+    double cost = (cpu_us() - before) / (double)bench->tasks;
+    printf("%-16s %6.2f us CPU a task, %8.0f a second\n", name, cost,
+           (double)bench->tasks * 1e9 / (double)(clock_mono_ns() - began));
+    return cost;
+}
+
+static void add_waiting(struct bench *bench, size_t first)
+{
+    add_batch(bench, first, false);
+}
+
+static void add_held(struct bench *bench, size_t first)
+{
+    add_batch(bench, first, true);
+}
+
+int main(int argc, char **argv)
+{
+    char why[ERR_WHY_MAX];
+    struct bench bench = {.tasks = argc > 2 ? strtoul(argv[2], NULL, 10) : 10000,
+                          .batch = argc > 3 ? strtoul(argv[3], NULL, 10) : 500};
+    if (argc < 2 || !bench.batch || bench.tasks % bench.batch || store_open(&bench.store, argv[1], why)) {
+        fprintf(stderr, "bench_store sqlite:DIR [tasks] [batch]: %s\n", argc < 2 ? "" : why);
+        return 2;
+    }
+    struct store_join join = {.incarnation = HOLDER};
+    store_op_init(&join.op, STORE_JOIN, NULL);
+    store_call(bench.store, &join.op);
+    bench.next_id = join.id_floor > 512 ? join.id_floor : (1LL << 60);
+    bench.jobs = mem_zero(bench.tasks * sizeof *bench.jobs);
+    double all =
+        run_part(&bench, "add", add_waiting) + run_part(&bench, "claim", claim_batch) + run_part(&bench, "finish", finish_batch);
+    printf("%-16s %6.2f us CPU a task\n", "whole", all);
+    all = run_part(&bench, "add held", add_held) + run_part(&bench, "finish", finish_batch);
+    printf("%-16s %6.2f us CPU a task\n", "push path", all);
+    store_op_done(&join.op);
+    store_close(bench.store);
+    mem_free(bench.jobs);
+    return 0;
+}

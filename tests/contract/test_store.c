@@ -1,0 +1,1108 @@
+// What the store port promises, tried on every backend. Each test is one sentence of store/store.h.
+#include "core/id.h"
+#include "store_support.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { A = 11, B = 22 }; // incarnations
+
+static const char *scheme; // of the backend that is tried
+
+static int set_up(void **state)
+{
+    struct world *world = world_new(scheme);
+    join(world, A);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    world_free(*state);
+    return 0;
+}
+
+static void assert_ids(const struct store_job *jobs, size_t count, const int64_t *ids, size_t expected)
+{
+    assert_int_equal(count, expected);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(jobs[i].job.id, ids[i]);
+}
+#define ASSERT_IDS(op, ...)                                                                                                      \
+    do {                                                                                                                         \
+        __typeof__(op) listed = (op);                                                                                            \
+        int64_t ids[] = {__VA_ARGS__};                                                                                           \
+        assert_ids(listed->jobs, listed->job_count, ids, array_count(ids));                                                      \
+    } while (0)
+
+// ---- incarnations
+
+static struct store_join *try_join(struct world *world, int64_t incarnation)
+{
+    struct store_join *op = OP(world, store_join, STORE_JOIN);
+    op->incarnation = incarnation;
+    call(world, &op->op);
+    return op;
+}
+
+static struct store_beat *beat(struct world *world, int64_t incarnation)
+{
+    struct store_beat *op = OP(world, store_beat, STORE_BEAT);
+    op->incarnation = incarnation;
+    call(world, &op->op);
+    return op;
+}
+
+static enum err try_bury(struct world *world, int64_t incarnation, int64_t beat_seen)
+{
+    struct store_bury *op = OP(world, store_bury, STORE_BURY);
+    op->incarnation = incarnation;
+    op->beat = beat_seen;
+    return call(world, &op->op);
+}
+
+static enum err forget(struct world *world, int64_t incarnation)
+{
+    struct store_forget *op = OP(world, store_forget, STORE_FORGET);
+    op->incarnation = incarnation;
+    return call(world, &op->op);
+}
+
+static void no_two_incarnations_have_one_node_number(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(try_join(world, 101)->node, 1); // A has 0
+    assert_int_equal(try_join(world, 102)->node, 2);
+    assert_int_equal(forget(world, 101), ERR_OK);
+    assert_int_equal(try_join(world, 103)->node, 1);
+    bury(world, 102);
+    assert_int_equal(try_join(world, 104)->node, 3); // 102 is dead, but its numbers may still be on their way
+}
+
+static void joining_again_changes_nothing(void **state)
+{
+    struct world *world = *state;
+    int node = try_join(world, 101)->node;
+    beat(world, 101);
+    assert_int_equal(try_join(world, 101)->node, node);
+    assert_int_equal(beat(world, A)->peers[0].beat, 1);
+}
+
+static void a_dead_incarnation_cannot_join_again(void **state)
+{
+    struct world *world = *state;
+    bury(world, A);
+    assert_int_equal(try_join(world, A)->op.err, ERR_FENCED);
+}
+
+static void join_is_refused_when_the_numbers_are_used_up(void **state)
+{
+    struct world *world = *state;
+    for (int i = 1; i < ID_NODES; i++)
+        assert_int_equal(try_join(world, 1000 + i)->op.err, ERR_OK);
+    assert_int_equal(try_join(world, 9999)->op.err, ERR_FENCED);
+}
+
+static void no_id_given_out_so_far_is_above_the_floor(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.state = JOB_SUCCESS, .purge_at = NOW});
+    assert_true(try_join(world, 101)->id_floor >= id);
+    assert_int_equal(sweep(world, NOW, 10), 1);
+    assert_true(try_join(world, 102)->id_floor >= id); // also when it is gone already
+}
+
+static void a_beat_counts_up_and_shows_the_others(void **state)
+{
+    struct world *world = *state;
+    join(world, 33);
+    join(world, B);
+    beat(world, B);
+    beat(world, B);
+    bury(world, 33);
+    struct store_beat *seen = beat(world, A);
+    assert_int_equal(seen->op.err, ERR_OK);
+    assert_int_equal(seen->peer_count, 2);
+    assert_int_equal(seen->peers[0].incarnation, B);
+    assert_int_equal(seen->peers[0].beat, 2);
+    assert_false(seen->peers[0].dead);
+    assert_int_equal(seen->peers[1].incarnation, 33);
+    assert_true(seen->peers[1].dead);
+}
+
+static void a_beat_of_the_dead_or_unknown_is_fenced(void **state)
+{
+    struct world *world = *state;
+    bury(world, A);
+    assert_int_equal(beat(world, A)->op.err, ERR_FENCED);
+    assert_int_equal(beat(world, 404)->op.err, ERR_FENCED);
+}
+
+static void only_who_stands_still_is_buried(void **state)
+{
+    struct world *world = *state;
+    beat(world, A);
+    assert_int_equal(try_bury(world, A, 0), ERR_LEASE_LOST);
+    assert_int_equal(beat(world, A)->op.err, ERR_OK);
+    assert_int_equal(try_bury(world, A, 2), ERR_OK);
+    assert_int_equal(try_bury(world, A, 77), ERR_OK); // dead already
+    assert_int_equal(try_bury(world, 404, 0), ERR_OK);
+    assert_int_equal(beat(world, A)->op.err, ERR_FENCED);
+}
+
+static void an_incarnation_that_holds_jobs_is_not_forgotten(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.state = JOB_WATCHING, .holder = A});
+    assert_int_equal(forget(world, A), ERR_LEASE_LOST);
+    struct job job = job_now(world, id);
+    assert_int_equal(job_release(&job, NOW, NOW), ERR_OK);
+    assert_int_equal(change(world, 1, job, NULL), ERR_OK);
+    assert_int_equal(forget(world, A), ERR_OK);
+    assert_int_equal(forget(world, A), ERR_OK);
+    assert_int_equal(beat(world, A)->op.err, ERR_FENCED);
+}
+
+// ---- adding
+
+static void what_was_added_is_read_back_as_it_was(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(
+        world, (struct sample){.queue = "mail", .doc = STR("{\"a\":1}"), .priority = 9, .due_at = NOW + 5, .state = JOB_DELAYED});
+    struct store_get *get = get_job(world, id);
+    assert_int_equal(get->op.err, ERR_OK);
+    assert_int_equal(get->task.id, id);
+    assert_int_equal(get->task.tenant, TENANT);
+    assert_int_equal(get->task.created_at, NOW);
+    assert_true(str_is(get->task.queue, "mail"));
+    assert_true(str_is(get->task.name, "a name"));
+    assert_true(str_is(get->task.doc, "{\"a\":1}"));
+    assert_int_equal(get->jobs[0].priority, 9);
+    assert_int_equal(get->jobs[0].due_at, NOW + 5);
+    assert_int_equal(get->jobs[0].state, JOB_DELAYED);
+    assert_int_equal(get->jobs[0].lane, lane_of(world, TENANT, "mail"));
+}
+
+static void bytes_of_any_value_are_kept(void **state)
+{
+    struct world *world = *state;
+    char bytes[512];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)i;
+    struct str all = {bytes, sizeof bytes};
+    int64_t id = add(world, (struct sample){.doc = all, .response = all});
+    struct store_get *get = get_job(world, id);
+    assert_true(str_eq(get->task.doc, all));
+    assert_true(str_eq(get->jobs[0].response, all));
+    struct store_claim *op = claim(world, A, NOW, get->jobs[0].lane, 1);
+    assert_true(str_eq(op->jobs[0].doc, all));
+    struct attempt attempt = {.job_id = id, .number = 1, .reason = {bytes, 256}};
+    op->jobs[0].job.reason = (struct str){bytes, 256};
+    assert_int_equal(change(world, op->jobs[0].job.token, op->jobs[0].job, &attempt), ERR_OK);
+    get = get_job(world, id);
+    assert_true(str_eq(get->jobs[0].reason, attempt.reason));
+    assert_true(str_eq(get->attempts[0].reason, attempt.reason));
+}
+
+static void a_key_adds_its_task_once(void **state)
+{
+    struct world *world = *state;
+    enum err err;
+    int64_t id = add(world, (struct sample){.key = STR("k"), .digest = 1});
+    struct store_new *again = try_add(world, (struct sample){.key = STR("k"), .digest = 1}, &err);
+    assert_int_equal(again->err, ERR_OK);
+    assert_int_equal(again->existing_id, id);
+    assert_int_equal(get_job(world, again->task->id)->op.err, ERR_NOT_FOUND);
+}
+
+static void a_key_with_another_digest_is_refused(void **state)
+{
+    struct world *world = *state;
+    enum err err;
+    int64_t id = add(world, (struct sample){.key = STR("k"), .digest = 1});
+    struct store_new *other = try_add(world, (struct sample){.key = STR("k"), .digest = 2}, &err);
+    assert_int_equal(err, ERR_OK);
+    assert_int_equal(other->err, ERR_KEY_REUSED);
+    assert_int_equal(other->existing_id, id);
+}
+
+static void keys_of_two_tenants_do_not_meet(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.key = STR("k")});
+    assert_int_not_equal(add(world, (struct sample){.key = STR("k"), .tenant = 8, .digest = 9}), id);
+}
+
+// Adds `count` samples in one operation.
+static struct store_add *add_many(struct world *world, const struct sample *samples, size_t count)
+{
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    struct store_task *tasks = world_mem(world, count * sizeof *tasks);
+    struct job *jobs = world_mem(world, count * sizeof *jobs);
+    op->items = world_mem(world, count * sizeof *op->items);
+    op->count = count;
+    for (size_t i = 0; i < count; i++) {
+        sample_fill(world, &samples[i], &tasks[i], &jobs[i], &op->items[i]);
+        op->holder = samples[i].holder ? samples[i].holder : op->holder;
+    }
+    call(world, &op->op);
+    return op;
+}
+
+static void of_two_items_with_one_key_the_second_finds_the_first(void **state)
+{
+    struct world *world = *state;
+    struct sample samples[] = {
+        {.key = STR("k"), .digest = 1}, {.key = STR("k"), .digest = 1}, {.key = STR("k"), .digest = 2}, {0}};
+    struct store_add *op = add_many(world, samples, array_count(samples));
+    assert_int_equal(op->items[0].existing_id, 0);
+    assert_int_equal(op->items[1].existing_id, op->items[0].task->id);
+    assert_int_equal(op->items[1].err, ERR_OK);
+    assert_int_equal(op->items[2].err, ERR_KEY_REUSED);
+    assert_int_equal(op->items[3].err, ERR_OK);
+    assert_int_equal(get_job(world, op->items[3].task->id)->op.err, ERR_OK);
+}
+
+static void a_key_lives_as_long_as_its_task_and_its_time(void **state)
+{
+    struct world *world = *state;
+    enum err err;
+    struct sample final = {.state = JOB_SUCCESS, .purge_at = NOW + 10, .key = STR("k")};
+    int64_t id = add(world, final);
+    sweep(world, NOW + 9, 10); // its time (0) is over, its task is there
+    assert_int_equal(try_add(world, final, &err)->existing_id, id);
+    sweep(world, NOW + 10, 10);
+    final.key_until = NOW + 30;
+    id = add(world, final); // forgotten: added anew
+    assert_int_equal(sweep(world, NOW + 20, 10), 1);
+    assert_int_equal(get_job(world, id)->op.err, ERR_NOT_FOUND);
+    assert_int_equal(try_add(world, final, &err)->existing_id, id); // its task is gone, its time is not over
+    sweep(world, NOW + 30, 10);
+    assert_int_not_equal(add(world, final), id);
+}
+
+static void jobs_can_be_added_to_a_task_that_exists(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.queue = "mail"});
+    struct job job = {.id = ++world->last_id, .task_id = id, .tenant = TENANT, .parent_id = id, .state = JOB_READY, .token = 1};
+    struct store_new item = {.jobs = &job, .job_count = 1};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(item.err, ERR_OK);
+    assert_int_equal(job.lane, lane_of(world, TENANT, "mail"));
+    assert_int_equal(job_now(world, job.id).parent_id, id);
+}
+
+static void jobs_for_a_task_that_is_gone_or_foreign_are_refused(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.tenant = 8});
+    struct job jobs[] = {{.id = 1, .task_id = 404, .tenant = TENANT, .state = JOB_READY},
+                         {.id = 2, .task_id = id, .tenant = TENANT, .state = JOB_READY}};
+    struct store_new items[] = {{.jobs = &jobs[0], .job_count = 1}, {.jobs = &jobs[1], .job_count = 1}};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = items;
+    op->count = 2;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(items[0].err, ERR_NOT_FOUND);
+    assert_int_equal(items[1].err, ERR_NOT_FOUND);
+    assert_int_equal(get_job(world, 2)->op.err, ERR_NOT_FOUND);
+}
+
+static void an_id_that_is_taken_fails_its_item_only(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.doc = STR("first")});
+    world->last_id--;
+    struct sample samples[] = {{.doc = STR("second")}, {0}};
+    struct store_add *op = add_many(world, samples, 2);
+    assert_int_equal(op->items[0].err, ERR_INTERNAL);
+    assert_int_equal(op->items[1].err, ERR_OK);
+    assert_true(str_is(get_job(world, id)->task.doc, "first"));
+    assert_int_equal(get_job(world, op->items[1].task->id)->op.err, ERR_OK);
+    // Also when only its second job collides: then neither its task nor its first job stays.
+    struct store_task task = {.id = 5, .tenant = TENANT, .queue = STR("q")};
+    struct job jobs[] = {{.id = 5, .task_id = 5, .tenant = TENANT, .state = JOB_READY},
+                         {.id = id, .task_id = 5, .tenant = TENANT, .state = JOB_READY}};
+    struct store_new item = {.task = &task, .jobs = jobs, .job_count = 2, .key = STR("k")};
+    op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(item.err, ERR_INTERNAL);
+    assert_int_equal(get_job(world, 5)->op.err, ERR_NOT_FOUND);
+    assert_int_equal(job_now(world, id).task_id, id);
+    assert_int_equal(claim(world, A, NOW, job_now(world, id).lane, 100)->job_count, 2);
+}
+
+static void jobs_can_be_added_in_hand(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.state = JOB_WATCHING, .holder = A});
+    assert_int_equal(claim(world, A, NOW, job_now(world, id).lane, 10)->job_count, 0);
+    struct store_held *held = OP(world, store_held, STORE_HELD);
+    held->holder = A;
+    held->max = 10;
+    call(world, &held->op);
+    ASSERT_IDS(held, id);
+}
+
+static void nothing_is_added_in_the_hand_of_the_dead_or_unknown(void **state)
+{
+    struct world *world = *state;
+    struct sample samples[] = {{0}, {.state = JOB_WATCHING, .holder = A}};
+    bury(world, A);
+    for (int round = 0; round < 2; round++) {
+        struct store_add *op = add_many(world, samples, 2);
+        assert_int_equal(op->op.err, ERR_FENCED);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(op->items[i].err, ERR_FENCED);
+            assert_int_equal(get_job(world, op->items[i].task->id)->op.err, ERR_NOT_FOUND);
+        }
+        samples[1].holder = 404;
+    }
+}
+
+static void ten_thousand_are_added_at_once(void **state)
+{
+    struct world *world = *state;
+    enum { MANY = 10000 };
+    struct sample *samples = world_mem(world, MANY * sizeof *samples);
+    struct store_add *op = add_many(world, samples, MANY);
+    assert_int_equal(op->op.err, ERR_OK);
+    for (size_t i = 0; i < MANY; i++)
+        assert_int_equal(op->items[i].err, ERR_OK);
+    struct store_claim *taken = claim(world, A, NOW, op->items[0].jobs[0].lane, MANY + 1);
+    assert_int_equal(taken->job_count, MANY);
+    for (size_t i = 0; i < MANY; i++)
+        assert_int_equal(taken->jobs[i].job.id, op->items[i].task->id);
+}
+
+// ---- claiming
+
+static void a_claim_takes_highest_priority_then_earliest_then_lowest_id(void **state)
+{
+    struct world *world = *state;
+    int64_t late = add(world, (struct sample){.due_at = NOW - 1});
+    int64_t lowest = add(world, (struct sample){.due_at = NOW - 50, .priority = -1});
+    int64_t early = add(world, (struct sample){.due_at = NOW - 20});
+    int64_t same = add(world, (struct sample){.due_at = NOW - 20});
+    int64_t highest = add(world, (struct sample){.due_at = NOW, .priority = 9});
+    struct store_claim *op = claim(world, A, NOW, lane_of(world, TENANT, "q"), 100);
+    ASSERT_IDS(op, highest, early, same, late, lowest);
+    assert_int_equal(op->wants[0].next_due, TIME_NEVER);
+}
+
+static void a_claim_takes_at_most_what_was_asked_and_says_what_is_next(void **state)
+{
+    struct world *world = *state;
+    int64_t first = add(world, (struct sample){.due_at = NOW - 9});
+    int64_t second = add(world, (struct sample){.due_at = NOW - 8});
+    add(world, (struct sample){.due_at = NOW - 99, .priority = 1});
+    struct store_claim *op = claim(world, A, NOW, lane_of(world, TENANT, "q"), 2);
+    ASSERT_IDS(op, first, second);
+    assert_int_equal(op->wants[0].next_due, NOW - 99);
+}
+
+static void a_claim_of_nothing_only_asks_when(void **state)
+{
+    struct world *world = *state;
+    add(world, (struct sample){.due_at = NOW + 70, .state = JOB_DELAYED});
+    add(world, (struct sample){.due_at = NOW + 60, .state = JOB_DELAYED, .priority = 2});
+    struct store_claim *op = claim(world, A, NOW + 100, lane_of(world, TENANT, "q"), 0);
+    assert_int_equal(op->job_count, 0);
+    assert_int_equal(op->wants[0].next_due, NOW + 60);
+    assert_int_equal(claim(world, A, NOW, 404, 1)->wants[0].next_due, TIME_NEVER);
+}
+
+static void what_is_due_later_is_not_claimed(void **state)
+{
+    struct world *world = *state;
+    int64_t near = add(world, (struct sample){.due_at = NOW + 5000, .state = JOB_DELAYED});
+    add(world, (struct sample){.due_at = NOW + 5001, .state = JOB_DELAYED});
+    struct store_claim *op = claim(world, A, NOW + 5000, lane_of(world, TENANT, "q"), 10);
+    ASSERT_IDS(op, near);
+    assert_int_equal(op->wants[0].next_due, NOW + 5001);
+}
+
+static void blocked_held_and_final_jobs_are_not_claimed(void **state)
+{
+    struct world *world = *state;
+    for (int state_of = 0; state_of < JOB_STATE_COUNT; state_of++) {
+        struct job job = job_now(world, add(world, (struct sample){.holder = A}));
+        job.state = (uint8_t)state_of;
+        assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    }
+    struct store_claim *op = claim(world, A, NOW, lane_of(world, TENANT, "q"), 100);
+    assert_int_equal(op->job_count, 2); // the delayed and the ready one
+}
+
+static void claimed_records_are_as_core_leaves_them(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.response = STR("of an earlier attempt")});
+    struct job expected = job_now(world, id);
+    assert_int_equal(job_claim(&expected, A, NOW), ERR_OK);
+    struct store_claim *op = claim(world, A, NOW, expected.lane, 1);
+    struct job stored = job_now(world, id);
+    struct job *both[] = {&op->jobs[0].job, &stored};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(both[i]->state, JOB_WATCHING);
+        assert_int_equal(both[i]->holder, A);
+        assert_int_equal(both[i]->token, expected.token);
+        assert_int_equal(both[i]->picked_at, NOW);
+        assert_int_equal(both[i]->response.n, 0);
+        assert_int_equal(both[i]->outcome, OUTCOME_NONE);
+    }
+    assert_true(str_is(op->jobs[0].doc, "{\"url\":\"http://localhost/\"}"));
+}
+
+static void a_paused_lane_gives_nothing_until_it_is_let_go(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){0});
+    struct store_pause *pause = OP(world, store_pause, STORE_PAUSE);
+    pause->tenant = TENANT;
+    pause->queue = STR("q");
+    pause->paused = true;
+    call(world, &pause->op);
+    struct store_claim *op = claim(world, A, NOW, pause->lane, 10);
+    assert_int_equal(op->job_count, 0);
+    assert_int_equal(op->wants[0].next_due, NOW);
+    pause->paused = false;
+    call(world, &pause->op);
+    ASSERT_IDS(claim(world, A, NOW, pause->lane, 10), id);
+}
+
+static void lanes_are_claimed_in_the_order_they_are_wanted(void **state)
+{
+    struct world *world = *state;
+    int64_t a = add(world, (struct sample){.queue = "a"}), b = add(world, (struct sample){.queue = "b"});
+    struct store_want wants[] = {{.lane = lane_of(world, TENANT, "b"), .max = 5},
+                                 {.lane = lane_of(world, TENANT, "a"), .max = 5}};
+    struct store_claim *op = OP(world, store_claim, STORE_CLAIM);
+    op->wants = wants;
+    op->want_count = 2;
+    op->holder = A;
+    op->until_ms = NOW;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    ASSERT_IDS(op, b, a);
+}
+
+static void the_dead_and_the_unknown_claim_nothing(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){0});
+    int64_t lane = job_now(world, id).lane;
+    claim(world, A, NOW - 1, lane, 1);
+    bury(world, A);
+    assert_int_equal(claim(world, A, NOW, lane, 1)->op.err, ERR_FENCED);
+    assert_int_equal(claim(world, 404, NOW, lane, 1)->op.err, ERR_FENCED);
+    assert_int_equal(job_now(world, id).state, JOB_READY);
+}
+
+// ---- changing
+
+static void a_change_on_an_old_token_is_refused(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){0});
+    struct store_claim *op = claim(world, A, NOW, job_now(world, id).lane, 1);
+    struct job job = op->jobs[0].job;
+    assert_int_equal(job_release(&job, NOW, NOW), ERR_OK);
+    assert_int_equal(change(world, op->jobs[0].job.token, job, NULL), ERR_OK);
+    struct job late = op->jobs[0].job;
+    late.state = JOB_SUCCESS;
+    struct attempt attempt = {.job_id = id, .number = 1};
+    assert_int_equal(change(world, op->jobs[0].job.token, late, &attempt), ERR_LEASE_LOST);
+    assert_int_equal(job_now(world, id).state, JOB_READY);
+    assert_int_equal(get_job(world, id)->attempt_count, 0);
+}
+
+static void a_change_of_what_is_gone_says_so(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(change(world, 1, (struct job){.id = 404}, NULL), ERR_NOT_FOUND);
+}
+
+static void steps_of_a_batch_succeed_or_fail_one_by_one(void **state)
+{
+    struct world *world = *state;
+    struct job jobs[] = {
+        job_now(world, add(world, (struct sample){0})), {.id = 404}, job_now(world, add(world, (struct sample){0}))};
+    struct store_step steps[3];
+    for (int i = 0; i < 3; i++) {
+        steps[i] = (struct store_step){.token = jobs[i].token, .job = &jobs[i]};
+        jobs[i].state = JOB_CANCELLED;
+    }
+    struct store_change *op = OP(world, store_change, STORE_CHANGE);
+    op->steps = steps;
+    op->count = 3;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(steps[0].err, ERR_OK);
+    assert_int_equal(steps[1].err, ERR_NOT_FOUND);
+    assert_int_equal(steps[2].err, ERR_OK);
+    assert_int_equal(job_now(world, jobs[2].id).state, JOB_CANCELLED);
+}
+
+static void two_steps_of_one_job_follow_each_other(void **state)
+{
+    struct world *world = *state;
+    struct job first = job_now(world, add(world, (struct sample){0})), second;
+    struct store_step steps[] = {{.token = first.token, .job = &first}, {.token = first.token + 1, .job = &second}};
+    assert_int_equal(job_claim(&first, A, NOW), ERR_OK);
+    second = first;
+    assert_int_equal(job_release(&second, NOW, NOW), ERR_OK);
+    struct store_change *op = OP(world, store_change, STORE_CHANGE);
+    op->steps = steps;
+    op->count = 2;
+    call(world, &op->op);
+    assert_int_equal(steps[0].err, ERR_OK);
+    assert_int_equal(steps[1].err, ERR_OK);
+    assert_int_equal(job_now(world, first.id).token, second.token);
+}
+
+static void what_never_changes_does_not_change(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.priority = 9});
+    struct job was = job_now(world, id), as = was;
+    as.task_id = as.parent_id = as.lane = as.nominal_at = 99;
+    as.tenant = 99;
+    as.priority = 0;
+    as.due_at = NOW + 1;
+    assert_int_equal(change(world, was.token, as, NULL), ERR_OK);
+    struct job is = job_now(world, id);
+    assert_int_equal(is.task_id, was.task_id);
+    assert_int_equal(is.parent_id, was.parent_id);
+    assert_int_equal(is.lane, was.lane);
+    assert_int_equal(is.tenant, was.tenant);
+    assert_int_equal(is.nominal_at, was.nominal_at);
+    assert_int_equal(is.priority, 9);
+    assert_int_equal(is.due_at, NOW + 1);
+    ASSERT_IDS(claim(world, A, NOW + 1, was.lane, 1), id);
+}
+
+static void kept_attempts_are_read_by_number(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){0});
+    struct job job = job_now(world, id);
+    for (int number = 3; number >= 1; number--) {
+        struct attempt attempt = {.job_id = id, .number = number, .status = 500 + number, .outcome = OUTCOME_FAILED};
+        attempt.picked_at = 1;
+        attempt.started_at = 2;
+        attempt.completed_at = 3;
+        attempt.holder = A;
+        assert_int_equal(change(world, job.token, job, &attempt), ERR_OK);
+    }
+    struct store_get *get = get_job(world, id);
+    assert_int_equal(get->attempt_count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(get->attempts[i].number, i + 1);
+        assert_int_equal(get->attempts[i].status, 501 + i);
+        assert_int_equal(get->attempts[i].outcome, OUTCOME_FAILED);
+        assert_int_equal(get->attempts[i].picked_at, 1);
+        assert_int_equal(get->attempts[i].started_at, 2);
+        assert_int_equal(get->attempts[i].completed_at, 3);
+        assert_int_equal(get->attempts[i].holder, A);
+    }
+}
+
+// ---- time passing
+
+static struct store_due *due(struct world *world, int64_t from_ms, int64_t from_id, int64_t to_ms, size_t max)
+{
+    struct store_due *op = OP(world, store_due, STORE_DUE);
+    op->lane = lane_of(world, TENANT, "q");
+    op->from_ms = from_ms;
+    op->from_id = from_id;
+    op->to_ms = to_ms;
+    op->max = max;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op;
+}
+
+static void delayed_jobs_become_ready_when_their_time_has_come(void **state)
+{
+    struct world *world = *state;
+    int64_t past = add(world, (struct sample){.state = JOB_DELAYED, .due_at = NOW});
+    int64_t now = add(world, (struct sample){.state = JOB_DELAYED, .due_at = NOW + 1, .priority = 1});
+    int64_t last = add(world, (struct sample){.state = JOB_DELAYED, .due_at = NOW + 9});
+    int64_t later = add(world, (struct sample){.state = JOB_DELAYED, .due_at = NOW + 10});
+    int64_t elsewhere = add(world, (struct sample){.state = JOB_DELAYED, .due_at = NOW + 1, .queue = "other"});
+    struct store_due *op = due(world, NOW, 0, NOW + 9, 10);
+    assert_int_equal(op->changed, 2);
+    assert_int_equal(op->upto_ms, NOW + 9);
+    assert_int_equal(job_now(world, past).state, JOB_DELAYED);
+    assert_int_equal(job_now(world, now).state, JOB_READY);
+    assert_int_equal(job_now(world, now).token, 1);
+    assert_int_equal(job_now(world, last).state, JOB_READY);
+    assert_int_equal(job_now(world, later).state, JOB_DELAYED);
+    assert_int_equal(job_now(world, elsewhere).state, JOB_DELAYED);
+}
+
+static void promotion_goes_on_where_it_stopped(void **state)
+{
+    struct world *world = *state;
+    enum { MANY = 25 };
+    for (int i = 0; i < MANY; i++)
+        add(world, (struct sample){.state = JOB_DELAYED, .due_at = NOW + 3 + i / 10, .priority = 1 + i % 9});
+    struct store_due *op = due(world, NOW, 0, NOW + 100, 4);
+    assert_int_equal(op->upto_ms, NOW + 2); // nothing of NOW + 3 is certain to be done
+    size_t changed = op->changed;
+    while (op->upto_ms < NOW + 100) {
+        op = due(world, op->upto_ms, op->upto_id, NOW + 100, 4);
+        changed += op->changed;
+    }
+    assert_int_equal(changed, MANY);
+}
+
+static void promotion_without_the_id_finds_the_rest_too(void **state)
+{
+    struct world *world = *state;
+    for (int i = 0; i < 9; i++)
+        add(world, (struct sample){.state = JOB_DELAYED, .due_at = NOW + 3});
+    size_t changed = 0;
+    for (struct store_due *op = due(world, NOW, 0, NOW + 3, 4);; op = due(world, op->upto_ms, 0, NOW + 3, 4)) {
+        changed += op->changed;
+        if (op->upto_ms == NOW + 3)
+            break;
+    }
+    assert_int_equal(changed, 9);
+}
+
+static void what_an_incarnation_holds_is_listed_page_by_page(void **state)
+{
+    struct world *world = *state;
+    int64_t mine[5];
+    join(world, B);
+    for (int i = 0; i < 5; i++)
+        mine[i] = add(world, (struct sample){.state = i % 2 ? JOB_WATCHING : JOB_RESERVED, .holder = A, .due_at = NOW + 10 - i});
+    add(world, (struct sample){.state = JOB_WATCHING, .holder = B});
+    add(world, (struct sample){0});
+    struct store_held *op = OP(world, store_held, STORE_HELD);
+    op->holder = A;
+    op->max = 3;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    ASSERT_IDS(op, mine[0], mine[1], mine[2]);
+    assert_true(op->jobs[0].doc.n > 0);
+    op->after_id = mine[2];
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    ASSERT_IDS(op, mine[3], mine[4]);
+}
+
+static void what_did_not_start_in_time_is_listed_earliest_first(void **state)
+{
+    struct world *world = *state;
+    int64_t second = add(world, (struct sample){.expires_at = NOW - 5});
+    int64_t first = add(world, (struct sample){.expires_at = NOW - 6, .state = JOB_DELAYED});
+    int64_t third = add(world, (struct sample){.expires_at = NOW});
+    struct job job = job_now(world, third);
+    job.state = JOB_BLOCKED;
+    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    add(world, (struct sample){.expires_at = NOW + 1});
+    add(world, (struct sample){0});
+    add(world, (struct sample){.expires_at = NOW - 9, .state = JOB_RESERVED, .holder = A});
+    add(world, (struct sample){.expires_at = NOW - 9, .state = JOB_SUCCESS});
+    struct store_expired *op = OP(world, store_expired, STORE_EXPIRED);
+    op->now_ms = NOW;
+    op->max = 10;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    ASSERT_IDS(op, first, second, third);
+    assert_true(op->jobs[0].doc.n > 0);
+    op->max = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    ASSERT_IDS(op, first);
+}
+
+// ---- removing
+
+static void sweeping_removes_what_retention_lets_go_earliest_first(void **state)
+{
+    struct world *world = *state;
+    int64_t later = add(world, (struct sample){.state = JOB_SUCCESS, .purge_at = NOW});
+    int64_t sooner = add(world, (struct sample){.state = JOB_ABORTED, .purge_at = NOW - 1});
+    int64_t future = add(world, (struct sample){.state = JOB_CANCELLED, .purge_at = NOW + 1});
+    int64_t forever = add(world, (struct sample){.state = JOB_SUCCESS});
+    int64_t waiting = add(world, (struct sample){.purge_at = NOW - 1});
+    assert_int_equal(sweep(world, NOW, 1), 1);
+    assert_int_equal(get_job(world, sooner)->op.err, ERR_NOT_FOUND);
+    assert_int_equal(get_job(world, later)->op.err, ERR_OK);
+    assert_int_equal(sweep(world, NOW, 10), 1);
+    assert_int_equal(get_job(world, later)->op.err, ERR_NOT_FOUND);
+    assert_int_equal(get_job(world, future)->op.err, ERR_OK);
+    assert_int_equal(get_job(world, forever)->op.err, ERR_OK);
+    assert_int_equal(get_job(world, waiting)->op.err, ERR_OK);
+    assert_int_equal(sweep(world, NOW, 10), 0);
+}
+
+static void a_task_goes_with_its_last_job_and_attempts_with_theirs(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.state = JOB_ABORTED, .purge_at = NOW});
+    struct job first = job_now(world, id);
+    struct attempt attempt = {.job_id = id, .number = 1};
+    assert_int_equal(change(world, first.token, first, &attempt), ERR_OK);
+    struct job again = {.id = ++world->last_id, .task_id = id, .tenant = TENANT, .state = JOB_SUCCESS, .purge_at = NOW + 1};
+    struct store_new item = {.jobs = &again, .job_count = 1};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(sweep(world, NOW, 10), 1);
+    struct store_get *get = get_job(world, again.id);
+    assert_int_equal(get->op.err, ERR_OK);
+    assert_int_equal(get->task.id, id);
+    assert_int_equal(sweep(world, NOW + 1, 10), 1);
+    get = OP(world, store_get, STORE_GET);
+    get->tenant = TENANT;
+    get->task_id = id;
+    assert_int_equal(call(world, &get->op), ERR_NOT_FOUND);
+    // Were its attempts left behind, a job with the same number would show them.
+    world->last_id = id - 1;
+    assert_int_equal(add(world, (struct sample){0}), id);
+    assert_int_equal(get_job(world, id)->attempt_count, 0);
+}
+
+// ---- reading
+
+static void a_task_is_read_with_its_newest_jobs(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.scheduled_at = NOW + 2});
+    int64_t planned[] = {NOW + 1, NOW + 3, NOW + 2};
+    struct job jobs[3];
+    struct store_new item = {.jobs = jobs, .job_count = 3};
+    for (int i = 0; i < 3; i++)
+        jobs[i] = (struct job){.id = id + 1 + i, .task_id = id, .tenant = TENANT, .state = JOB_READY, .scheduled_at = planned[i]};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    for (int i = 0; i < 3; i++) {
+        struct attempt attempt = {.job_id = id + 1 + i, .number = 1};
+        assert_int_equal(change(world, 0, jobs[i], &attempt), ERR_OK);
+    }
+    struct store_get *get = OP(world, store_get, STORE_GET);
+    get->tenant = TENANT;
+    get->task_id = id;
+    get->max_jobs = 3;
+    assert_int_equal(call(world, &get->op), ERR_OK);
+    assert_int_equal(get->job_count, 3);
+    assert_int_equal(get->jobs[0].id, id + 2);
+    assert_int_equal(get->jobs[1].id, id + 3); // planned for the same time as the first job, and a larger id
+    assert_int_equal(get->jobs[2].id, id);
+    assert_int_equal(get->attempt_count, 2);
+    assert_int_equal(get->attempts[0].job_id, id + 2);
+    assert_int_equal(get->attempts[1].job_id, id + 3);
+}
+
+static void another_tenants_task_is_not_found(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.tenant = 8});
+    struct store_get *get = get_job(world, id);
+    assert_int_equal(get->op.err, ERR_NOT_FOUND);
+    assert_int_equal(get->job_count, 0);
+    assert_int_equal(get->task.id, 0);
+    get->job_id = 0;
+    get->task_id = id;
+    assert_int_equal(call(world, &get->op), ERR_NOT_FOUND);
+    get->task_id = 404;
+    assert_int_equal(call(world, &get->op), ERR_NOT_FOUND);
+}
+
+static void lanes_are_listed_with_what_waits_in_them(void **state)
+{
+    struct world *world = *state;
+    add(world, (struct sample){.queue = "a", .due_at = NOW + 5});
+    add(world, (struct sample){.queue = "a", .due_at = NOW + 3, .priority = 1, .state = JOB_DELAYED});
+    add(world, (struct sample){.queue = "b", .state = JOB_SUCCESS});
+    add(world, (struct sample){.queue = "a", .tenant = 8});
+    struct store_lanes *op = OP(world, store_lanes, STORE_LANES);
+    op->max = 2;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(op->lane_count, 2);
+    assert_int_equal(op->lanes[0].id, lane_of(world, TENANT, "a"));
+    assert_int_equal(op->lanes[0].tenant, TENANT);
+    assert_true(str_is(op->lanes[0].queue, "a"));
+    assert_int_equal(op->lanes[0].next_due, NOW + 3);
+    assert_int_equal(op->lanes[0].counts[JOB_READY], 1);
+    assert_int_equal(op->lanes[0].counts[JOB_DELAYED], 1);
+    assert_int_equal(op->lanes[1].next_due, TIME_NEVER);
+    op->after_id = op->lanes[1].id;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(op->lane_count, 1);
+    assert_int_equal(op->lanes[0].tenant, 8);
+    op->after_id = 0;
+    op->tenant = 8;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(op->lane_count, 1);
+    assert_int_equal(op->lanes[0].tenant, 8);
+}
+
+static void pausing_makes_a_lane_that_is_not_there(void **state)
+{
+    struct world *world = *state;
+    struct store_pause *pause = OP(world, store_pause, STORE_PAUSE);
+    pause->tenant = TENANT;
+    pause->queue = STR("new");
+    pause->paused = true;
+    assert_int_equal(call(world, &pause->op), ERR_OK);
+    struct store_lanes *op = OP(world, store_lanes, STORE_LANES);
+    op->max = 10;
+    call(world, &op->op);
+    assert_int_equal(op->lane_count, 1);
+    assert_int_equal(op->lanes[0].id, pause->lane);
+    assert_true(op->lanes[0].paused);
+    int64_t id = add(world, (struct sample){.queue = "new"});
+    assert_int_equal(job_now(world, id).lane, pause->lane);
+}
+
+// ---- counting
+
+struct recount {
+    int64_t by_tenant[3][JOB_STATE_COUNT]; // all, TENANT, TENANT + 1
+    struct {
+        int64_t id;
+        int32_t tenant;
+    } jobs[400];
+    size_t count;
+};
+
+static void recount_now(struct world *world, struct recount *recount)
+{
+    memset(recount->by_tenant, 0, sizeof recount->by_tenant);
+    for (size_t i = 0; i < recount->count; i++) {
+        struct store_get *get = OP(world, store_get, STORE_GET);
+        get->tenant = recount->jobs[i].tenant;
+        get->job_id = recount->jobs[i].id;
+        if (call(world, &get->op))
+            continue;
+        recount->by_tenant[0][get->jobs[0].state]++;
+        recount->by_tenant[get->tenant - TENANT + 1][get->jobs[0].state]++;
+    }
+}
+
+static void assert_stats(struct world *world, int32_t tenant, const int64_t expected[JOB_STATE_COUNT])
+{
+    struct store_stats *op = OP(world, store_stats, STORE_STATS);
+    op->tenant = tenant;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    for (int i = 0; i < JOB_STATE_COUNT; i++)
+        assert_int_equal(op->counts[i], expected[i]);
+}
+
+static void random_life(struct world *world, struct rand *rand, struct recount *recount)
+{
+    size_t at = recount->count ? rand_below(rand, recount->count) : 0;
+    switch (rand_below(rand, 5)) {
+    case 0:
+        claim(world, A, NOW + 100, 1 + (int64_t)rand_below(rand, 4), rand_below(rand, 9));
+        return;
+    case 1:
+        due(world, NOW, 0, NOW + (int64_t)rand_below(rand, 50), 3);
+        return;
+    case 2:
+        sweep(world, NOW + (int64_t)rand_below(rand, 60), rand_below(rand, 4));
+        return;
+    case 3: {
+        struct store_get *get = OP(world, store_get, STORE_GET);
+        get->tenant = recount->jobs[at].tenant;
+        get->job_id = recount->jobs[at].id;
+        if (!recount->count || call(world, &get->op))
+            return;
+        struct job job = get->jobs[0];
+        job.state = (uint8_t)rand_below(rand, JOB_STATE_COUNT);
+        job.holder = A;
+        job.purge_at = job_state_final(job.state) ? NOW + (int64_t)rand_below(rand, 60) : 0;
+        assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+        return;
+    }
+    default: {
+        struct sample sample = {.tenant = TENANT + (int32_t)rand_below(rand, 2), .due_at = NOW + (int64_t)rand_below(rand, 50)};
+        sample.queue = rand_below(rand, 2) ? "q" : "r";
+        sample.state = 1 + rand_below(rand, 2);
+        recount->jobs[recount->count].tenant = sample.tenant;
+        recount->jobs[recount->count++].id = add(world, sample);
+    }
+    }
+}
+
+static void the_counters_equal_a_recount(void **state)
+{
+    struct world *world = *state;
+    struct recount *recount = world_mem(world, sizeof *recount);
+    struct rand rand;
+    rand_init(&rand, 42);
+    for (int step = 0; step < 400; step++) {
+        random_life(world, &rand, recount);
+        if (step % 50 != 49)
+            continue;
+        recount_now(world, recount);
+        for (int i = 0; i < 3; i++)
+            assert_stats(world, i ? TENANT + i - 1 : 0, recount->by_tenant[i]);
+    }
+}
+
+// ---- many callers
+
+enum { THREADS = 4, EACH = 200 };
+
+struct caller {
+    struct store *store;
+    int number;
+    pthread_t thread;
+    size_t claimed;
+};
+
+// Adds its own jobs and claims whatever there is, until all have been claimed by somebody.
+static void *caller_main(void *ctx)
+{
+    struct caller *caller = ctx;
+    for (int i = 0; i < EACH; i++) {
+        int64_t id = 100000 + caller->number * EACH + i;
+        struct store_task task = {.id = id, .tenant = TENANT, .queue = STR("q"), .doc = STR("{}")};
+        struct job job = {.id = id, .task_id = id, .tenant = TENANT, .state = JOB_READY, .due_at = NOW};
+        struct store_new item = {.task = &task, .jobs = &job, .job_count = 1};
+        struct store_add add_op = {.items = &item, .count = 1};
+        store_op_init(&add_op.op, STORE_ADD, NULL);
+        store_call(caller->store, &add_op.op);
+        struct store_want want = {.lane = job.lane, .max = 1};
+        struct store_claim claim_op = {.holder = A, .until_ms = NOW, .wants = &want, .want_count = 1};
+        store_op_init(&claim_op.op, STORE_CLAIM, NULL);
+        store_call(caller->store, &claim_op.op);
+        caller->claimed += claim_op.job_count;
+        struct store_stats stats = {0};
+        store_op_init(&stats.op, STORE_STATS, NULL);
+        store_call(caller->store, &stats.op);
+        store_op_done(&add_op.op);
+        store_op_done(&claim_op.op);
+        store_op_done(&stats.op);
+    }
+    return NULL;
+}
+
+static void several_threads_at_once_get_each_job_once(void **state)
+{
+    struct world *world = *state;
+    struct caller callers[THREADS];
+    size_t claimed = 0;
+    for (int i = 0; i < THREADS; i++) {
+        callers[i] = (struct caller){.store = world->store, .number = i};
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, caller_main, &callers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(callers[i].thread, NULL);
+        claimed += callers[i].claimed;
+    }
+    // Each claim follows an add of its own, so there always was one to take, and each was taken once.
+    assert_int_equal(claimed, THREADS * EACH);
+    assert_stats(world, 0, (int64_t[JOB_STATE_COUNT]){[JOB_WATCHING] = THREADS * EACH});
+}
+
+static void note_done(struct store_op *op)
+{
+    op->done = NULL;
+}
+
+static void closing_completes_what_is_in_flight(void **state)
+{
+    struct world *world = world_new(scheme);
+    enum { MANY = 300 };
+    struct store_pause *ops = world_mem(world, MANY * sizeof *ops);
+    for (int i = 0; i < MANY; i++) {
+        store_op_init(&ops[i].op, STORE_PAUSE, note_done);
+        ops[i].tenant = 1 + i;
+        ops[i].queue = STR("q");
+        store_submit(world->store, &ops[i].op);
+    }
+    store_close(world->store);
+    world->store = NULL;
+    for (int i = 0; i < MANY; i++) {
+        assert_null(ops[i].op.done);
+        assert_int_equal(ops[i].op.err, ERR_OK);
+        assert_int_not_equal(ops[i].lane, 0);
+    }
+    world_free(world);
+}
+
+static void an_unknown_scheme_is_refused_with_words(void **state)
+{
+    struct store *store;
+    char why[ERR_WHY_MAX] = "";
+    assert_int_equal(store_open(&store, "paper:", why), ERR_BAD_REQUEST);
+    assert_null(store);
+    assert_non_null(strstr(why, "sqlite:DIR"));
+}
+
+#define PROMISE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PROMISE(no_two_incarnations_have_one_node_number),
+        PROMISE(joining_again_changes_nothing),
+        PROMISE(a_dead_incarnation_cannot_join_again),
+        PROMISE(join_is_refused_when_the_numbers_are_used_up),
+        PROMISE(no_id_given_out_so_far_is_above_the_floor),
+        PROMISE(a_beat_counts_up_and_shows_the_others),
+        PROMISE(a_beat_of_the_dead_or_unknown_is_fenced),
+        PROMISE(only_who_stands_still_is_buried),
+        PROMISE(an_incarnation_that_holds_jobs_is_not_forgotten),
+        PROMISE(what_was_added_is_read_back_as_it_was),
+        PROMISE(bytes_of_any_value_are_kept),
+        PROMISE(a_key_adds_its_task_once),
+        PROMISE(a_key_with_another_digest_is_refused),
+        PROMISE(keys_of_two_tenants_do_not_meet),
+        PROMISE(of_two_items_with_one_key_the_second_finds_the_first),
+        PROMISE(a_key_lives_as_long_as_its_task_and_its_time),
+        PROMISE(jobs_can_be_added_to_a_task_that_exists),
+        PROMISE(jobs_for_a_task_that_is_gone_or_foreign_are_refused),
+        PROMISE(an_id_that_is_taken_fails_its_item_only),
+        PROMISE(jobs_can_be_added_in_hand),
+        PROMISE(nothing_is_added_in_the_hand_of_the_dead_or_unknown),
+        PROMISE(ten_thousand_are_added_at_once),
+        PROMISE(a_claim_takes_highest_priority_then_earliest_then_lowest_id),
+        PROMISE(a_claim_takes_at_most_what_was_asked_and_says_what_is_next),
+        PROMISE(a_claim_of_nothing_only_asks_when),
+        PROMISE(what_is_due_later_is_not_claimed),
+        PROMISE(blocked_held_and_final_jobs_are_not_claimed),
+        PROMISE(claimed_records_are_as_core_leaves_them),
+        PROMISE(a_paused_lane_gives_nothing_until_it_is_let_go),
+        PROMISE(lanes_are_claimed_in_the_order_they_are_wanted),
+        PROMISE(the_dead_and_the_unknown_claim_nothing),
+        PROMISE(a_change_on_an_old_token_is_refused),
+        PROMISE(a_change_of_what_is_gone_says_so),
+        PROMISE(steps_of_a_batch_succeed_or_fail_one_by_one),
+        PROMISE(two_steps_of_one_job_follow_each_other),
+        PROMISE(what_never_changes_does_not_change),
+        PROMISE(kept_attempts_are_read_by_number),
+        PROMISE(delayed_jobs_become_ready_when_their_time_has_come),
+        PROMISE(promotion_goes_on_where_it_stopped),
+        PROMISE(promotion_without_the_id_finds_the_rest_too),
+        PROMISE(what_an_incarnation_holds_is_listed_page_by_page),
+        PROMISE(what_did_not_start_in_time_is_listed_earliest_first),
+        PROMISE(sweeping_removes_what_retention_lets_go_earliest_first),
+        PROMISE(a_task_goes_with_its_last_job_and_attempts_with_theirs),
+        PROMISE(a_task_is_read_with_its_newest_jobs),
+        PROMISE(another_tenants_task_is_not_found),
+        PROMISE(lanes_are_listed_with_what_waits_in_them),
+        PROMISE(pausing_makes_a_lane_that_is_not_there),
+        PROMISE(the_counters_equal_a_recount),
+        PROMISE(several_threads_at_once_get_each_job_once),
+        PROMISE(closing_completes_what_is_in_flight),
+        PROMISE(an_unknown_scheme_is_refused_with_words),
+    };
+    scheme = "memory";
+    int failed = cmocka_run_group_tests_name("store memory:", tests, NULL, NULL);
+    scheme = "sqlite";
+    return failed + cmocka_run_group_tests_name("store sqlite:", tests, NULL, NULL);
+}

@@ -1,0 +1,274 @@
+// What only the SQLite store promises: it is alone, it remembers, it refuses what it does not know, and it meets a disk that is
+// full or broken as it should. The disk is made to fail by a layer between SQLite and the files.
+#include "store_support.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { A = 11 };
+
+// ---- a disk that fails when told to
+
+static sqlite3_vfs *real, layer;
+static atomic_bool disk_is_full, disk_is_broken;
+
+struct layer_file {
+    sqlite3_file base;
+    sqlite3_file *real; // behind this struct
+};
+
+#define REAL(file) (((struct layer_file *)(file))->real)
+#define PASS(name, parameters, ...)                                                                                              \
+    static int layer_##name parameters                                                                                           \
+    {                                                                                                                            \
+        return REAL(file)->pMethods->name(REAL(file), ##__VA_ARGS__);                                                            \
+    }
+PASS(xClose, (sqlite3_file * file))
+PASS(xRead, (sqlite3_file * file, void *to, int n, sqlite3_int64 at), to, n, at)
+PASS(xTruncate, (sqlite3_file * file, sqlite3_int64 size), size)
+PASS(xFileSize, (sqlite3_file * file, sqlite3_int64 *size), size)
+PASS(xLock, (sqlite3_file * file, int lock), lock)
+PASS(xUnlock, (sqlite3_file * file, int lock), lock)
+PASS(xCheckReservedLock, (sqlite3_file * file, int *out), out)
+PASS(xFileControl, (sqlite3_file * file, int op, void *arg), op, arg)
+PASS(xSectorSize, (sqlite3_file * file))
+PASS(xDeviceCharacteristics, (sqlite3_file * file))
+PASS(xShmMap, (sqlite3_file * file, int page, int size, int extend, void volatile **out), page, size, extend, out)
+PASS(xShmLock, (sqlite3_file * file, int at, int n, int flags), at, n, flags)
+PASS(xShmUnmap, (sqlite3_file * file, int remove), remove)
+
+static void layer_xShmBarrier(sqlite3_file *file)
+{
+    REAL(file)->pMethods->xShmBarrier(REAL(file));
+}
+
+static int layer_xWrite(sqlite3_file *file, const void *from, int n, sqlite3_int64 at)
+{
+    return disk_is_full ? SQLITE_FULL : REAL(file)->pMethods->xWrite(REAL(file), from, n, at);
+}
+
+static int layer_xSync(sqlite3_file *file, int flags)
+{
+    return disk_is_broken ? SQLITE_IOERR_FSYNC : REAL(file)->pMethods->xSync(REAL(file), flags);
+}
+
+static const sqlite3_io_methods layer_methods = {.iVersion = 2,
+                                                 .xClose = layer_xClose,
+                                                 .xRead = layer_xRead,
+                                                 .xWrite = layer_xWrite,
+                                                 .xTruncate = layer_xTruncate,
+                                                 .xSync = layer_xSync,
+                                                 .xFileSize = layer_xFileSize,
+                                                 .xLock = layer_xLock,
+                                                 .xUnlock = layer_xUnlock,
+                                                 .xCheckReservedLock = layer_xCheckReservedLock,
+                                                 .xFileControl = layer_xFileControl,
+                                                 .xSectorSize = layer_xSectorSize,
+                                                 .xDeviceCharacteristics = layer_xDeviceCharacteristics,
+                                                 .xShmMap = layer_xShmMap,
+                                                 .xShmLock = layer_xShmLock,
+                                                 .xShmBarrier = layer_xShmBarrier,
+                                                 .xShmUnmap = layer_xShmUnmap};
+
+static int layer_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags)
+{
+    struct layer_file *mine = (struct layer_file *)file;
+    mine->real = (sqlite3_file *)(mine + 1);
+    int rc = real->xOpen(real, name, mine->real, flags, ret_flags);
+    mine->base.pMethods = mine->real->pMethods ? &layer_methods : NULL;
+    return rc;
+}
+
+static int put_layer(void **state)
+{
+    real = sqlite3_vfs_find(NULL);
+    layer = *real;
+    layer.zName = "layer";
+    layer.szOsFile = (int)sizeof(struct layer_file) + real->szOsFile;
+    layer.xOpen = layer_open;
+    return sqlite3_vfs_register(&layer, 1);
+}
+
+// ---- the promises
+
+static int set_up(void **state)
+{
+    struct world *world = world_new("sqlite");
+    join(world, A);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    world_free(*state);
+    return 0;
+}
+
+static void who_joins_is_alone(void **state)
+{
+    struct store_join *op = OP(*state, store_join, STORE_JOIN);
+    op->incarnation = 5;
+    assert_int_equal(call(*state, &op->op), ERR_OK);
+    assert_true(op->alone);
+}
+
+static void a_second_one_is_refused_and_told_who_is_there(void **state)
+{
+    struct world *world = *state;
+    struct store *second;
+    char url[160], why[ERR_WHY_MAX] = "", expected[64];
+    world_url(world, url);
+    assert_int_not_equal(store_open(&second, url, why), ERR_OK);
+    snprintf(expected, sizeof expected, "another rota serves this directory (pid %ld)", (long)getpid());
+    assert_non_null(strstr(why, expected));
+    add(world, (struct sample){0}); // the first is unharmed
+}
+
+static void the_directory_is_for_its_owner_only(void **state)
+{
+    struct world *world = *state;
+    char path[160];
+    struct stat stat_of;
+    snprintf(path, sizeof path, "%s/data", world->dir);
+    assert_int_equal(stat(path, &stat_of), 0);
+    assert_int_equal(stat_of.st_mode & 0777, 0700);
+}
+
+static void everything_is_there_after_it_was_closed(void **state)
+{
+    struct world *world = *state;
+    enum err err;
+    int64_t id = add(world, (struct sample){.key = STR("k"), .doc = STR("{}")});
+    int64_t held = add(world, (struct sample){.state = JOB_WATCHING, .holder = A});
+    int64_t lane = job_now(world, id).lane;
+    world_reopen(world);
+    assert_true(str_is(get_job(world, id)->task.doc, "{}"));
+    assert_int_equal(try_add(world, (struct sample){.key = STR("k")}, &err)->existing_id, id);
+    assert_int_equal(lane_of(world, TENANT, "q"), lane);
+    assert_int_equal(job_now(world, held).holder, A);
+    struct store_stats *stats = OP(world, store_stats, STORE_STATS);
+    assert_int_equal(call(world, &stats->op), ERR_OK);
+    assert_int_equal(stats->counts[JOB_READY], 1);
+    assert_int_equal(stats->counts[JOB_WATCHING], 1);
+    struct store_claim *op = claim(world, A, NOW, lane, 10);
+    assert_int_equal(op->job_count, 1);
+    assert_int_equal(op->jobs[0].job.id, id);
+}
+
+static void execute(struct world *world, const char *sql)
+{
+    char path[160];
+    sqlite3 *handle;
+    snprintf(path, sizeof path, "%s/data/rota.db", world->dir);
+    assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(handle, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(handle), SQLITE_OK);
+}
+
+static void a_newer_schema_is_refused_with_words(void **state)
+{
+    struct world *world = *state;
+    char url[160], why[ERR_WHY_MAX] = "";
+    world_url(world, url);
+    store_close(world->store);
+    execute(world, "UPDATE meta SET value=99 WHERE name='schema'");
+    assert_int_not_equal(store_open(&world->store, url, why), ERR_OK);
+    assert_null(world->store);
+    assert_non_null(strstr(why, "schema version 99"));
+    execute(world, "DROP TABLE meta");
+    assert_int_not_equal(store_open(&world->store, url, why), ERR_OK);
+    assert_non_null(strstr(why, "not one of rota's"));
+}
+
+static void a_directory_that_cannot_be_made_is_named(void **state)
+{
+    struct store *store;
+    char why[ERR_WHY_MAX] = "";
+    assert_int_not_equal(store_open(&store, "sqlite:/nowhere/at/all", why), ERR_OK);
+    assert_non_null(strstr(why, "/nowhere/at/all"));
+    assert_int_equal(store_open(&store, "sqlite:", why), ERR_BAD_REQUEST);
+}
+
+static void a_full_disk_is_said_and_forgotten_when_there_is_room(void **state)
+{
+    struct world *world = *state;
+    enum err err;
+    int64_t before = add(world, (struct sample){0});
+    disk_is_full = true;
+    struct store_new *item = try_add(world, (struct sample){.queue = "made in vain"}, &err);
+    assert_int_equal(err, ERR_STORAGE_FULL);
+    assert_int_equal(item->err, ERR_STORAGE_FULL);
+    struct store_claim *op = claim(world, A, NOW, job_now(world, before).lane, 10);
+    assert_int_equal(op->op.err, ERR_STORAGE_FULL);
+    assert_int_equal(op->job_count, 0);
+    disk_is_full = false;
+    assert_int_equal(get_job(world, item->task->id)->op.err, ERR_NOT_FOUND);
+    assert_int_equal(job_now(world, before).state, JOB_READY);
+    int64_t after = add(world, (struct sample){.queue = "made in vain"});
+    assert_int_equal(claim(world, A, NOW, job_now(world, after).lane, 10)->job_count, 1);
+    struct store_stats *stats = OP(world, store_stats, STORE_STATS);
+    assert_int_equal(call(world, &stats->op), ERR_OK);
+    assert_int_equal(stats->counts[JOB_READY], 1);
+    assert_int_equal(stats->counts[JOB_WATCHING], 1);
+}
+
+// Runs in a process of its own, which is to die in the add.
+static void add_on_a_broken_disk(const char *dir)
+{
+    char url[160], why[ERR_WHY_MAX];
+    struct world world = {.last_id = 5000};
+    snprintf(url, sizeof url, "sqlite:%s/other", dir);
+    if (store_open(&world.store, url, why))
+        _exit(1);
+    disk_is_broken = true;
+    enum err err;
+    try_add(&world, (struct sample){0}, &err);
+    _exit(2);
+}
+
+static void when_fsync_fails_the_process_ends(void **state)
+{
+    struct world *world = *state;
+    int status = 0, words[2];
+    char said[512] = "";
+    store_close(world->store); // a process with threads does not fork well
+    world->store = NULL;
+    assert_int_equal(pipe(words), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(words[1], STDERR_FILENO);
+        add_on_a_broken_disk(world->dir);
+    }
+    close(words[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(read(words[0], said, sizeof said - 1) > 0);
+    close(words[0]);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 70);
+    assert_non_null(strstr(said, "fsync failed"));
+}
+
+#define PROMISE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PROMISE(who_joins_is_alone),
+        PROMISE(a_second_one_is_refused_and_told_who_is_there),
+        PROMISE(the_directory_is_for_its_owner_only),
+        PROMISE(everything_is_there_after_it_was_closed),
+        PROMISE(a_newer_schema_is_refused_with_words),
+        PROMISE(a_directory_that_cannot_be_made_is_named),
+        PROMISE(a_full_disk_is_said_and_forgotten_when_there_is_room),
+        PROMISE(when_fsync_fails_the_process_ends),
+    };
+    return cmocka_run_group_tests_name("store sqlite: alone", tests, put_layer, NULL);
+}
