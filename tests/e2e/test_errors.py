@@ -168,7 +168,7 @@ def test_a_task_without_a_target_misses_its_url(shared_api):
 @pytest.mark.parametrize("typo, meant", [("urll", "url"), ("prioritiy", "priority"), ("time_out", "timeout"), ("header", "headers")])
 def test_an_unknown_field_is_an_error_with_a_suggestion(shared_api, typo, meant):
     problem = assert_problem(shared_api.post("/v1/tasks", {"url": URL, typo: "x"}), 422, "unknown_field", f"/{typo}")
-    assert f"{meant}" in problem["detail"].replace(typo, "")
+    assert f'"{meant}"' in problem["detail"]
 
 
 @pytest.mark.parametrize(
@@ -249,21 +249,31 @@ def test_one_task_over_1_mib_is_413(shared_api):
     assert_problem(answer, 413, "too_large")
 
 
-def test_a_bulk_over_16_mib_is_413_before_it_is_read(shared):
-    head = f"POST /v1/tasks HTTP/1.1\r\nHost: 127.0.0.1:{shared.port}\r\nContent-Type: application/json\r\nContent-Length: {17 << 20}\r\n\r\n"
-    received = raw_exchange(shared.where(), head.encode())
+BULK_HEAD = b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+OVERSIZE = 17 << 20
+
+
+def test_a_bulk_over_16_mib_is_413(shared_api):
+    assert_problem(shared_api.post("/v1/tasks", b" " * OVERSIZE), 413, "too_large")
+
+
+def test_a_client_that_asks_first_hears_413_before_it_sends(shared):
+    head = BULK_HEAD + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % OVERSIZE
+    assert raw_exchange(shared.where(), head).startswith(b"HTTP/1.1 413")
+
+
+def test_a_body_of_unknown_length_is_counted_while_it_comes(shared):
+    chunk = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
+    received = raw_exchange(shared.where(), BULK_HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 17 + b"0\r\n\r\n")
     assert received.startswith(b"HTTP/1.1 413"), received[:200]
 
 
-def test_a_chunked_body_without_end_is_cut_off(shared):
-    """Its length is not known beforehand, so it is counted while it comes."""
-    head = f"POST /v1/tasks HTTP/1.1\r\nHost: 127.0.0.1:{shared.port}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+def test_a_body_without_end_is_cut_off(shared):
     chunk = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
-    try:
-        received = raw_exchange(shared.where(), head.encode() + chunk * 18)
-    except OSError:
-        received = b""  # it closed while we were still sending, which is an answer too
-    assert received == b"" or received.startswith(b"HTTP/1.1 413"), received[:200]
+    with socket.create_connection(shared.where(), timeout=60) as connection, pytest.raises(OSError):
+        connection.sendall(BULK_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        for _ in range(1000):
+            connection.sendall(chunk)
     assert shared.api.get("/healthz").status == 200
 
 

@@ -1,6 +1,6 @@
 """Queues: held and let go, the important first, and nobody starves."""
 
-from support.client import first_job_id
+from support.client import FINAL, first_job_id
 from support.times import to_ms
 from support.wait import wait_until
 
@@ -32,8 +32,8 @@ def test_a_paused_queue_takes_submits_and_starts_nothing(api, target):
 def test_a_pause_holds_what_was_planned_before_it(api, target):
     task = api.submit(target.url("/ok/before"), queue="later", **{"in": "2s"})
     pause(api, "later")
-    api.wait_state(first_job_id(task["id"]), "ready")
-    assert target.calls() == []
+    job = api.wait_state(first_job_id(task["id"]), "ready", *FINAL)
+    assert (job["state"], target.calls()) == ("ready", []), "it was started although its queue is held"
     resume(api, "later")
     assert api.finished(task["id"])["state"] == "success"
 

@@ -207,7 +207,7 @@ class TestWhen:
     def test_at_is_not_early(self, shared_api, target, ahead_ms):
         planned = now_ms() + ahead_ms
         task = shared_api.submit(target.url(f"/ok/at/{ahead_ms}"), at=to_text(planned))
-        assert to_ms(task["scheduled_at"]) == planned
+        assert to_ms(task["scheduled_at"]) == planned or planned < to_ms(task["created_at"]), "only what is past is planned for now"
         (call,) = target.wait_calls(path=f"/ok/at/{ahead_ms}")
         assert call.arrived >= planned
 

@@ -29,6 +29,8 @@ COUNTS = {
     "seen_by_another": "read by a tenant that does not own it",
 }
 
+EXAMPLES_MAX = 50
+
 # With these outcomes rota gave an attempt up without having heard its end, so the target may still have been busy with it.
 ABANDONED = {"lost", "timeout", "cancelled", "released"}
 
@@ -65,7 +67,7 @@ class Findings(dict):
 
     def add(self, name, words):
         self[name] += 1
-        if len(self.examples) < 50:
+        if len(self.examples) < EXAMPLES_MAX:
             self.examples.append(f"{name} ({COUNTS[name]}): {words}")
 
     def __str__(self):
@@ -286,7 +288,7 @@ class Check:
             if call.attempt in called:
                 self.found.add("unexplained", f"{job['id']} was called twice as attempt {call.attempt}")
             elif call.attempt not in outcomes:
-                self.found.add("unexplained", f"{job['id']} was called as attempt {call.attempt}, its record knows {sorted(outcomes)}")
+                self.found.add("unexplained", f"{job['id']} ({job['state']}) was called as attempt {call.attempt}, its record knows {outcomes}")
             elif call.attempt > 1 and outcomes.get(call.attempt - 1, "success") == "success":
                 words = outcomes.get(call.attempt - 1, "not there")
                 self.found.add("unexplained", f"{job['id']} was called as attempt {call.attempt}, the one before is {words}")

@@ -213,6 +213,9 @@ BEHAVIOURS = {
 }
 
 
+TLS_HELLO = b"\x16"  # how a caller begins who takes this for an https server
+
+
 class Target:
     def __init__(self):
         self.lock = threading.Lock()
@@ -299,8 +302,12 @@ class Target:
             writer.close()
 
     async def serve_one(self, reader, writer):
-        head = await reader.readuntil(b"\r\n\r\n")
+        first = await reader.readexactly(1)
         arrived = wall_ms()
+        if first == TLS_HELLO:
+            writer.write(b"HTTP/1.1 400 Plain text here\r\n\r\n")
+            raise CallerGone
+        head = first + await reader.readuntil(b"\r\n\r\n")
         lines = head[:-4].decode("latin-1").split("\r\n")
         method, path, _ = lines[0].split(" ", 2)
         headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines[1:])]
