@@ -84,6 +84,7 @@ def run(command, env, seconds):
 def environment(suite):
     env = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1")
     if suite.tree:
+        env["ROTA_CRASH_POINTS"] = "1"  # every tree the tests use has them
         env["ROTA_BIN"] = str(ROOT / suite.tree / "src" / "rota")
         env["ROTA_TEST_DIR"] = str(ROOT / suite.tree / "scratch")
     for name, options in SANITIZERS.get(suite.tree, {}).items():

@@ -23,6 +23,7 @@
     X(LOST_BEGUN, "a job that had begun in a dead hand was taken back")                      \
     X(CLOCK_BACK, "the wall clock was set back")                                             \
     X(GIVEN_BACK, "a job was given back because its time was far again")                     \
+    X(PAUSED, "a job in hand was given back because its queue was paused")                   \
     X(PROMOTED, "jobs that were due without being claimed were marked ready")                \
     X(EXPIRED_WAITING, "a job expired while it waited in its lane")                          \
     X(EXPIRED_IN_HAND, "a job expired in hand")                                              \

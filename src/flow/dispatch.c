@@ -262,9 +262,10 @@ static bool may_start(struct dispatch *dispatch, struct run *run)
     bool old_life = run->job.holder != atomic_load(&dispatch->node->incarnation);
     bool expired = run->job.expires_at && run->job.expires_at <= now.wall_ms;
     bool early = run->job.due_at > now.wall_ms; // the clock was set back since it was published
-    if (!old_life && !expired && !early)
+    bool paused = lanes_is_paused(dispatch->node->lanes, run->job.lane);
+    if (!old_life && !expired && !early && !paused)
         return true;
-    mark(old_life ? MARK_OLD_LIFE : expired ? MARK_EXPIRED_IN_HAND : MARK_GIVEN_BACK);
+    mark(old_life ? MARK_OLD_LIFE : expired ? MARK_EXPIRED_IN_HAND : early ? MARK_GIVEN_BACK : MARK_PAUSED);
     send_back(dispatch, run, expired && !old_life ? RUN_EXPIRED : RUN_RELEASED);
     return false;
 }

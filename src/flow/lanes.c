@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum { QUEUE_NAME_MAX = 64, WALK_MAX = 1000 };
 
@@ -39,6 +40,7 @@ struct lane {
 struct lanes {
     pthread_mutex_t lock;
     int room, used;
+    _Atomic int paused;        // how many lanes are: while none is, nobody has to ask under the lock
     struct map by_id, by_name; // by_name: hash of tenant and queue -> chain
     struct lane **all;         // in the order they became known, for walking round
     size_t count, cap, walk;
@@ -142,6 +144,12 @@ static void note_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
     arrange(lanes, lane);
 }
 
+static void set_paused(struct lanes *lanes, struct lane *lane, bool paused)
+{
+    atomic_fetch_add(&lanes->paused, (int)paused - (int)lane->paused);
+    lane->paused = paused;
+}
+
 static int more_room(const struct lanes *lanes, const struct lane *lane)
 {
     return share_more(lanes->room, lanes->used, lane->held, lane->weight);
@@ -202,17 +210,28 @@ void lanes_learn(struct lanes *lanes, const struct store_lane *from)
 {
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = learn(lanes, from->id, from->tenant, from->queue);
-    lane->paused = from->paused;
+    set_paused(lanes, lane, from->paused);
     note_due(lanes, lane, from->next_due);
     arrange(lanes, lane);
     pthread_mutex_unlock(&lanes->lock);
+}
+
+bool lanes_is_paused(struct lanes *lanes, int64_t id)
+{
+    if (atomic_load(&lanes->paused) == 0)
+        return false;
+    pthread_mutex_lock(&lanes->lock);
+    struct lane *lane = map_get(&lanes->by_id, id);
+    bool paused = lane && lane->paused;
+    pthread_mutex_unlock(&lanes->lock);
+    return paused;
 }
 
 void lanes_pause(struct lanes *lanes, int64_t id, int32_t tenant, struct str queue, bool paused)
 {
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = learn(lanes, id, tenant, queue);
-    lane->paused = paused;
+    set_paused(lanes, lane, paused);
     arrange(lanes, lane);
     pthread_mutex_unlock(&lanes->lock);
 }

@@ -19,6 +19,7 @@ bool lanes_hold(struct lanes *lanes, int64_t lane); // a job turned out to be he
 void lanes_note(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, int64_t due_ms);
 void lanes_due(struct lanes *lanes, int64_t lane, int64_t due_ms);    // the same, of a lane that is known
 void lanes_learn(struct lanes *lanes, const struct store_lane *lane); // as the store says
+bool lanes_is_paused(struct lanes *lanes, int64_t lane);
 void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, bool paused);
 
 // The puller's side. Picks lanes with something due by until_ms, longest unserved first, and gives each what its share

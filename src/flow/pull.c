@@ -374,6 +374,8 @@ static void publish(struct pull *pull, struct run *run, struct now now)
         wait_in_wheel(pull, hold, run, run->job.due_at);
     else if (run->job.holder != atomic_load(&node->incarnation))
         give_up_marked(pull, run, RUN_RELEASED, MARK_OLD_LIFE);
+    else if (lanes_is_paused(node->lanes, run->job.lane))
+        give_up_marked(pull, run, RUN_RELEASED, MARK_PAUSED);
     else if (run->job.expires_at && run->job.expires_at <= now.wall_ms)
         give_up_marked(pull, run, RUN_EXPIRED, MARK_EXPIRED_IN_HAND);
     else if (broker_publish(node->broker, run)) {

@@ -27,7 +27,8 @@ struct work {
     struct job_step step;
     struct store_step write;
     struct store_new item;
-    int64_t fetched; // the job that was asked for: what is read of it now is up to date
+    int64_t asked_id, asked_token; // what pull was last asked for: read again unchanged, it was not in hand
+    bool called_off;               // … after its cancel was written
     int tries;
 };
 
@@ -113,13 +114,15 @@ static void read_record(struct work *work)
 static void asked(struct pull_ask *ask)
 {
     struct work *work = ask->ctx;
-    work->fetched = ask->job_id;
     read_record(work);
 }
 
-static void ask_back(struct work *work, int64_t job_id, enum run_end end, bool written)
+static void ask_back(struct work *work, const struct job *job, enum run_end end, bool written)
 {
-    work->ask = (struct pull_ask){.job_id = job_id, .end = end, .written = written, .done = asked, .ctx = work};
+    work->asked_id = job->id;
+    work->asked_token = job->token;
+    work->called_off = written;
+    work->ask = (struct pull_ask){.job_id = job->id, .end = end, .written = written, .done = asked, .ctx = work};
     pull_ask(work->steer->pull, &work->ask);
 }
 
@@ -144,20 +147,26 @@ static bool in_our_hand(const struct work *work, const struct job *job)
     return job_state_held(job->state) && job->holder == atomic_load(&work->steer->node->incarnation);
 }
 
+// A record that pull was asked about and that is still the same: it is held without being in hand.
+static bool was_asked(const struct work *work, const struct job *job)
+{
+    return work->asked_id == job->id && work->asked_token == job->token;
+}
+
 static void cancel(struct work *work)
 {
     const struct job *open = find_open(&work->get);
     if (!open) {
         const struct job *newest = work->get.job_count ? &work->get.jobs[0] : NULL;
         bool cancelled = newest && newest->state == JOB_CANCELLED;
-        if (cancelled && work->fetched != newest->id) // by somebody else: this node may still have it in hand
-            ask_back(work, newest->id, RUN_CANCELLED, true);
+        if (cancelled && !work->called_off) // by somebody else: this node may still have it in hand
+            ask_back(work, newest, RUN_CANCELLED, true);
         else
             finish(work, cancelled ? ERR_OK : ERR_ILLEGAL_TRANSITION, cancelled ? "" : "it has ended already");
         return;
     }
-    if (in_our_hand(work, open) && work->fetched != open->id) {
-        ask_back(work, open->id, RUN_CANCELLED, false);
+    if (in_our_hand(work, open) && !was_asked(work, open)) {
+        ask_back(work, open, RUN_CANCELLED, false);
         return;
     }
     struct job_policy policy = task_policy(work->get.task.doc, &work->get.op.arena);
@@ -176,12 +185,12 @@ static void run_now(struct work *work)
         return;
     }
     bool early = open->due_at > work->steer->now.wall_ms;
-    if (!early || (work->fetched == open->id && job_state_held(open->state))) {
+    if (!early || was_asked(work, open)) {
         finish(work, ERR_OK, "");
         return;
     }
     if (in_our_hand(work, open)) {
-        ask_back(work, open->id, RUN_HURRIED, false);
+        ask_back(work, open, RUN_HURRIED, false);
         return;
     }
     work->job = *open;
@@ -238,11 +247,10 @@ static void take_change(struct work *work)
     }
     if (!work->write.err && job_state_waiting(work->job.state))
         lanes_due(work->steer->node->lanes, work->job.lane, work->job.due_at);
-    work->fetched = 0;
     if (work->write.err)
         mark(MARK_STEER_AGAIN);
     if (!work->write.err && work->op->act == STEER_CANCEL)
-        ask_back(work, work->job.id, RUN_CANCELLED, true);
+        ask_back(work, &work->job, RUN_CANCELLED, true);
     else
         read_record(work);
 }

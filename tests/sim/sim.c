@@ -177,13 +177,32 @@ static void outage(struct world *world)
     world->outage_until = world->now + between(world, 100, 15000);
 }
 
+// As the API does it: the store is told, then the lanes of the node that was asked; the others find out.
+static void set_paused(struct world *world, int64_t queue, bool paused)
+{
+    char name[8];
+    snprintf(name, sizeof name, "q%lld", (long long)queue);
+    struct store_pause pause = {.tenant = 1, .queue = str_of(name), .paused = paused};
+    store_op_init(&pause.op, STORE_PAUSE, NULL);
+    store_call(world->memory, &pause.op);
+    struct sim_node *node = &world->nodes[between(world, 0, NODES - 1)];
+    if (node->up)
+        lanes_pause(node->flow->lanes, pause.lane, 1, pause.queue, paused);
+    store_op_done(&pause.op);
+}
+
+static void pause_one(struct world *world)
+{
+    set_paused(world, between(world, 1, 4), chance(world, 400));
+}
+
 static void misfortune(struct event *event)
 {
-    static void (*const kinds[])(struct world *) = {crash_one, crash_one, freeze_one, freeze_one, jump_one, outage};
+    static void (*const kinds[])(struct world *) = {crash_one, crash_one, freeze_one, freeze_one, jump_one, outage, pause_one, pause_one};
     struct world *world = event->world;
     if (!world->faults)
         return;
-    kinds[between(world, 0, 5)](world);
+    kinds[between(world, 0, 7)](world);
     world_at(world, world->now + between(world, 2000, 20000), event, misfortune);
 }
 
@@ -238,6 +257,8 @@ static int run_seed(uint64_t seed)
     world_at(world, 5000, trouble, misfortune);
     run_until(world, ACTIVE_MS, false);
     world->faults = false;
+    for (int64_t queue = 1; queue <= 4; queue++)
+        set_paused(world, queue, false);
     for (int i = 0; i < NODES; i++)
         world->nodes[i].offset_ms = 0;
     run_until(world, ACTIVE_MS + QUIET_MS, true);
