@@ -92,9 +92,9 @@ struct store_forget {
 };
 
 // One new task with its jobs. With task == NULL the jobs are added to a task that exists (jobs[].task_id, .tenant),
-// whose lane they get; ERR_NOT_FOUND when it is gone. Jobs come with id, task_id, state and times filled in, and may be held already.
-// With a key (of a new task): if the tenant used it before, nothing is added; `existing_id` is the task, and ERR_KEY_REUSED says that the
-// digest differs. ERR_INTERNAL: one of its ids is taken already.
+// whose lane they get; ERR_NOT_FOUND when it is gone. Jobs come with id, task_id, state and times filled in, and may be held
+// already. With a key (of a new task): if the tenant used it before, nothing is added; `existing_id` is the task, and
+// ERR_KEY_REUSED says that the digest differs. ERR_INTERNAL: one of its ids is taken already.
 struct store_new {
     const struct store_task *task;
     struct job *jobs; // .lane is filled in
@@ -122,8 +122,8 @@ struct store_want {
     int64_t next_due; // out: of what is left waiting in the lane, TIME_NEVER when nothing
 };
 
-// Takes waiting jobs with due_at <= until_ms, lane by lane: highest priority first, then earliest due_at, then lowest id. Paused lanes give nothing.
-// The records come back as job_claim() leaves them. ERR_FENCED as above.
+// Takes waiting jobs with due_at <= until_ms, lane by lane: highest priority first, then earliest due_at, then lowest id.
+// Paused lanes give nothing. The records come back as job_claim() leaves them. ERR_FENCED as above.
 struct store_claim {
     struct store_op op;
     int64_t holder, now_ms, until_ms;
