@@ -1,8 +1,10 @@
 // What the store costs: CPU a task for added + claimed + finished, and for the push path (added already held + finished),
-// in batches, on a directory of the disk that is given. Prints; asserts nothing about time.
+// in batches, on a directory of the disk that is given. Prints; asserts nothing about time. With "random" the due times are in
+// no order, as planned jobs are: then each claimed row lies on a page of its own.
 //
-//   bench_store sqlite:DIR [tasks] [batch]
+//   bench_store sqlite:DIR [tasks] [batch] [random]
 #include "base/clock.h"
+#include "base/rand.h"
 #include "store/store.h"
 
 #include <assert.h>
@@ -17,6 +19,8 @@ struct bench {
     size_t tasks, batch;
     int64_t next_id, lane;
     struct job *jobs;
+    bool random;
+    struct rand rand;
 };
 
 static double cpu_us(void)
@@ -38,7 +42,7 @@ static void add_batch(struct bench *bench, size_t first, bool held)
     add.items = arena_array(&add.op.arena, struct store_new, bench->batch);
     for (size_t i = 0; i < bench->batch; i++) {
         struct job *job = &bench->jobs[first + i];
-        int64_t now = 1763200000000 + (int64_t)(first + i);
+        int64_t now = 1763200000000 + (int64_t)(bench->random ? rand_below(&bench->rand, bench->tasks) : first + i);
         *job = (struct job){.id = bench->next_id += 512, .tenant = 1, .token = 1, .priority = 5, .due_at = now, .ready_at = now};
         job->task_id = job->id;
         job->scheduled_at = now;
@@ -117,9 +121,11 @@ int main(int argc, char **argv)
     struct bench bench = {.tasks = argc > 2 ? strtoul(argv[2], NULL, 10) : 10000,
                           .batch = argc > 3 ? strtoul(argv[3], NULL, 10) : 500};
     if (argc < 2 || !bench.batch || bench.tasks % bench.batch || store_open(&bench.store, argv[1], why)) {
-        fprintf(stderr, "bench_store sqlite:DIR [tasks] [batch]: %s\n", argc < 2 ? "" : why);
+        fprintf(stderr, "bench_store sqlite:DIR [tasks] [batch] [random]: %s\n", argc < 2 ? "" : why);
         return 2;
     }
+    bench.random = argc > 4;
+    rand_init(&bench.rand, 1);
     struct store_join join = {.incarnation = HOLDER};
     store_op_init(&join.op, STORE_JOIN, NULL);
     store_call(bench.store, &join.op);

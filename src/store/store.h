@@ -122,8 +122,8 @@ struct store_want {
     int64_t next_due; // out: of what is left waiting in the lane, TIME_NEVER when nothing
 };
 
-// Takes waiting jobs with due_at <= until_ms, lane by lane: highest priority first, then earliest due_at, then lowest id. Paused
-// lanes give nothing. The records come back as job_claim() leaves them. ERR_FENCED as above.
+// Takes waiting jobs with due_at <= until_ms, lane by lane: highest priority first, then earliest due_at, then lowest id.
+// Paused lanes give nothing. The records come back as job_claim() leaves them. ERR_FENCED as above.
 struct store_claim {
     struct store_op op;
     int64_t holder, now_ms, until_ms;

@@ -213,6 +213,10 @@ static void a_full_disk_is_said_and_forgotten_when_there_is_room(void **state)
     assert_int_equal(job_now(world, before).state, JOB_READY);
     int64_t after = add(world, (struct sample){.queue = "made in vain"});
     assert_int_equal(claim(world, A, NOW, job_now(world, after).lane, 10)->job_count, 1);
+    struct store_lanes *lanes = OP(world, store_lanes, STORE_LANES);
+    lanes->max = 10;
+    assert_int_equal(call(world, &lanes->op), ERR_OK);
+    assert_int_equal(lanes->lane_count, 2);
     struct store_stats *stats = OP(world, store_stats, STORE_STATS);
     assert_int_equal(call(world, &stats->op), ERR_OK);
     assert_int_equal(stats->counts[JOB_READY], 1);

@@ -1,0 +1,475 @@
+// The memory store's verbs about jobs: adding, taking, changing, listing, removing, reading. They run under its lock.
+#include "store/store_memory_private.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+// ---- adding
+
+static int64_t key_hash(int32_t tenant, struct str key)
+{
+    return (int64_t)(map_hash_bytes(key.p, key.n) ^ map_hash(tenant));
+}
+
+static struct memory_key *find_key(const struct memory *memory, int32_t tenant, struct str key)
+{
+    struct memory_key *found = map_get(&memory->keys, key_hash(tenant, key));
+    while (found && (found->tenant != tenant || !str_eq(found->key, key)))
+        found = found->next;
+    return found;
+}
+
+static void add_key(struct memory *memory, const struct store_new *item)
+{
+    struct memory_key *key = mem_zero(sizeof *key);
+    *key = (struct memory_key){.tenant = item->task->tenant, .key = memory_copy(item->key), .task_id = item->task->id};
+    key->until = item->key_until;
+    memcpy(key->digest, item->digest, sizeof key->digest);
+    key->next = map_put(&memory->keys, key_hash(key->tenant, key->key), key);
+}
+
+static bool ids_are_free(const struct memory *memory, const struct store_new *item)
+{
+    if (item->task && map_get(&memory->tasks, item->task->id))
+        return false;
+    for (size_t i = 0; i < item->job_count; i++) {
+        if (map_get(&memory->jobs, item->jobs[i].id))
+            return false;
+        for (size_t k = 0; k < i; k++)
+            if (item->jobs[k].id == item->jobs[i].id)
+                return false;
+    }
+    return true;
+}
+
+static struct memory_task *add_task(struct memory *memory, const struct store_task *from, int64_t lane)
+{
+    struct memory_task *task = mem_zero(sizeof *task);
+    task->task = *from;
+    task->task.queue = memory_copy(from->queue);
+    task->task.name = memory_copy(from->name);
+    task->task.doc = memory_copy(from->doc);
+    task->lane = lane;
+    map_put(&memory->tasks, from->id, task);
+    memory->id_floor = time_max(memory->id_floor, from->id);
+    return task;
+}
+
+static void add_job(struct memory *memory, struct memory_task *task, struct job *from)
+{
+    from->lane = task->lane;
+    struct memory_job *job = mem_zero(sizeof *job);
+    job->job = *from;
+    job->job.reason = memory_copy(from->reason);
+    job->job.response = memory_copy(from->response);
+    job->task = task;
+    task->jobs = mem_grow(task->jobs, (task->job_count + 1) * sizeof(struct memory_job *));
+    task->jobs[task->job_count++] = job;
+    map_put(&memory->jobs, job->job.id, job);
+    memory->id_floor = time_max(memory->id_floor, job->job.id);
+    memory_enter(memory, job);
+}
+
+static enum err add_item(struct memory *memory, struct store_new *item)
+{
+    const struct memory_key *key = item->task && item->key.n ? find_key(memory, item->task->tenant, item->key) : NULL;
+    if (key) {
+        item->existing_id = key->task_id;
+        return memcmp(key->digest, item->digest, sizeof key->digest) ? ERR_KEY_REUSED : ERR_OK;
+    }
+    struct memory_task *task = NULL;
+    int64_t lane = 0;
+    if (item->task) {
+        lane = memory_lane_by_name(memory, item->task->tenant, item->task->queue)->id;
+    } else {
+        task = item->job_count ? map_get(&memory->tasks, item->jobs[0].task_id) : NULL;
+        if (!task || task->task.tenant != item->jobs[0].tenant)
+            return ERR_NOT_FOUND;
+    }
+    if (!ids_are_free(memory, item))
+        return ERR_INTERNAL;
+    if (!task)
+        task = add_task(memory, item->task, lane);
+    for (size_t i = 0; i < item->job_count; i++)
+        add_job(memory, task, &item->jobs[i]);
+    if (item->task && item->key.n)
+        add_key(memory, item);
+    return ERR_OK;
+}
+
+void memory_run_add(struct memory *memory, struct store_op *op)
+{
+    struct store_add *add = container_of(op, struct store_add, op);
+    if (add->holder && memory_is_fenced(memory, add->holder)) {
+        store_op_fail(op, ERR_FENCED, "the holder was declared dead, or is unknown");
+        return;
+    }
+    for (size_t i = 0; i < add->count; i++)
+        add->items[i].err = add_item(memory, &add->items[i]);
+}
+
+// ---- taking and changing
+
+static struct store_job give_job(struct arena *arena, const struct memory_job *from)
+{
+    struct store_job job = {.job = from->job, .doc = memory_give(arena, from->task->task.doc)};
+    job.job.reason = memory_give(arena, from->job.reason);
+    job.job.response = memory_give(arena, from->job.response);
+    return job;
+}
+
+// The step may not change what never changes: those members keep what is stored.
+static void write_job(struct memory *memory, struct memory_job *job, const struct job *as)
+{
+    memory_leave(memory, job);
+    struct job was = job->job;
+    job->job = *as;
+    job->job.id = was.id;
+    job->job.task_id = was.task_id;
+    job->job.parent_id = was.parent_id;
+    job->job.tenant = was.tenant;
+    job->job.lane = was.lane;
+    job->job.priority = was.priority;
+    job->job.nominal_at = was.nominal_at;
+    job->job.reason = memory_copy(as->reason);
+    job->job.response = memory_copy(as->response);
+    memory_free_str(&was.reason);
+    memory_free_str(&was.response);
+    memory_enter(memory, job);
+}
+
+static void claim_job(struct memory *memory, struct store_claim *claim, struct memory_job *from)
+{
+    claim->jobs = store_push(&claim->op.arena, claim->jobs, claim->job_count, sizeof *claim->jobs);
+    struct store_job *job = &claim->jobs[claim->job_count++];
+    *job = give_job(&claim->op.arena, from);
+    enum err err = job_claim(&job->job, claim->holder, claim->now_ms);
+    assert(!err);
+    write_job(memory, from, &job->job);
+}
+
+static void claim_lane(struct memory *memory, struct store_claim *claim, struct store_want *want)
+{
+    const struct memory_lane *lane = memory_lane_by_id(memory, want->lane);
+    size_t left = lane && !lane->paused ? want->max : 0;
+    for (int64_t place = want->lane * STORE_PLACES; left && place < (want->lane + 1) * STORE_PLACES; place++) {
+        size_t at = memory_find(memory, (struct spot){place, INT64_MIN, INT64_MIN});
+        while (left && at < memory->place_count && store_place(&memory->places[at]->job) == place &&
+               memory->places[at]->job.due_at <= claim->until_ms) {
+            // Taking the job removes it from its place, so the next one comes to where it was.
+            struct memory_job *job = memory->places[at];
+            claim_job(memory, claim, job);
+            at = memory_find(memory, (struct spot){place, INT64_MIN, INT64_MIN});
+            left--;
+        }
+    }
+    want->next_due = memory_next_due(memory, want->lane);
+}
+
+void memory_run_claim(struct memory *memory, struct store_op *op)
+{
+    struct store_claim *claim = container_of(op, struct store_claim, op);
+    if (memory_is_fenced(memory, claim->holder)) {
+        store_op_fail(op, ERR_FENCED, "the holder was declared dead, or is unknown");
+        return;
+    }
+    for (size_t i = 0; i < claim->want_count; i++)
+        claim_lane(memory, claim, &claim->wants[i]);
+}
+
+static void keep_attempt(struct memory_job *job, const struct attempt *from)
+{
+    size_t at = 0;
+    while (at < job->attempt_count && job->attempts[at].number < from->number)
+        at++;
+    if (at < job->attempt_count && job->attempts[at].number == from->number) {
+        memory_free_str(&job->attempts[at].reason);
+    } else {
+        job->attempts = mem_grow(job->attempts, (job->attempt_count + 1) * sizeof *job->attempts);
+        memmove(&job->attempts[at + 1], &job->attempts[at], (job->attempt_count - at) * sizeof *job->attempts);
+        job->attempt_count++;
+    }
+    job->attempts[at] = *from;
+    job->attempts[at].job_id = job->job.id;
+    job->attempts[at].reason = memory_copy(from->reason);
+}
+
+static enum err change_job(struct memory *memory, const struct store_step *step)
+{
+    struct memory_job *job = map_get(&memory->jobs, step->job->id);
+    if (!job)
+        return ERR_NOT_FOUND;
+    if (job->job.token != step->token)
+        return ERR_LEASE_LOST;
+    write_job(memory, job, step->job);
+    if (step->attempt)
+        keep_attempt(job, step->attempt);
+    return ERR_OK;
+}
+
+void memory_run_change(struct memory *memory, struct store_op *op)
+{
+    struct store_change *change = container_of(op, struct store_change, op);
+    for (size_t i = 0; i < change->count; i++)
+        change->steps[i].err = change_job(memory, &change->steps[i]);
+}
+
+// A list of jobs on the way to being sorted and cut.
+struct found {
+    struct memory_job **jobs;
+    size_t count;
+};
+
+static void found_add(struct found *found, struct memory_job *job)
+{
+    if ((found->count & (found->count - 1)) == 0)
+        found->jobs = mem_grow(found->jobs, (found->count ? found->count * 2 : 1) * sizeof *found->jobs);
+    found->jobs[found->count++] = job;
+}
+
+static void found_sort(struct found *found, int (*compare)(const void *a, const void *b))
+{
+    if (found->count)
+        qsort(found->jobs, found->count, sizeof *found->jobs, compare);
+}
+
+#define COMPARE_BY(member)                                                                                                       \
+    static int compare_##member(const void *a, const void *b)                                                                    \
+    {                                                                                                                            \
+        const struct job *left = &(*(struct memory_job *const *)a)->job;                                                         \
+        const struct job *right = &(*(struct memory_job *const *)b)->job;                                                        \
+        int order = compare_ints(left->member, right->member);                                                                   \
+        return order ? order : compare_ints(left->id, right->id);                                                                \
+    }
+COMPARE_BY(due_at)
+COMPARE_BY(expires_at)
+COMPARE_BY(purge_at)
+COMPARE_BY(id)
+COMPARE_BY(scheduled_at)
+
+static bool is_promoted(const struct store_due *due, const struct job *job)
+{
+    if (job->state != JOB_DELAYED || job->lane != due->lane || job->due_at > due->to_ms || job->due_at <= due->from_ms)
+        return false;
+    return job->due_at > due->from_ms + 1 || job->id > due->from_id;
+}
+
+void memory_run_due(struct memory *memory, struct store_op *op)
+{
+    struct store_due *due = container_of(op, struct store_due, op);
+    struct found found = {0};
+    size_t at = memory_find(memory, (struct spot){due->lane * STORE_PLACES, INT64_MIN, INT64_MIN});
+    size_t end = memory_find(memory, (struct spot){(due->lane + 1) * STORE_PLACES, INT64_MIN, INT64_MIN});
+    for (; at < end; at++)
+        if (is_promoted(due, &memory->places[at]->job))
+            found_add(&found, memory->places[at]);
+    found_sort(&found, compare_due_at);
+    due->changed = found.count < due->max ? found.count : due->max;
+    for (size_t i = 0; i < due->changed; i++) {
+        memory_leave(memory, found.jobs[i]);
+        found.jobs[i]->job.state = JOB_READY;
+        memory_enter(memory, found.jobs[i]);
+    }
+    if (due->changed == found.count) {
+        due->upto_ms = due->to_ms;
+        due->upto_id = 0;
+    } else if (due->changed) {
+        due->upto_ms = found.jobs[due->changed - 1]->job.due_at - 1;
+        due->upto_id = found.jobs[due->changed - 1]->job.id;
+    }
+    mem_free(found.jobs);
+}
+
+// ---- lists
+
+static struct store_job *give_jobs(struct arena *arena, struct found *found, size_t max, size_t *ret_count)
+{
+    struct store_job *jobs = NULL;
+    for (size_t i = 0; i < found->count && i < max; i++) {
+        jobs = store_push(arena, jobs, i, sizeof *jobs);
+        jobs[i] = give_job(arena, found->jobs[i]);
+        *ret_count = i + 1;
+    }
+    mem_free(found->jobs);
+    return jobs;
+}
+
+void memory_run_held(struct memory *memory, struct store_op *op)
+{
+    struct store_held *held = container_of(op, struct store_held, op);
+    struct found found = {0};
+    size_t at = memory_find(memory, (struct spot){-held->holder, INT64_MIN, INT64_MIN});
+    for (; at < memory->place_count && store_place(&memory->places[at]->job) == -held->holder; at++)
+        if (memory->places[at]->job.id > held->after_id)
+            found_add(&found, memory->places[at]);
+    found_sort(&found, compare_id);
+    held->jobs = give_jobs(&op->arena, &found, held->max, &held->job_count);
+}
+
+void memory_run_expired(struct memory *memory, struct store_op *op)
+{
+    struct store_expired *expired = container_of(op, struct store_expired, op);
+    if (expired->now_ms < memory->expire_after)
+        return;
+    struct found found = {0};
+    struct memory_job *job;
+    int64_t id, earliest = TIME_NEVER;
+    for (size_t at = 0; (job = map_next(&memory->jobs, &at, &id));) {
+        if (job->job.expires_at <= 0 || job_state_held(job->job.state) || job_state_final(job->job.state))
+            continue;
+        earliest = time_min(earliest, job->job.expires_at);
+        if (job->job.expires_at <= expired->now_ms)
+            found_add(&found, job);
+    }
+    memory->expire_after = earliest;
+    found_sort(&found, compare_expires_at);
+    expired->jobs = give_jobs(&op->arena, &found, expired->max, &expired->job_count);
+}
+
+// ---- removing
+
+void memory_free_job(struct memory_job *job)
+{
+    for (size_t i = 0; i < job->attempt_count; i++)
+        memory_free_str(&job->attempts[i].reason);
+    mem_free(job->attempts);
+    memory_free_str(&job->job.reason);
+    memory_free_str(&job->job.response);
+    mem_free(job);
+}
+
+void memory_free_task(struct memory_task *task)
+{
+    memory_free_str(&task->task.queue);
+    memory_free_str(&task->task.name);
+    memory_free_str(&task->task.doc);
+    mem_free(task->jobs);
+    mem_free(task);
+}
+
+static void remove_job(struct memory *memory, struct memory_job *job)
+{
+    struct memory_task *task = job->task;
+    size_t at = 0;
+    while (task->jobs[at] != job)
+        at++;
+    task->jobs[at] = task->jobs[--task->job_count];
+    if (!task->job_count) {
+        map_remove(&memory->tasks, task->task.id);
+        memory_free_task(task);
+    }
+    memory_leave(memory, job);
+    map_remove(&memory->jobs, job->job.id);
+    memory_free_job(job);
+}
+
+static void remove_key(struct memory *memory, struct memory_key *key)
+{
+    int64_t hash = key_hash(key->tenant, key->key);
+    struct memory_key *first = map_remove(&memory->keys, hash), **link = &first;
+    while (*link != key)
+        link = &(*link)->next;
+    *link = key->next;
+    if (first)
+        map_put(&memory->keys, hash, first);
+    memory_free_str(&key->key);
+    mem_free(key);
+}
+
+static bool key_before(const struct memory_key *a, const struct memory_key *b)
+{
+    int order = compare_ints(a->until, b->until);
+    if (!order)
+        order = compare_ints(a->tenant, b->tenant);
+    if (!order)
+        order = memcmp(a->key.p, b->key.p, a->key.n < b->key.n ? a->key.n : b->key.n);
+    return order ? order < 0 : a->key.n < b->key.n;
+}
+
+static struct memory_key *first_loose_key(const struct memory *memory, int64_t now_ms)
+{
+    struct memory_key *first = NULL, *key;
+    int64_t hash;
+    for (size_t at = 0; (key = map_next(&memory->keys, &at, &hash));)
+        for (; key; key = key->next)
+            if (key->until <= now_ms && !map_get(&memory->tasks, key->task_id) && (!first || key_before(key, first)))
+                first = key;
+    return first;
+}
+
+static void sweep_jobs(struct memory *memory, struct store_sweep *sweep)
+{
+    struct found found = {0};
+    struct memory_job *job;
+    int64_t id, earliest = TIME_NEVER;
+    for (size_t at = 0; (job = map_next(&memory->jobs, &at, &id));) {
+        if (job->job.purge_at <= 0 || !job_state_final(job->job.state))
+            continue;
+        earliest = time_min(earliest, job->job.purge_at);
+        if (job->job.purge_at <= sweep->now_ms)
+            found_add(&found, job);
+    }
+    memory->purge_after = earliest;
+    found_sort(&found, compare_purge_at);
+    for (; sweep->removed < found.count && sweep->removed < sweep->max; sweep->removed++)
+        remove_job(memory, found.jobs[sweep->removed]);
+    mem_free(found.jobs);
+}
+
+void memory_run_sweep(struct memory *memory, struct store_op *op)
+{
+    struct store_sweep *sweep = container_of(op, struct store_sweep, op);
+    if (sweep->now_ms >= memory->purge_after)
+        sweep_jobs(memory, sweep);
+    struct memory_key *key;
+    for (size_t i = 0; i < sweep->max && (key = first_loose_key(memory, sweep->now_ms)); i++)
+        remove_key(memory, key);
+}
+
+// ---- reading
+
+static void give_attempts(struct store_get *get, const struct memory_job *job)
+{
+    for (size_t i = 0; i < job->attempt_count; i++) {
+        get->attempts = store_push(&get->op.arena, get->attempts, get->attempt_count, sizeof *get->attempts);
+        struct attempt *attempt = &get->attempts[get->attempt_count++];
+        *attempt = job->attempts[i];
+        attempt->reason = memory_give(&get->op.arena, attempt->reason);
+    }
+}
+
+static void give_record(struct store_get *get, const struct memory_job *from)
+{
+    get->jobs = store_push(&get->op.arena, get->jobs, get->job_count, sizeof *get->jobs);
+    struct job *job = &get->jobs[get->job_count++];
+    *job = from->job;
+    job->reason = memory_give(&get->op.arena, job->reason);
+    job->response = memory_give(&get->op.arena, job->response);
+    give_attempts(get, from);
+}
+
+void memory_run_get(struct memory *memory, struct store_op *op)
+{
+    struct store_get *get = container_of(op, struct store_get, op);
+    struct memory_job *job = get->job_id ? map_get(&memory->jobs, get->job_id) : NULL;
+    struct memory_task *task = get->job_id ? (job ? job->task : NULL) : map_get(&memory->tasks, get->task_id);
+    if (!task || task->task.tenant != get->tenant) {
+        store_op_fail(op, ERR_NOT_FOUND, "there is no such task or job");
+        return;
+    }
+    get->task = task->task;
+    get->task.queue = memory_give(&op->arena, task->task.queue);
+    get->task.name = memory_give(&op->arena, task->task.name);
+    get->task.doc = memory_give(&op->arena, task->task.doc);
+    if (job) {
+        give_record(get, job);
+        return;
+    }
+    struct found found = {0};
+    for (size_t i = 0; i < task->job_count; i++)
+        found_add(&found, task->jobs[i]);
+    found_sort(&found, compare_scheduled_at);
+    for (size_t i = found.count; i > 0 && get->job_count < get->max_jobs; i--)
+        give_record(get, found.jobs[i - 1]);
+    mem_free(found.jobs);
+}

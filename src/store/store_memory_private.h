@@ -1,0 +1,95 @@
+// What the two files of the memory store share: the records it keeps and how they are found.
+// Layer: port, private to store_memory*.c. Everything is under the lock of struct memory.
+#pragma once
+#include "base/map.h"
+#include "store/store_private.h"
+
+#include <pthread.h>
+
+struct memory_job {
+    struct job job;
+    struct memory_task *task;
+    struct attempt *attempts; // by number
+    size_t attempt_count;
+};
+
+struct memory_task {
+    struct store_task task;
+    int64_t lane;
+    struct memory_job **jobs;
+    size_t job_count;
+};
+
+struct memory_key {
+    struct memory_key *next; // of the same hash
+    int32_t tenant;
+    struct str key;
+    uint8_t digest[32];
+    int64_t task_id, until;
+};
+
+struct memory_lane {
+    int64_t id;
+    int32_t tenant;
+    struct str queue;
+    bool paused;
+    int64_t counts[JOB_STATE_COUNT];
+};
+
+struct memory_incarnation {
+    int64_t id, beat;
+    int node;
+    bool dead;
+};
+
+struct memory {
+    struct store store;
+    pthread_mutex_t lock;
+    struct map tasks, jobs, keys;
+    struct memory_job **places; // by place, due_at, id
+    size_t place_count, place_cap;
+    struct memory_lane **lanes; // lane n is at n - 1
+    size_t lane_count;
+    struct memory_incarnation *incarnations; // by id
+    size_t incarnation_count;
+    int64_t id_floor;    // the largest id ever added
+    int64_t purge_after; // nothing is to be swept before this, and nothing expires before that
+    int64_t expire_after;
+};
+
+struct spot {
+    int64_t place, due_at, id;
+};
+
+static inline int compare_ints(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+// Strings that are the store's own, and copies of them for who asked. An empty one has no memory.
+struct str memory_copy(struct str text);
+void memory_free_str(struct str *text);
+struct str memory_give(struct arena *arena, struct str text);
+
+size_t memory_find(const struct memory *memory, struct spot spot); // the first index of `places` that is not before `spot`
+// A job's state, place and due_at change only between these two: leave, change, enter.
+void memory_leave(struct memory *memory, struct memory_job *job);
+void memory_enter(struct memory *memory, struct memory_job *job);
+
+bool memory_is_fenced(struct memory *memory, int64_t holder);
+struct memory_lane *memory_lane_by_name(struct memory *memory, int32_t tenant, struct str queue); // made if need be
+struct memory_lane *memory_lane_by_id(const struct memory *memory, int64_t id);
+int64_t memory_next_due(const struct memory *memory, int64_t lane);
+
+// The verbs about jobs.
+void memory_run_add(struct memory *memory, struct store_op *op);
+void memory_run_claim(struct memory *memory, struct store_op *op);
+void memory_run_change(struct memory *memory, struct store_op *op);
+void memory_run_due(struct memory *memory, struct store_op *op);
+void memory_run_held(struct memory *memory, struct store_op *op);
+void memory_run_expired(struct memory *memory, struct store_op *op);
+void memory_run_sweep(struct memory *memory, struct store_op *op);
+void memory_run_get(struct memory *memory, struct store_op *op);
+
+void memory_free_job(struct memory_job *job);
+void memory_free_task(struct memory_task *task);
