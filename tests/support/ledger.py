@@ -25,7 +25,7 @@ COUNTS = {
     "overlapping": "two calls of one job at the same time, and no lost attempt explains it",
     "unexplained": "a call that the job's attempts do not explain",
     "stale": "the record was written by an attempt that was not the last, or against a newer one",
-    "after_cancel": "called after its cancellation was confirmed",
+    "after_cancel": "called after its cancellation was confirmed, or went on after a cancelled attempt",
     "seen_by_another": "read by a tenant that does not own it",
 }
 
@@ -229,6 +229,7 @@ class Check:
             return  # it was seen before it went, so this is not the last word about it
         self.check_sla(submit, job)
         self.check_early(job, calls)
+        self.check_cancel_is_the_end(job)
         self.check_cancelled(submit, job, calls)
         self.check_overlap(job, calls)
         self.check_explained(job, calls)
@@ -261,6 +262,14 @@ class Check:
         for call in calls:
             if call.arrived < to_ms(job["scheduled_at"]):
                 self.found.add("early", f"{job['id']} was called {to_ms(job['scheduled_at']) - call.arrived:.1f} ms early")
+
+    def check_cancel_is_the_end(self, job):
+        """An attempt is cancelled only because its job is: it is the last one, and the job ends as cancelled and not otherwise."""
+        numbers = [attempt["number"] for attempt in job["attempts"]]
+        for attempt in job["attempts"]:
+            ended_otherwise = job["state"] in FINAL and job["state"] != "cancelled"
+            if attempt["outcome"] == "cancelled" and (attempt["number"] < max(numbers) or ended_otherwise):
+                self.found.add("after_cancel", f"{job['id']} ({job['state']}) went on after attempt {attempt['number']} was cancelled")
 
     def check_cancelled(self, submit, job, calls):
         """A call may be read by the target after the cancel was confirmed, if its attempt had begun before."""

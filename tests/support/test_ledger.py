@@ -274,6 +274,18 @@ def test_a_call_after_a_confirmed_cancel_is_seen(world):
     assert world.found() == {"after_cancel": 1}
 
 
+def test_an_attempt_after_a_cancelled_one_is_seen(world):
+    world.second_attempt("cancelled")
+    assert world.found() == {"after_cancel": 1}
+
+
+def test_a_cancelled_attempt_that_ends_its_job_otherwise_is_seen(world):
+    world.ledger.cancel_sent(world.submit)
+    world.job["state"] = "aborted"
+    world.job["attempts"] = [attempt(1, "cancelled")]
+    assert world.found() == {"after_cancel": 1}
+
+
 def test_a_call_that_had_begun_before_the_cancel_is_fine(world):
     world.ledger.cancel_sent(world.submit)
     world.ledger.cancel_confirmed(world.submit, PLANNED + 11)
