@@ -598,7 +598,8 @@ static bool text_is(struct str text, struct str name)
 struct json json_member(struct json object, struct str name)
 {
     struct json key, value;
-    for (struct json_iter iter = json_iter(object); json_next(&iter, &key, &value);)
+    struct json_iter iter = json_iter(object);
+    while (object.type == JSON_OBJECT && json_next(&iter, &key, &value))
         if (text_is(inside(key), name))
             return value;
     return (struct json){JSON_ABSENT, {NULL, 0}};

@@ -219,8 +219,10 @@ static bool parse_iso(struct str text, int64_t *ret_ms)
         text.p++;
         text.n--;
     }
+    if (parts == 0 || (timed && parts == parts_at_t) || sum > DURATION_MAX)
+        return false;
     *ret_ms = sum;
-    return parts > 0 && (!timed || parts > parts_at_t) && sum <= DURATION_MAX;
+    return true;
 }
 
 bool duration_parse(struct str text, int64_t *ret_ms)

@@ -8,16 +8,17 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/when.h"
+#include "core/codes.h"
+#include "core/header.h"
 #include "core/url.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #define DAY_MS (24LL * 3600 * 1000)
 #define HORIZON_MS (3653 * DAY_MS) // 10 years
 
-enum { CODE_MIN = 100, CODE_MAX = 599, CODE_CLASS = 100, CODES_MAX = 64, LABEL_KEY_MAX = 64, LABEL_VALUE_MAX = 256 };
+enum { CODES_MAX = 64, LABEL_KEY_MAX = 64, LABEL_VALUE_MAX = 256 };
 
 struct parse {
     struct task *task;
@@ -277,24 +278,21 @@ static enum err take_url(struct parse *parse, const struct field *field, struct 
     return ERR_OK;
 }
 
-static bool is_letter_or_digit(char c)
+static bool is_queue_name(struct str text)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-// Every byte is a letter, a digit or one of `more`.
-static bool is_made_of(struct str text, const char *more)
-{
-    for (size_t i = 0; i < text.n; i++)
-        if (!is_letter_or_digit(text.p[i]) && !(text.p[i] && strchr(more, text.p[i])))
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && !(c >= '0' && c <= '9') && c != '.' && c != '_' && c != '-')
             return false;
+    }
     return true;
 }
 
 static enum err take_queue(struct parse *parse, const struct field *field, struct json value, void *to)
 {
     enum err err = take_text(parse, field, value, to);
-    if (err || !is_made_of(*(struct str *)to, "._-"))
+    if (err || !is_queue_name(*(struct str *)to))
         return refuse_value(parse, field, "%s must be a name of 1 to 64 letters, digits, '.', '_' or '-'.", field->name.p);
     return ERR_OK;
 }
@@ -393,44 +391,6 @@ static bool put_strings(const struct field *field, const void *from, struct buf 
 
 // ---- headers
 
-// What rota or its HTTP client sets itself, or what would change the framing of the request. A name that ends in '-' stands for
-// all that begin so.
-static const struct str reserved_headers[] = {{"Host", 4},
-                                              {"Content-Length", 14},
-                                              {"Transfer-Encoding", 17},
-                                              {"Connection", 10},
-                                              {"Keep-Alive", 10},
-                                              {"Upgrade", 7},
-                                              {"TE", 2},
-                                              {"Trailer", 7},
-                                              {"Expect", 6},
-                                              {"Proxy-", 6},
-                                              {"Rota-", 5},
-                                              {"webhook-", 8},
-                                              {"Idempotency-Key", 15},
-                                              {"traceparent", 11}};
-
-static bool is_reserved_header(struct str name)
-{
-    for (size_t i = 0; i < array_count(reserved_headers); i++) {
-        struct str reserved = reserved_headers[i], start = name;
-        bool family = reserved.p[reserved.n - 1] == '-';
-        if (family && start.n > reserved.n)
-            start.n = reserved.n;
-        if (str_eq_nocase(start, reserved))
-            return true;
-    }
-    return false;
-}
-
-static bool has_control(struct str text)
-{
-    for (size_t i = 0; i < text.n; i++)
-        if (((unsigned char)text.p[i] < 0x20 && text.p[i] != '\t') || text.p[i] == 0x7f)
-            return true;
-    return false;
-}
-
 static bool is_among(struct str name, const struct str *names, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -441,15 +401,15 @@ static bool is_among(struct str name, const struct str *names, size_t count)
 
 static enum err check_header(struct parse *parse, const struct field *field, struct str name, struct json value, size_t *bytes)
 {
-    if (name.n == 0 || !is_made_of(name, "!#$%&'*+-.^_`|~"))
-        return refuse_entry(parse, field, name, "A header's name must be a token of letters, digits and !#$%%&'*+-.^_`|~.");
-    if (is_reserved_header(name))
-        return refuse_entry(parse, field, name, "This header is set by rota and must not be given.");
-    if (value.type != JSON_STRING)
-        return refuse_entry(parse, field, name, "A header's value must be a string.");
+    const char *wrong = header_name_wrong(name);
+    if (!wrong && value.type != JSON_STRING)
+        wrong = "A header's value must be a string.";
+    if (wrong)
+        return refuse_entry(parse, field, name, "%s", wrong);
     struct str text = json_text(value, parse->arena);
-    if (has_control(text))
-        return refuse_entry(parse, field, name, "A header's value must not hold CR, LF or other control characters.");
+    wrong = header_value_wrong(text);
+    if (wrong)
+        return refuse_entry(parse, field, name, "%s", wrong);
     *bytes += name.n + text.n;
     if (*bytes > TASK_HEADERS_BYTES)
         return refuse_value(parse, field, "The names and values of all headers must have at most %d bytes.", TASK_HEADERS_BYTES);
@@ -501,20 +461,6 @@ static enum err take_labels(struct parse *parse, const struct field *field, stru
 
 // ---- success codes: a set of bits, written as whole classes where they are whole
 
-static void add_codes(uint64_t codes[8], int from, int count)
-{
-    for (int bit = from - CODE_MIN; bit < from - CODE_MIN + count; bit++)
-        codes[bit / 64] |= 1ull << (bit % 64);
-}
-
-static bool has_codes(const uint64_t codes[8], int from, int count)
-{
-    for (int bit = from - CODE_MIN; bit < from - CODE_MIN + count; bit++)
-        if (!(codes[bit / 64] >> (bit % 64) & 1))
-            return false;
-    return true;
-}
-
 // 204, "204" or "2xx".
 static bool read_code(struct parse *parse, struct json value, int64_t *ret_from, int *ret_count)
 {
@@ -548,7 +494,7 @@ static enum err take_codes(struct parse *parse, const struct field *field, struc
     for (struct json_iter iter = json_iter(value); good && json_next_item(&iter, &item); items++) {
         good = items < CODES_MAX && read_code(parse, item, &from, &count);
         if (good)
-            add_codes(codes, (int)from, count);
+            codes_add(codes, (int)from, count);
     }
     if (!good || !items)
         return refuse_value(parse, field,
@@ -562,17 +508,16 @@ static bool put_codes(const struct field *field, const void *from, struct buf *b
 {
     const uint64_t *codes = from;
     char between = '[';
-    for (int code = CODE_MIN; code <= CODE_MAX; code++) {
-        bool class = code % CODE_CLASS == 0 && has_codes(codes, code, CODE_CLASS);
-        if (!has_codes(codes, code, 1))
-            continue;
+    for (int code = codes_next(codes, CODE_MIN), count; code <= CODE_MAX; code = codes_next(codes, code + count)) {
+        count = code % CODE_CLASS == 0 && codes_have(codes, code, CODE_CLASS) ? CODE_CLASS : 1;
         buf_putc(buf, between);
         between = ',';
-        if (class)
-            buf_printf(buf, "\"%dxx\"", code / CODE_CLASS);
-        else
+        if (count == 1) {
             buf_put_int(buf, code);
-        code += class ? CODE_CLASS - 1 : 0;
+        } else {
+            char class[] = {'"', (char)('0' + code / CODE_CLASS), 'x', 'x', '"'};
+            buf_put(buf, (struct str){class, sizeof class});
+        }
     }
     buf_putc(buf, ']');
     return true;
@@ -777,7 +722,7 @@ enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena,
 
 bool task_success(const struct task *task, int status)
 {
-    return status >= CODE_MIN && status <= CODE_MAX && has_codes(task->success_codes, status, 1);
+    return status >= CODE_MIN && status <= CODE_MAX && codes_have(task->success_codes, status, 1);
 }
 
 enum err task_plan(const struct task *task, int64_t now_ms, int64_t *ret_scheduled_at, int64_t *ret_expires_at,

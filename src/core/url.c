@@ -36,11 +36,20 @@ static struct str cut(struct str text, size_t from, size_t to)
     return (struct str){text.p + from, to - from};
 }
 
-// Where the first byte of `any` stands; text.n when there is none.
-static size_t find_any(struct str text, const char *any)
+// Where the first `byte` stands; text.n when there is none.
+static size_t find_byte(struct str text, char byte)
 {
     size_t i = 0;
-    while (i < text.n && !strchr(any, text.p[i]))
+    while (i < text.n && text.p[i] != byte)
+        i++;
+    return i;
+}
+
+// Where the authority ends: at the path, the query or the fragment.
+static size_t find_rest(struct str text)
+{
+    size_t i = 0;
+    while (i < text.n && text.p[i] != '/' && text.p[i] != '?' && text.p[i] != '#')
         i++;
     return i;
 }
@@ -59,7 +68,7 @@ static bool is_ipv4(struct str host)
 {
     int parts = 0;
     for (size_t at = 0; at <= host.n; parts++) {
-        struct str part = cut(host, at, at + find_any(cut(host, at, host.n), "."));
+        struct str part = cut(host, at, at + find_byte(cut(host, at, host.n), '.'));
         int value = 0;
         if (part.n < 1 || part.n > 3 || (part.n > 1 && part.p[0] == '0'))
             return false;
@@ -85,7 +94,7 @@ static enum err check_name(struct str host, char why[ERR_WHY_MAX])
     if (host.n > HOST_MAX)
         return refuse(why, "The URL's host is longer than 253 bytes.");
     for (size_t at = 0; at <= name.n;) {
-        last = cut(name, at, at + find_any(cut(name, at, name.n), "."));
+        last = cut(name, at, at + find_byte(cut(name, at, name.n), '.'));
         if (last.n < 1 || last.n > LABEL_MAX)
             return refuse(why, "Each part of the URL's host must have 1 to 63 bytes.");
         for (size_t i = 0; i < last.n; i++)
@@ -136,17 +145,17 @@ static enum err take_authority(struct str text, struct url *url, char why[ERR_WH
 {
     enum err err;
     size_t host_end;
-    if (find_any(text, "@") < text.n)
+    if (find_byte(text, '@') < text.n)
         return refuse(why, "The URL must not hold a user or password; put credentials into \"headers\".");
     url->ipv6 = text.n && text.p[0] == '[';
     if (url->ipv6) {
-        host_end = find_any(text, "]");
+        host_end = find_byte(text, ']');
         if (host_end == text.n)
             return refuse(why, "The URL's bracket is not closed.");
         url->host = cut(text, 1, host_end++);
         err = check_ipv6(url->host, why);
     } else {
-        host_end = find_any(text, ":");
+        host_end = find_byte(text, ':');
         url->host = cut(text, 0, host_end);
         err = check_name(url->host, why);
     }
@@ -177,12 +186,12 @@ enum err url_parse(struct str text, struct url *ret_url, char why[ERR_WHY_MAX])
             return refuse(why, "The URL holds a space, a control character or a letter outside ASCII; write it percent-encoded.");
     if (!take_scheme(text, &url, &at))
         return refuse(why, "The URL must begin with http:// or https://.");
-    size_t authority_end = at + find_any(cut(text, at, text.n), "/?#");
+    size_t authority_end = at + find_rest(cut(text, at, text.n));
     enum err err = take_authority(cut(text, at, authority_end), &url, why);
     if (err)
         return err;
     struct str rest = cut(text, authority_end, text.n);
-    url.rest = cut(rest, 0, find_any(rest, "#"));
+    url.rest = cut(rest, 0, find_byte(rest, '#'));
     *ret_url = url;
     return ERR_OK;
 }
