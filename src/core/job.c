@@ -305,6 +305,20 @@ enum err job_cancel(struct job *job, const struct job_policy *policy, int64_t no
     return ERR_OK;
 }
 
+enum err job_cancel_elsewhere(struct job *job, const struct job_policy *policy, int64_t now_ms, struct str reason,
+                              struct job_step *ret_step)
+{
+    bool may_have_begun = job->state == JOB_WATCHING && job->due_at <= now_ms;
+    enum err err = job_cancel(job, policy, now_ms, reason, ret_step);
+    if (err || !may_have_begun)
+        return err;
+    job->attempts++;
+    job->outcome = OUTCOME_CANCELLED;
+    *ret_step = keep_attempt(job);
+    ret_step->attempt.reason = STR("cancelled while another process held it; it may have begun");
+    return ERR_OK;
+}
+
 enum err job_run_now(struct job *job, int64_t now_ms)
 {
     if (job->state == JOB_BLOCKED || job_state_final(job->state))

@@ -178,6 +178,10 @@ err_check enum err job_lose(struct job *job, const struct job_policy *policy, in
 err_check enum err job_cancel(struct job *job, const struct job_policy *policy, int64_t now_ms, struct str reason,
                               struct job_step *ret_step);
 
+// The same for a job that somebody else has in hand, who may have begun it without saying so yet: then the record says that.
+err_check enum err job_cancel_elsewhere(struct job *job, const struct job_policy *policy, int64_t now_ms, struct str reason,
+                                        struct job_step *ret_step);
+
 // Brings a waiting job forward to now. What is due, in hand or running already is left as it is (ERR_OK); what is watched for a
 // time to come must be given back first, and what is blocked cannot be run past what it waits for: ERR_ILLEGAL_TRANSITION, as for
 // what is final.

@@ -171,7 +171,7 @@ static void cancel(struct work *work)
     }
     struct job_policy policy = task_policy(work->get.task.doc, &work->get.op.arena);
     work->job = *open;
-    if (job_cancel(&work->job, &policy, work->steer->now.wall_ms, STR("cancelled by hand"), &work->step))
+    if (job_cancel_elsewhere(&work->job, &policy, work->steer->now.wall_ms, STR("cancelled by hand"), &work->step))
         finish(work, ERR_ILLEGAL_TRANSITION, "it has ended already");
     else
         write_record(work, open->token);

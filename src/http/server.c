@@ -51,6 +51,9 @@ struct http_request {
     struct pair *headers; // of the answer, newest first
     struct buf body;
     size_t body_max, discarded;
+    size_t length;                 // as announced; 0: no body, or its end is not known before it comes
+    int lengths, encodings, hosts; // headers of these names
+    bool asks_first, closing;
     int64_t body_until_ns;
     void (*next)(struct http_request *request, void *state);
     void *state;
@@ -82,6 +85,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
                                   const char *version, const char *upload, size_t *upload_size, void **slot);
 static void on_completed(void *ctx, struct MHD_Connection *connection, void **slot, enum MHD_RequestTerminationCode how);
 static size_t leave_escapes(void *ctx, struct MHD_Connection *connection, char *text);
+static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection);
 
 enum err http_server_start(struct http_server **ret_server, const struct http_server_config *config, char why[ERR_WHY_MAX])
 {
@@ -102,12 +106,12 @@ enum err http_server_start(struct http_server **ret_server, const struct http_se
     pthread_cond_init(&server->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     // Without `turbo` the library shuts a connection down before it tells us that it timed out, and a 408 could not be sent.
-    server->daemon =
-        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO, 0, NULL, NULL, on_request,
-                         server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->connections_max,
-                         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                         (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
-                         MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes, server, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+    server->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO, 0, NULL, NULL, on_request, server,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->connections_max,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes,
+        server, MHD_OPTION_URI_LOG_CALLBACK, on_uri, server, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (!server->daemon) {
         snprintf(why, ERR_WHY_MAX, "the HTTP server cannot be started on %s", config->listen);
         close(fd);
@@ -408,8 +412,25 @@ static enum MHD_Result hand_over(struct http_request *request)
     return done;
 }
 
+// Until the headers are there, the library keeps for us how long the request's target is. A NUL in it would end it early, and
+// only the distance to the version behind it can tell. The number is marked by its lowest bit, which no pointer has.
+static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection)
+{
+    return (void *)(strlen(uri) << 1 | 1);
+}
+
+static bool is_uri_length(const void *slot)
+{
+    return (uintptr_t)slot & 1;
+}
+
+static size_t uri_length(const void *slot)
+{
+    return (uintptr_t)slot >> 1;
+}
+
 static void handle(struct http_request *request);
-static enum MHD_Result begin(struct http_request *request, const char *url);
+static enum MHD_Result begin(struct http_request *request, const char *url, bool whole);
 static enum MHD_Result take_body(struct http_request *request, const char *bytes, size_t *n);
 
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url, const char *method,
@@ -418,12 +439,13 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
     struct http_server *server = ctx;
     if (atomic_load_explicit(&server->orphans_waiting, memory_order_relaxed))
         continue_orphans(server);
-    struct http_request *request = *slot;
-    if (!request) {
-        *slot = request = request_new(server, connection, method);
+    if (is_uri_length(*slot)) {
+        bool whole = uri_length(*slot) + 1 == (size_t)(version - url);
+        struct http_request *fresh = *slot = request_new(server, connection, method);
         atomic_fetch_add(&server->busy, 1);
-        return begin(request, url);
+        return begin(fresh, url, whole);
     }
+    struct http_request *request = *slot;
     if (*upload_size)
         return take_body(request, upload, upload_size);
     if (request->next)
@@ -453,14 +475,47 @@ static void refuse(struct http_request *request, enum err err, const char *detai
     config->refuse(config->ctx, request, err, detail);
 }
 
-static void check_head(struct http_request *request, const char *url)
+static enum MHD_Result note_header(void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_n, const char *value,
+                                   size_t value_n)
 {
-    request->malformed = !decode(request, url, &request->path);
-    MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, add_query, request);
-    if (request->malformed) {
-        refuse(request, ERR_BAD_REQUEST, "The path or the query has a NUL or a percent sign that escapes nothing.");
-        return;
+    struct http_request *request = ctx;
+    struct str key = {name, name_n}, text = {value, value_n};
+    if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_CONTENT_LENGTH))) {
+        request->lengths++;
+        request->length = strtoull(value, NULL, 10); // the library has refused what is not a number; too large a one saturates
+    } else if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_TRANSFER_ENCODING))) {
+        request->encodings++;
+        request->malformed |= !str_eq_nocase(text, STR("chunked"));
+    } else if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_HOST))) {
+        request->hosts++;
+    } else if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_EXPECT))) {
+        request->asks_first = true;
     }
+    return MHD_YES;
+}
+
+// Where the body ends must be beyond doubt, else a proxy in front might see other requests than we do.
+static void check_framing(struct http_request *request)
+{
+    MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, note_header, request);
+    if (!request->malformed && request->lengths + request->encodings <= 1 && request->hosts <= 1)
+        return;
+    request->closing = true;
+    refuse(request, ERR_BAD_REQUEST, "Content-Length, Transfer-Encoding and Host may come once, and only one of the first two.");
+}
+
+static void check_target(struct http_request *request, const char *url, bool whole)
+{
+    request->malformed = !decode(request, url, &request->path) || !whole;
+    MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, add_query, request);
+    if (request->malformed)
+        refuse(request, ERR_BAD_REQUEST,
+               "The path or the query has a control character, or a percent sign that escapes nothing.");
+    request->malformed = false;
+}
+
+static void check_size(struct http_request *request)
+{
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     if (info && info->header_size > HEADERS_MAX)
         refuse(request, ERR_HEADERS_TOO_LARGE, "The request line and the headers may have 16 KiB.");
@@ -483,32 +538,24 @@ static void refuse_too_large(struct http_request *request)
     refuse(request, ERR_TOO_LARGE, detail);
 }
 
-// What the headers say of the body: 0 when there is none, or its length is not known before it ends.
-static size_t announced_length(struct http_request *request)
-{
-    struct str length = http_header(request, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    if (!length.p || http_header(request, MHD_HTTP_HEADER_TRANSFER_ENCODING).p)
-        return 0;
-    return strtoull(length.p, NULL, 10); // the library has refused what is not a number; too large a one saturates
-}
-
-static enum MHD_Result begin(struct http_request *request, const char *url)
+static enum MHD_Result begin(struct http_request *request, const char *url, bool whole)
 {
     const struct http_server_config *config = &request->server->config;
-    check_head(request, url);
+    check_target(request, url, whole);
+    if (!request->answered)
+        check_framing(request);
+    if (!request->answered)
+        check_size(request);
     if (!request->answered)
         request->body_max = config->begin(config->ctx, request);
-    size_t length = announced_length(request);
-    if (!request->answered && length > request->body_max)
+    if (!request->answered && request->length > request->body_max)
         refuse_too_large(request);
     request->body_until_ns = clock_mono_ns() + config->body_timeout_ms * INT64_C(1000000);
     if (!request->answered) {
-        if (length)
-            buf_reserve(&request->body, length);
+        buf_reserve(&request->body, request->length);
         return MHD_YES;
     }
-    bool asks_first = http_header(request, MHD_HTTP_HEADER_EXPECT).p;
-    return length > DISCARD_MAX || asks_first ? hand_over(request) : MHD_YES;
+    return request->closing || request->asks_first || request->length > DISCARD_MAX ? hand_over(request) : MHD_YES;
 }
 
 // Ends a request in the midst of its body, where the library has no way to answer.
@@ -555,7 +602,7 @@ static void leave(struct http_request *request)
 static void on_completed(void *ctx, struct MHD_Connection *connection, void **slot, enum MHD_RequestTerminationCode how)
 {
     struct http_request *request = *slot;
-    if (!request)
+    if (!request || is_uri_length(request))
         return;
     *slot = NULL;
     if (how == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED && !request->answered && !request->next)
@@ -592,7 +639,7 @@ static void make_response(struct http_request *request, const char *type, struct
         MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     for (struct pair *pair = request->headers; pair; pair = pair->next)
         MHD_add_response_header(request->response, pair->name.p, pair->value.p);
-    if (atomic_load_explicit(&request->server->quiesced, memory_order_relaxed))
+    if (request->closing || atomic_load_explicit(&request->server->quiesced, memory_order_relaxed))
         MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 
@@ -631,12 +678,11 @@ static int hex(char c)
 static bool decode(struct http_request *request, const char *text, struct str *ret_text)
 {
     struct str copy = arena_copy(&request->arena, str_of(text));
-    *ret_text = copy;
-    if (!memchr(copy.p, '%', copy.n))
-        return true;
     char *to = (char *)copy.p;
     for (const char *at = copy.p, *end = copy.p + copy.n; at < end; at++) {
         int c = (unsigned char)*at;
+        if (c < 0x20 || c == 0x7f)
+            return false;
         if (c == '%') {
             int high = hex(at[1]), low = high < 0 ? -1 : hex(at[2]);
             c = high < 0 || low < 0 ? 0 : high << 4 | low;
@@ -646,6 +692,7 @@ static bool decode(struct http_request *request, const char *text, struct str *r
         }
         *to++ = (char)c;
     }
+    ret_text->p = copy.p;
     *to = 0;
     ret_text->n = (size_t)(to - copy.p);
     return true;

@@ -26,5 +26,5 @@ void target_stop(struct target *target); // cuts off who is still connected
 int target_port(const struct target *target);
 int target_connections(struct target *target); // how many there have been
 
-// The latest request, headers and body.
+// The latest request, headers and body; good until the next call.
 const char *target_request(struct target *target);
