@@ -180,7 +180,7 @@ static void outage(struct world *world)
 // As the API does it: the store is told, then the lanes of the node that was asked; the others find out.
 static void set_paused(struct world *world, int64_t queue, bool paused)
 {
-    char name[8];
+    char name[32];
     snprintf(name, sizeof name, "q%lld", (long long)queue);
     struct store_pause pause = {.tenant = 1, .queue = str_of(name), .paused = paused};
     store_op_init(&pause.op, STORE_PAUSE, NULL);

@@ -576,6 +576,23 @@ static void a_cancelled_job_says_why_and_keeps_an_attempt_that_had_begun(void **
     }
 }
 
+static void a_cancel_of_what_another_holds_says_that_it_may_have_begun(void **state)
+{
+    struct job_policy p = policy();
+    struct job due = job_in(JOB_WATCHING), planned = job_in(JOB_WATCHING);
+    int attempts = due.attempts;
+    due.due_at = T;
+    planned.due_at = T + 1;
+    assert_int_equal(job_cancel_elsewhere(&due, &p, T, STR("by hand"), &step), ERR_OK);
+    assert_true(step.kept);
+    assert_int_equal(step.attempt.number, attempts + 1);
+    assert_int_equal(step.attempt.outcome, OUTCOME_CANCELLED);
+    assert_int_equal(due.attempts, attempts + 1);
+    assert_int_equal(job_cancel_elsewhere(&planned, &p, T, STR("by hand"), &step), ERR_OK);
+    assert_false(step.kept);
+    assert_int_equal(planned.attempts, attempts);
+}
+
 static void run_now_brings_a_waiting_job_forward(void **state)
 {
     struct job job = job_in(JOB_DELAYED);
@@ -849,6 +866,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(on_lost_bury_buries_at_the_first_loss),
         cmocka_unit_test(losses_and_failures_are_counted_apart),
         cmocka_unit_test(a_cancelled_job_says_why_and_keeps_an_attempt_that_had_begun),
+        cmocka_unit_test(a_cancel_of_what_another_holds_says_that_it_may_have_begun),
         cmocka_unit_test(run_now_brings_a_waiting_job_forward),
         cmocka_unit_test(run_now_leaves_what_is_due_or_running),
         cmocka_unit_test(run_now_is_refused_for_what_it_cannot_bring_forward),
