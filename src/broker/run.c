@@ -2,7 +2,9 @@
 // slices of it; the arena is only touched where escapes were decoded or an earlier attempt left words.
 #include "broker/run.h"
 
+#include "base/map.h"
 #include "base/mem.h"
+#include "core/url.h"
 #include "store/store.h"
 
 static void parse(struct run *run, struct str doc)
@@ -16,6 +18,9 @@ static void parse(struct run *run, struct str doc)
         run->result.reason = arena_printf(&run->arena, "its document cannot be read: %s: %s", problem.field, problem.detail);
     else
         run->readable = true;
+    struct url url;
+    if (run->readable && !url_parse(run->task.url, &url, why))
+        run->host = map_hash_bytes(url.host.p, url.host.n) + url.port;
 }
 
 struct run *run_new(const struct store_job *from)

@@ -19,7 +19,7 @@
 
 enum {
     ROOM = 8192,  // jobs in hand at most
-    SLOTS = 256, // attempts at once
+    SLOTS = 1024, // attempts at once
     CONNECTIONS_IN = 4096,
     IDLE_TIMEOUT_S = 60,
     RESPONSE_KEPT = 4096,
