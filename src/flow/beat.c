@@ -48,6 +48,7 @@ void beat_free(struct beat *beat)
     if (!beat)
         return;
     mailbox_done(&beat->answers);
+    store_op_done(&beat->beat.op); // an answer nobody took
     mem_free(beat);
 }
 

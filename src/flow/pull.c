@@ -52,6 +52,7 @@ struct pull {
     struct list open_asks; // wait for their run to come back
 
     bool claiming, counting, scanning, promoting;
+    bool doubt; // an answer was lost: until a recount has come, something may be held unknowingly
     int64_t claim_at, recount_at, scan_at, promote_at; // monotonic: not before
     int64_t last_wall_ms;
 
@@ -133,6 +134,14 @@ void pull_ask(struct pull *pull, struct pull_ask *ask)
 size_t pull_count(const struct pull *pull)
 {
     return pull->held.count;
+}
+
+// The pushes are looked at first: who has ended one has handed its run over before.
+bool pull_idle(struct pull *pull)
+{
+    bool pushing = atomic_load(&pull->node->pushing) > 0;
+    bool waiting = pull->claiming || pull->counting || pull->doubt;
+    return !pushing && !waiting && pull->held.count == 0 && mailbox_empty(&pull->pushed);
 }
 
 // Hands a run that did not begin to the completer, which writes what follows.
@@ -261,6 +270,7 @@ static void take_asks(struct pull *pull)
 
 static void recount_soon(struct pull *pull, struct now now)
 {
+    pull->doubt = true;
     pull->recount_at = time_min(pull->recount_at, now.mono_ms + RECOUNT_SOON_MS);
 }
 
@@ -308,6 +318,7 @@ static void take_recount(struct pull *pull, struct now now)
     bool more = !recount->op.err && recount->job_count == RECOUNT_MAX;
     if (!more)
         recount->after_id = 0;
+    pull->doubt &= more || recount->op.err;
     map_done(&pull->returned);
     atomic_store(&pull->node->counting, false);
     pull->recount_at = now.mono_ms + (more || recount->op.err ? RECOUNT_SOON_MS : RECOUNT_MS);
@@ -514,6 +525,8 @@ int64_t pull_turn(struct pull *pull, struct now now)
     if (atomic_exchange(&pull->node->recount_wanted, false))
         recount_soon(pull, now);
     if (atomic_load(&pull->node->stopping)) {
+        if (pull->doubt)
+            start_recount(pull, now);
         give_back(pull, 0);
         return TIME_NEVER;
     }
