@@ -118,6 +118,9 @@ void pull_free(struct pull *pull)
     mailbox_done(&pull->pushed);
     mailbox_done(&pull->asks);
     mailbox_done(&pull->answers);
+    struct store_op *ops[] = {&pull->claim.op, &pull->recount.op, &pull->scan.op, &pull->due.op};
+    for (size_t i = 0; i < array_count(ops); i++)
+        store_op_done(ops[i]); // answers nobody took
     mem_free(pull);
 }
 

@@ -73,6 +73,8 @@ void reap_free(struct reap *reap)
         mem_free(peer);
     map_done(&reap->peers);
     mailbox_done(&reap->answers);
+    store_op_done(&reap->held.op); // answers nobody took
+    store_op_done(&reap->change.op);
     mem_free(reap);
 }
 

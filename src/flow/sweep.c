@@ -47,6 +47,8 @@ void sweep_free(struct sweep *sweep)
     if (!sweep)
         return;
     mailbox_done(&sweep->answers);
+    store_op_done(&sweep->expired.op); // answers nobody took
+    store_op_done(&sweep->change.op);
     mem_free(sweep);
 }
 

@@ -48,8 +48,19 @@ static void check_counts(struct world *world, int32_t tenant, const int64_t coun
     store_op_done(&stats.op);
 }
 
+static bool places_free(struct world *world)
+{
+    int held = 0;
+    for (int i = 0; i < world->node_count; i++)
+        held += world->nodes[i].up ? lanes_held(world->nodes[i].flow->lanes) : 0;
+    return held == 0;
+}
+
+// A claim under way has taken places until its answer comes.
 static void check_nodes(struct world *world)
 {
+    if (!places_free(world))
+        world_run(world, world->now + 10000, places_free);
     for (int i = 0; i < world->node_count; i++) {
         struct sim_node *node = &world->nodes[i];
         if (!node->up)

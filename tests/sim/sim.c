@@ -118,31 +118,49 @@ static void print_marks(const uint64_t counts[MARK_COUNT])
 static void add_marks(uint64_t counts[MARK_COUNT])
 {
     for (int i = 0; i < MARK_COUNT; i++)
-        counts[i] += mark_count(i);
+        __atomic_fetch_add(&counts[i], mark_count(i), __ATOMIC_RELAXED);
+}
+
+static pid_t start_seed(int seed, uint64_t counts[MARK_COUNT])
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child)
+        return child;
+    int broken = run_seed((uint64_t)seed);
+    add_marks(counts);
+    fflush(stdout);
+    _exit(broken ? 1 : 0);
+}
+
+// Waits for any of the children; says whether it passed.
+static bool end_seed(pid_t children[], int count)
+{
+    int status;
+    pid_t child = wait(&status);
+    int seed = 1;
+    while (seed < count && children[seed] != child)
+        seed++;
+    if (status)
+        printf("seed %d failed (status %d); `sim %d` replays it\n", seed, status, seed);
+    return status == 0;
 }
 
 static int run_suite(int count)
 {
     uint64_t *counts = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t *children = mem_zero((size_t)(count + 1) * sizeof *children);
+    long together = sysconf(_SC_NPROCESSORS_ONLN);
     int passed = 0, failed = 0;
-    for (int seed = 1; seed <= count; seed++) {
-        fflush(stdout);
-        pid_t child = fork();
-        if (child == 0) {
-            int broken = run_seed((uint64_t)seed);
-            add_marks(counts);
-            fflush(stdout);
-            _exit(broken ? 1 : 0);
-        }
-        int status;
-        waitpid(child, &status, 0);
-        if (status == 0) {
+    for (int seed = 1, ended = 0; ended < count; ended++) {
+        for (; seed <= count && seed - 1 - ended < together; seed++)
+            children[seed] = start_seed(seed, counts);
+        if (end_seed(children, count))
             passed++;
-        } else {
+        else
             failed++;
-            printf("seed %d failed (status %d); `sim %d` replays it\n", seed, status, seed);
-        }
     }
+    mem_free(children);
     print_marks(counts);
     for (int i = 0; i < MARK_COUNT; i++)
         if (counts[i] == 0) {
