@@ -86,7 +86,9 @@ def environment(suite):
     if suite.tree:
         env["ROTA_CRASH_POINTS"] = "1"  # every tree the tests use has them
         env["ROTA_BIN"] = str(ROOT / suite.tree / "src" / "rota")
-        env["ROTA_TEST_DIR"] = str(ROOT / suite.tree / "scratch")
+        scratch = ROOT / suite.tree / "scratch"
+        scratch.mkdir(exist_ok=True)
+        env["ROTA_TEST_DIR"] = str(scratch)
     for name, options in SANITIZERS.get(suite.tree, {}).items():
         env[name] = f"{options}:log_path={reports_dir(suite)}/report"
         suppressions = ROOT / "tests" / "support" / (name.split("_")[0].lower() + ".supp")
