@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "flow/pull.h"
 
+#include <assert.h>
+
 enum { KEY_KEPT_MS = 24 * 3600 * 1000 };
 
 struct admit {
@@ -49,6 +51,7 @@ enum err admission_add(struct admission *admission, const struct task *task, str
     enum err err = task_plan(task, now_ms, &scheduled_at, &expires_at, why);
     if (err)
         return err;
+    assert(admission->count < admission->max);
     size_t i = admission->count++;
     admission->tasks[i] = (struct store_task){
         .tenant = admission->tenant, .created_at = now_ms, .queue = task->queue, .name = task->name, .doc = doc};

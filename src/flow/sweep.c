@@ -46,6 +46,9 @@ void sweep_free(struct sweep *sweep)
 {
     if (!sweep)
         return;
+    store_op_done(&sweep->expired.op); // of answers that came too late
+    store_op_done(&sweep->change.op);
+    store_op_done(&sweep->sweep.op);
     mailbox_done(&sweep->answers);
     mem_free(sweep);
 }
