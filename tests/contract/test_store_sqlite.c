@@ -24,10 +24,10 @@ struct layer_file {
 };
 
 #define REAL(file) (((struct layer_file *)(file))->real)
-#define PASS(name, parameters, ...)                                                                                              \
-    static int layer_##name parameters                                                                                           \
-    {                                                                                                                            \
-        return REAL(file)->pMethods->name(REAL(file), ##__VA_ARGS__);                                                            \
+#define PASS(name, parameters, ...)                                   \
+    static int layer_##name parameters                                \
+    {                                                                 \
+        return REAL(file)->pMethods->name(REAL(file), ##__VA_ARGS__); \
     }
 PASS(xClose, (sqlite3_file * file))
 PASS(xRead, (sqlite3_file * file, void *to, int n, sqlite3_int64 at), to, n, at)
