@@ -89,7 +89,7 @@ static void try_push(struct node *node, struct admission *admission, size_t i, i
     }
     job->lane = lane;
     admission->add.holder = incarnation;
-    admission->runs[i] = run_new(&(struct store_job){.job = *job, .doc = admission->tasks[i].doc});
+    admission->runs[i] = run_new(job, admission->tasks[i].doc);
 }
 
 static void drop_push(struct node *node, struct run *run)

@@ -243,6 +243,11 @@ static void take_in_hand(struct pull *pull, struct run *run, struct now now)
     give_up(pull, run, RUN_ENDED);
 }
 
+static void take_claimed(struct pull *pull, const struct store_job *from, struct now now)
+{
+    take_in_hand(pull, run_new(&from->job, from->doc), now);
+}
+
 static void take_pushed(struct pull *pull, struct now now)
 {
     struct list runs;
@@ -293,7 +298,7 @@ static void take_claim(struct pull *pull, struct now now)
     for (size_t i = 0; i < claim->want_count; i++) {
         size_t from = at;
         while (!claim->op.err && at < claim->job_count && claim->jobs[at].job.lane == claim->wants[i].lane)
-            take_in_hand(pull, run_new(&claim->jobs[at++]), now);
+            take_claimed(pull, &claim->jobs[at++], now);
         lanes_planned(pull->node->lanes, &claim->wants[i], at - from, !claim->op.err);
     }
     if (claim->op.err) {
@@ -314,7 +319,7 @@ static void adopt(struct pull *pull, const struct store_job *found, struct now n
     if (!lanes_hold(pull->node->lanes, found->job.lane))
         return;
     mark(MARK_ADOPTED);
-    take_in_hand(pull, run_new(found), now);
+    take_claimed(pull, found, now);
 }
 
 static void take_recount(struct pull *pull, struct now now)

@@ -104,11 +104,11 @@ static bool start(struct server *server, const struct serve_config *config, char
         .connections_max = SLOTS, .response_max = RESPONSE_KEPT, .private_allowed = true, .user_agent = "rota/" ROTA_VERSION};
     struct flow_config flow = {.room = ROOM, .slots = SLOTS};
     rand_secret(&flow.seed, sizeof flow.seed);
+    loop_init(&server->flow_loop, "flow");
+    loop_init(&server->exec_loop, "exec");
     if (store_open(&server->store, config->store, why) || exec_http_new(&server->exec, &exec, why))
         return false;
     struct waker *exec_waker = exec_http_waker(server->exec);
-    loop_init(&server->flow_loop, "flow");
-    loop_init(&server->exec_loop, "exec");
     server->broker = broker_local_new(ROOM, exec_waker, &server->flow_loop.waker);
     server->flow = flow_new(&flow, server->store, server->broker, server->exec, &server->flow_loop.waker, exec_waker);
     if (!start_http(server, config, why))
@@ -164,14 +164,13 @@ static void stop(struct server *server)
 
 static void take_apart(struct server *server)
 {
-    // Runs that never came back are left to the end of the process, as is everything that may point to them.
-    if (!atomic_load(&server->drained))
-        return;
     flow_free(server->flow);
     broker_close(server->broker);
-    server->exec->ops->close(server->exec);
+    if (server->exec)
+        server->exec->ops->close(server->exec);
     loop_done(&server->flow_loop);
     loop_done(&server->exec_loop);
+    mem_free(server);
 }
 
 int serve(const struct serve_config *config)
@@ -195,13 +194,15 @@ int serve(const struct serve_config *config)
     if (!start(server, config, why)) {
         fprintf(stderr, "rota: cannot start: %s\n", why);
         store_close(server->store);
+        take_apart(server);
         return 1;
     }
     say_ready(server, config);
     int signal_number;
     sigwait(&signals, &signal_number);
     stop(server);
-    take_apart(server);
-    mem_free(server);
+    // Runs that never came back are left to the end of the process, as is everything that may point to them.
+    if (atomic_load(&server->drained))
+        take_apart(server);
     return 0;
 }

@@ -216,7 +216,7 @@ static bool all_final(struct world *world)
         if (!job_state_final(shadow->job.state))
             return false;
     for (int i = 0; i < NODES; i++)
-        if (!world->nodes[i].up || pull_count(world->nodes[i].flow->pull) || !steer_idle(world->nodes[i].flow->steer))
+        if (!world->nodes[i].up || lanes_held(world->nodes[i].flow->lanes) || !steer_idle(world->nodes[i].flow->steer))
             return false;
     return clients_done(world);
 }

@@ -284,7 +284,7 @@ struct run *play_run(struct play *play, int64_t id, int64_t lane, int priority)
                                      .holder = PLAY_LIFE,
                                      .token = 2},
                              .doc = STR("{\"url\":\"http://h/\",\"retry\":{\"max\":1}}")};
-    return run_new(&from);
+    return run_new(&from.job, from.doc);
 }
 
 struct run *play_back(struct play *play, struct run_began **ret_began)
