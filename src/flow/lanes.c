@@ -42,7 +42,7 @@ struct lane {
 struct lanes {
     pthread_mutex_t lock;
     int room, used;
-    _Atomic int paused;        // how many lanes are: while none is, nobody has to ask under the lock
+    _Atomic int paused; // how many lanes are: while none is, nobody has to ask under the lock
     int64_t pause_count;
     struct map by_id, by_name; // by_name: hash of tenant and queue -> chain
     struct lane **all;         // in the order they became known, for walking round

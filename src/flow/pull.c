@@ -51,10 +51,10 @@ struct pull {
     int64_t called_off[CALLED_OFF];
     size_t called_off_at;
     struct map called_off_ids; // job id -> its place in `called_off` + 1
-    struct list open_asks; // wait for their run to come back
+    struct list open_asks;     // wait for their run to come back
 
     bool claiming, counting, scanning, promoting;
-    bool quiet; // stopping, and every run that was pushed has been taken
+    bool quiet;                                        // stopping, and every run that was pushed has been taken
     int64_t claim_at, recount_at, scan_at, promote_at; // monotonic: not before
     int64_t last_wall_ms;
     int64_t scan_asked; // lanes_pauses() when the scan under way was asked for

@@ -10,9 +10,9 @@ enum { PLAY_LIFE = 77, PLAY_TENANT = 1 };
 struct play_store {
     struct store store;
     struct store *memory;
-    bool hold[STORE_VERB_COUNT];     // operations of this verb wait for play_answer() and its kin
+    bool hold[STORE_VERB_COUNT];      // operations of this verb wait for play_answer() and its kin
     enum err fails[STORE_VERB_COUNT]; // … are answered with this error at once, and nothing is done
-    int count[STORE_VERB_COUNT];     // how many were submitted
+    int count[STORE_VERB_COUNT];      // how many were submitted
     struct list waiting;
 };
 
@@ -47,7 +47,6 @@ void play_pass(struct play *play, int64_t ms);    // time passes; nothing is tur
 void play_live(struct play *play);                // alive from now on
 int64_t play_turn(struct play *play);             // all turns, until none has anything more to do. When to turn again
 
-
 // ---- the store
 
 struct store_op *play_waiting(struct play *play, enum store_verb verb); // the oldest that is held back; NULL: none
@@ -68,7 +67,7 @@ int64_t play_add(struct play *play, struct play_job job); // straight into the s
 struct job play_job_of(struct play *play, int64_t id);    // as stored, without its texts
 size_t play_attempts_of(struct play *play, int64_t id);
 bool play_gone(struct play *play, int64_t id);
-int64_t play_lane(struct play *play, const char *queue); // the store's id of a lane, which the node learns too
+int64_t play_lane(struct play *play, const char *queue);            // the store's id of a lane, which the node learns too
 void play_pause(struct play *play, const char *queue, bool paused); // in the store only
 
 // A peer that joined the store, and one beat of it.

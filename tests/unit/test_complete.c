@@ -217,8 +217,8 @@ static void each_way_back_is_written_as_what_it_is(void **state)
         enum job_state after;
         int32_t attempts;
     } ways[] = {
-        {RUN_RELEASED, false, JOB_READY, 0},  {RUN_POSTPONED, false, JOB_DELAYED, 0}, {RUN_HURRIED, false, JOB_READY, 0},
-        {RUN_INTERRUPTED, true, JOB_READY, 1}, {RUN_CANCELLED, false, JOB_CANCELLED, 0}, {RUN_CANCELLED, true, JOB_CANCELLED, 1},
+        {RUN_RELEASED, false, JOB_READY, 0},    {RUN_POSTPONED, false, JOB_DELAYED, 0},   {RUN_HURRIED, false, JOB_READY, 0},
+        {RUN_INTERRUPTED, true, JOB_READY, 1},  {RUN_CANCELLED, false, JOB_CANCELLED, 0}, {RUN_CANCELLED, true, JOB_CANCELLED, 1},
         {RUN_EXPIRED, false, JOB_CANCELLED, 0},
     };
     for (size_t i = 0; i < array_count(ways); i++) {

@@ -346,8 +346,8 @@ static void a_claim_that_brings_a_cancelled_job_is_refused(void **state)
     play_free(play);
 }
 
-// The end of an earlier attempt is written but its word has not come; the job is claimed again, and that answer is on its way too,
-// when the cancel is written. The older claim in hand must not hide the newer one.
+// The end of an earlier attempt is written but its word has not come; the job is claimed again, and that answer is on its way
+// too, when the cancel is written. The older claim in hand must not hide the newer one.
 static void a_second_claim_of_a_cancelled_job_is_refused_too(void **state)
 {
     struct play *play = play_new((struct play_config){0});

@@ -2,7 +2,6 @@
 #include "flow/slots.h"
 
 #include "base/mem.h"
-#include "store/store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,8 +20,7 @@ static struct run *make_run(int64_t id, int64_t lane, const char *host, int prio
 {
     char doc[64];
     snprintf(doc, sizeof doc, "{\"url\":\"http://%s/\"}", host);
-    struct store_job from = {.job = {.id = id, .lane = lane, .priority = (uint8_t)priority}, .doc = str_of(doc)};
-    return run_new(&from);
+    return run_new(&(struct job){.id = id, .lane = lane, .priority = (uint8_t)priority}, str_of(doc));
 }
 
 static void wait(struct slots *slots, int64_t id, int64_t lane, const char *host, int priority, struct now now)

@@ -22,8 +22,7 @@ static void done(struct steer_op *op)
 
 static void ask(struct play *play, struct request *request, enum steer_act act, int64_t task_id, int64_t job_id)
 {
-    *request = (struct request){
-        .op = {.act = act, .tenant = PLAY_TENANT, .task_id = task_id, .job_id = job_id, .done = done}};
+    *request = (struct request){.op = {.act = act, .tenant = PLAY_TENANT, .task_id = task_id, .job_id = job_id, .done = done}};
     steer_submit(play->flow->steer, &request->op);
 }
 
@@ -193,8 +192,8 @@ static void a_task_with_many_open_jobs_is_cancelled_whole(void **state)
     struct play *play = play_new((struct play_config){0});
     int64_t task = in_future(play, 60000), jobs[JOBS];
     for (int i = 0; i < JOBS; i++) // some in the lane, some in hand
-        jobs[i] = play_add(play, (struct play_job){
-                                     .task_id = task, .state = JOB_DELAYED, .due_at = play->now.wall_ms + (i % 2 ? 60000 : 3000)});
+        jobs[i] = play_add(
+            play, (struct play_job){.task_id = task, .state = JOB_DELAYED, .due_at = play->now.wall_ms + (i % 2 ? 60000 : 3000)});
     play_turn(play);
     assert_int_equal(steer(play, STEER_CANCEL, task, 0), ERR_OK);
     for (int i = 0; i < JOBS; i++)

@@ -37,8 +37,8 @@ static void what_was_not_started_by_its_time_is_cancelled_and_not_before(void **
 static void what_is_in_hand_is_left_to_its_holder(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    int64_t id = play_add(play, (struct play_job){
-                                    .state = JOB_WATCHING, .holder = PLAY_LIFE, .expires_at = play->now.wall_ms - 1});
+    int64_t id =
+        play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = PLAY_LIFE, .expires_at = play->now.wall_ms - 1});
     turn(play);
     assert_int_equal(play_job_of(play, id).state, JOB_WATCHING);
     play_free(play);
