@@ -26,14 +26,6 @@ void mailbox_post(struct mailbox *box, struct list *node)
         waker->wake(waker);
 }
 
-bool mailbox_empty(struct mailbox *box)
-{
-    pthread_mutex_lock(&box->lock);
-    bool empty = list_empty(&box->items);
-    pthread_mutex_unlock(&box->lock);
-    return empty;
-}
-
 void mailbox_take(struct mailbox *box, struct list *ret_items)
 {
     pthread_mutex_lock(&box->lock);

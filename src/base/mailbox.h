@@ -22,5 +22,4 @@ struct mailbox {
 void mailbox_init(struct mailbox *box, struct waker *waker);
 void mailbox_done(struct mailbox *box);
 void mailbox_post(struct mailbox *box, struct list *node);
-bool mailbox_empty(struct mailbox *box);
 void mailbox_take(struct mailbox *box, struct list *ret_items); // all that is there, appended to ret_items

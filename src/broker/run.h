@@ -51,9 +51,7 @@ struct run {
     char doc[];
 };
 
-struct store_job;
-
-// Makes a run from a claimed record; see run->readable.
-struct run *run_new(const struct store_job *from);
+// Makes a run from a claimed record and its task's document, both copied; see run->readable.
+struct run *run_new(const struct job *job, struct str doc);
 struct run *run_copy(const struct run *run); // as it was when it was made
 void run_free(struct run *run);              // accepts NULL

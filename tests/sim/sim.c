@@ -45,7 +45,7 @@ bool world_idle(struct world *world)
             return false;
     for (int i = 0; i < world->node_count; i++) {
         const struct sim_node *node = &world->nodes[i];
-        if (!node_acts(node) || pull_count(node->flow->pull) || !steer_idle(node->flow->steer))
+        if (!node_acts(node) || lanes_held(node->flow->lanes) || !steer_idle(node->flow->steer))
             return false;
     }
     return clients_done(world);

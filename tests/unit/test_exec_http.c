@@ -20,7 +20,7 @@
 enum { RESPONSE_MAX = 100, JOB_ID = 12345 };
 
 #define FIFTY "01234567890123456789012345678901234567890123456789"
-#define KILO                                                                                                                     \
+#define KILO \
     FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY
 #define OK_HEAD "HTTP/1.1 200 OK\r\n"
 
@@ -100,7 +100,7 @@ static struct run *begin(const char *url, const char *members)
     snprintf(doc, sizeof doc, "{\"url\":\"%s\"%s%s}", where, *members ? "," : "", members);
     struct store_job from = {.job = {.id = JOB_ID, .task_id = JOB_ID, .attempts = 2, .scheduled_at = 1700000000123},
                              .doc = str_of(doc)};
-    struct run *run = run_new(&from);
+    struct run *run = run_new(&from.job, from.doc);
     if (!run->readable)
         fail_msg("%s: %.*s", doc, STR_ARG(run->result.reason));
     int before = ended_count;
