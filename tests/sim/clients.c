@@ -172,15 +172,6 @@ static void steered(struct steer_op *op)
     mem_free(steering);
 }
 
-// Whichever of its jobs is open may start before its time now, also one that was made by a retry.
-static void note_hurry(struct world *world, int64_t task_id)
-{
-    int64_t id;
-    size_t at = 0;
-    for (struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));)
-        shadow->hurried |= shadow->job.task_id == task_id;
-}
-
 void client_steer(struct world *world, struct sim_node *node, const struct client_task *task, enum steer_act act, int32_t tenant)
 {
     struct steering *steering = mem_zero(sizeof *steering);
@@ -192,7 +183,7 @@ void client_steer(struct world *world, struct sim_node *node, const struct clien
     else
         steering->op.task_id = task->id;
     if (act == STEER_RUN && tenant == task->tenant)
-        note_hurry(world, task->id);
+        map_put(&world->hurried, task->id, world);
     list_append(&steerings, &steering->link);
     steering_count++;
     steer_submit(node->flow->steer, &steering->op);

@@ -35,7 +35,6 @@ struct shadow {
     struct job_policy policy;
     int64_t added_at;                       // true time
     int64_t not_before;                     // wall clock: as planned, or as its retry was
-    bool hurried;                           // somebody asked for it to run now
     int calls;                              // attempts that reached the target
     int64_t last_call_start, last_call_end; // true time; the end is when the target is done with it
     int last_call_node, last_call_life;
@@ -75,6 +74,7 @@ struct world {
     struct sim_node nodes[NODES];
     int node_count;     // 1: alone, and knows it, as with SQLite
     struct map shadows; // job id -> shadow
+    struct map hurried; // tasks that somebody asked to run now
     struct map buried;  // incarnations that were declared dead
     struct map keys;    // hash of tenant and key -> task id
     int32_t lane_tenants[LANES_MAX];
