@@ -6,8 +6,10 @@
 // the next call on that connection will want the same events again: that saves two system calls a call.
 //
 // Every address is judged twice: when the name was looked up, and when the socket is opened. Only connect errors move on to the
-// name's next address, since then nothing was sent. libcurl may send a POST again when a reused connection turns out to be
-// dead before any byte of an answer came: targets see the same Idempotency-Key, and jobs run at least once.
+// name's next address, since then nothing was sent. libcurl would send a request again, up to five times, when a reused
+// connection ends before any byte of an answer came. Nobody can tell whether the target had acted by then, so a call is sent once
+// and the end of the connection ends it: a second call is another attempt, with its own record. That connections are not reused
+// for long keeps it rare that one is closed by the other side just when it is wanted.
 //
 // Does not retry, does not follow redirects, keeps no cookies, decodes no content.
 #include "http/client.h"
@@ -39,6 +41,7 @@ enum {
     EXPECT_FROM = 1000000, // from this size on libcurl would ask first
     EVENTS = 256,
     RETRY_AFTER_SIZE = 64,
+    REUSE_S = 4, // idle connections are used again for so long: many servers close theirs after 5 s
 };
 
 enum call_state { CALL_FREE, CALL_RESOLVING, CALL_RUNNING, CALL_ENDED };
@@ -65,7 +68,7 @@ struct http_call {
     // The answer
     struct buf body;
     size_t body_seen, head_seen;
-    bool cut, denied, async;
+    bool cut, denied, async, sent;
     char retry_after[RETRY_AFTER_SIZE];
     size_t retry_after_n;
     enum job_outcome outcome;
@@ -309,6 +312,15 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 
 // --- a call begins
 
+// A connection is there, new or reused, and the request is about to be written to it.
+static int on_sending(void *ctx, char *to, char *from, int to_port, int from_port)
+{
+    struct http_call *call = ctx;
+    bool again = call->sent;
+    call->sent = true;
+    return again ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
 static void set_constant_options(struct http_call *call)
 {
     CURL *easy = call->easy;
@@ -333,6 +345,9 @@ static void set_constant_options(struct http_call *call)
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_curl_close);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, call->client);
+    curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, (long)REUSE_S);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_sending);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, call);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
@@ -363,7 +378,7 @@ static struct http_call *call_new(struct http_client *client)
 static void call_reset(struct http_call *call)
 {
     call->body.n = call->body_seen = call->head_seen = call->retry_after_n = 0;
-    call->cut = call->denied = call->async = false;
+    call->cut = call->denied = call->async = call->sent = false;
     call->outcome = OUTCOME_NONE;
     call->status = 0;
     call->reason[0] = 0;
@@ -555,6 +570,7 @@ static const struct {
     {CURLE_COULDNT_CONNECT, OUTCOME_CONNECT_ERROR},
     {CURLE_SEND_ERROR, OUTCOME_CONNECT_ERROR},
     {CURLE_RECV_ERROR, OUTCOME_CONNECT_ERROR},
+    {CURLE_ABORTED_BY_CALLBACK, OUTCOME_CONNECT_ERROR}, // it would have been sent again
     {CURLE_SSL_CONNECT_ERROR, OUTCOME_TLS_ERROR},
     {CURLE_PEER_FAILED_VERIFICATION, OUTCOME_TLS_ERROR},
     {CURLE_SSL_ENGINE_NOTFOUND, OUTCOME_TLS_ERROR},
@@ -571,7 +587,8 @@ static const struct {
     {CURLE_WEIRD_SERVER_REPLY, OUTCOME_BAD_RESPONSE},
     {CURLE_GOT_NOTHING, OUTCOME_BAD_RESPONSE},
     {CURLE_PARTIAL_FILE, OUTCOME_BAD_RESPONSE},
-    {CURLE_WRITE_ERROR, OUTCOME_BAD_RESPONSE}, // the headers have no end
+    {CURLE_WRITE_ERROR, OUTCOME_BAD_RESPONSE},   // the headers have no end
+    {CURLE_OUT_OF_MEMORY, OUTCOME_BAD_RESPONSE}, // one of them has none: memory itself never runs out, see base/mem
     {CURLE_BAD_CONTENT_ENCODING, OUTCOME_BAD_RESPONSE},
 };
 
@@ -598,6 +615,14 @@ static bool try_next_address(struct http_call *call, CURLcode code)
     return true;
 }
 
+// Where libcurl's own words would mislead.
+static const char *reason_of(CURLcode code)
+{
+    return code == CURLE_ABORTED_BY_CALLBACK ? "the connection was closed before an answer came"
+           : code == CURLE_OUT_OF_MEMORY     ? "a header of the answer is too long"
+                                             : NULL;
+}
+
 static void on_transferred(struct http_call *call, CURLcode code)
 {
     long status = 0;
@@ -608,6 +633,8 @@ static void on_transferred(struct http_call *call, CURLcode code)
         return;
     if (code && !call->reason[0])
         snprintf(call->reason, sizeof call->reason, "%s", curl_easy_strerror(code));
+    if (reason_of(code))
+        snprintf(call->reason, sizeof call->reason, "%s", reason_of(code));
     if (call->denied)
         snprintf(call->reason, sizeof call->reason, "the address must not be called");
     call_end(call, outcome_of(call, code));

@@ -34,7 +34,10 @@ enum {
     CONNECTION_MEMORY = 32 * 1024,  // holds HEADERS_MAX and what is made of them; it is wiped for each request, so not more
     DISCARD_MAX = 64 * 1024 * 1024, // of a refused body; a client that sends more is cut off
     BODY_TIMEOUT_MS = 30 * 1000,
-    STOP_WAIT_S = 5, // for clients that are slow to take their last answer
+    BODIES_MAX = 256 * 1024 * 1024, // of all requests together
+    BODY_SMALL = 64 * 1024,         // taken even then: whoever fills the room with large bodies does not shut out the small
+    QUERY_MAX = 64,                 // parameters
+    STOP_WAIT_S = 5,                // for clients that are slow to take their last answer
     BACKLOG = 4096,
 };
 
@@ -73,6 +76,7 @@ struct http_server {
     struct mailbox orphans; // resumed, and to be continued on the HTTP thread
     atomic_bool orphans_waiting;
     atomic_bool quiesced, stopping;
+    size_t bodies; // bytes of them that are kept
     // What stop waits for: requests that are not done; of them, those suspended and those that wait as orphans; and
     // calls of http_resume() that are within the library.
     atomic_int busy, suspended, adrift, resuming;
@@ -97,6 +101,8 @@ enum err http_server_start(struct http_server **ret_server, const struct http_se
     server->config = *config;
     if (!server->config.body_timeout_ms)
         server->config.body_timeout_ms = BODY_TIMEOUT_MS;
+    if (!server->config.bodies_max)
+        server->config.bodies_max = BODIES_MAX;
     server->listen_fd = fd;
     server->port = port_of(fd);
     mailbox_init(&server->orphans, NULL);
@@ -399,12 +405,18 @@ static void tell_stop(struct http_server *server)
     pthread_mutex_unlock(&server->lock);
 }
 
+static void drop_body(struct http_request *request)
+{
+    request->server->bodies -= request->body.n;
+    buf_done(&request->body);
+}
+
 static void request_free(struct http_request *request)
 {
     struct http_server *server = request->server;
     if (request->response)
         MHD_destroy_response(request->response);
-    buf_done(&request->body);
+    drop_body(request);
     arena_done(&request->arena);
     mem_free(request);
     atomic_fetch_sub(&server->busy, 1);
@@ -434,9 +446,20 @@ static enum MHD_Result hand_over(struct http_request *request)
 
 // Until the headers are there, the library keeps for us how long the request's target is. A NUL in it would end it early, and
 // only the distance to the version behind it can tell. The number is marked by its lowest bit, which no pointer has.
+//
+// A query with more parameters than the connection's memory can hold would leave the client without an answer for ever: the
+// library makes one and then forgets that it did. So the query is ended here, in the library's own buffer and before it looks,
+// and the next bit says so.
 static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection)
 {
-    return (void *)(strlen(uri) << 1 | 1);
+    size_t length = strlen(uri), count = 0;
+    char *query = strchr(uri, '?');
+    for (const char *at = query; at && count <= QUERY_MAX; at = strchr(at + 1, '&'))
+        count++;
+    bool crowded = count > QUERY_MAX;
+    if (crowded)
+        query[1] = 0;
+    return (void *)(length << 2 | (crowded ? 2 : 0) | 1);
 }
 
 static bool is_uri_length(const void *slot)
@@ -446,11 +469,16 @@ static bool is_uri_length(const void *slot)
 
 static size_t uri_length(const void *slot)
 {
-    return (uintptr_t)slot >> 1;
+    return (uintptr_t)slot >> 2;
+}
+
+static bool is_crowded(const void *slot)
+{
+    return (uintptr_t)slot & 2;
 }
 
 static void handle(struct http_request *request);
-static enum MHD_Result begin(struct http_request *request, const char *url, bool whole);
+static enum MHD_Result begin(struct http_request *request, const char *url, bool whole, bool crowded);
 static enum MHD_Result take_body(struct http_request *request, const char *bytes, size_t *n);
 
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url, const char *method,
@@ -460,10 +488,10 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
     if (atomic_load_explicit(&server->orphans_waiting, memory_order_relaxed))
         continue_orphans(server);
     if (is_uri_length(*slot)) {
-        bool whole = uri_length(*slot) + 1 == (size_t)(version - url);
+        bool whole = uri_length(*slot) + 1 == (size_t)(version - url), crowded = is_crowded(*slot);
         struct http_request *fresh = *slot = request_new(server, connection, method);
         atomic_fetch_add(&server->busy, 1);
-        return begin(fresh, url, whole);
+        return begin(fresh, url, whole, crowded);
     }
     struct http_request *request = *slot;
     if (*upload_size)
@@ -558,10 +586,12 @@ static void refuse_too_large(struct http_request *request)
     refuse(request, ERR_TOO_LARGE, detail);
 }
 
-static enum MHD_Result begin(struct http_request *request, const char *url, bool whole)
+static enum MHD_Result begin(struct http_request *request, const char *url, bool whole, bool crowded)
 {
     const struct http_server_config *config = &request->server->config;
     check_target(request, url, whole);
+    if (!request->answered && crowded)
+        refuse(request, ERR_BAD_REQUEST, "The query has more than 64 parameters.");
     if (!request->answered)
         check_framing(request);
     if (!request->answered)
@@ -572,7 +602,7 @@ static enum MHD_Result begin(struct http_request *request, const char *url, bool
         refuse_too_large(request);
     request->body_until_ns = clock_mono_ns() + config->body_timeout_ms * INT64_C(1000000);
     if (!request->answered) {
-        buf_reserve(&request->body, request->length);
+        buf_reserve(&request->body, request->length < BODY_SMALL ? request->length : BODY_SMALL); // the rest when it comes
         return MHD_YES;
     }
     return request->closing || request->asks_first || request->length > DISCARD_MAX ? hand_over(request) : MHD_YES;
@@ -591,16 +621,33 @@ static enum MHD_Result cut_off(struct http_request *request, enum err err, const
     return MHD_NO;
 }
 
+// Whether more bytes of the body may be kept.
+static void check_room(struct http_request *request, size_t more)
+{
+    struct http_server *server = request->server;
+    if (more > request->body_max - request->body.n) {
+        drop_body(request);
+        refuse_too_large(request);
+    } else if (request->body.n + more > BODY_SMALL && server->bodies + more > server->config.bodies_max) {
+        drop_body(request);
+        refuse(request, ERR_BUSY, "Too many large requests are on their way.");
+    }
+}
+
+static void keep_body(struct http_request *request, struct str bytes)
+{
+    buf_put(&request->body, bytes);
+    request->server->bodies += bytes.n;
+}
+
 static enum MHD_Result take_body(struct http_request *request, const char *bytes, size_t *n)
 {
     if (clock_mono_ns() > request->body_until_ns)
         return cut_off(request, ERR_REQUEST_TIMEOUT, "The body did not arrive in time.");
-    if (!request->answered && *n > request->body_max - request->body.n) {
-        buf_done(&request->body);
-        refuse_too_large(request);
-    }
     if (!request->answered)
-        buf_put(&request->body, (struct str){bytes, *n});
+        check_room(request, *n);
+    if (!request->answered)
+        keep_body(request, (struct str){bytes, *n});
     else if ((request->discarded += *n) > DISCARD_MAX)
         return cut_off(request, ERR_TOO_LARGE, "The body has no end.");
     *n = 0;

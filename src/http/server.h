@@ -17,13 +17,15 @@ struct http_server_config {
     int connections_max;
     int idle_timeout_s;  // of a connection that sends or takes nothing
     int body_timeout_ms; // from the headers to the end of the body, else `request_timeout`; 0: 30 s
+    size_t bodies_max;   // bytes of body kept for all requests together, else `busy`; small ones are always taken; 0: 256 MiB
     // Called when the headers are there, before any body. Returns how many bytes of body the request may have (0: none), or
     // answers itself. A larger body is then refused with `too_large` and never kept: it is read past, up to a limit, only so that
     // a client that sends before it listens gets its answer; beyond that limit, or when the client asks first, it is not read at
     // all.
     size_t (*begin)(void *ctx, struct http_request *request);
     void (*handle)(void *ctx, struct http_request *request); // the body is complete
-    // Writes the server's own refusals (`too_large`, `headers_too_large`, `request_timeout`, `bad_request`) in the API's form.
+    // Writes the server's own refusals (`too_large`, `headers_too_large`, `request_timeout`, `bad_request`, `busy`) in the API's
+    // form.
     void (*refuse)(void *ctx, struct http_request *request, enum err err, const char *detail);
     void *ctx;
 };

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 enum {
     ROOM = 8192,  // jobs in hand at most
@@ -23,8 +24,16 @@ enum {
     CONNECTIONS_IN = 4096,
     IDLE_TIMEOUT_S = 60,
     RESPONSE_KEPT = 4096,
-    GRACE_MS = 10000,    // running attempts may take so long to end
-    INTERRUPT_MS = 5000, // … and so long to be written after they were given up
+    GRACE_MS = 10000,     // running attempts may take so long to end
+    INTERRUPT_MS = 5000,  // … and so long to be written after they were given up
+    DESCRIPTORS_OWN = 32, // the store, the loops, the resolver
+    DESCRIPTORS_MIN = 64,
+};
+
+// Who may have how many descriptors. Were they not shared out, clients who only connect would leave none for calls to targets,
+// and every job would lose an attempt; or the calls would leave none to be asked by.
+struct shares {
+    int slots, connections_in;
 };
 
 struct server {
@@ -72,7 +81,28 @@ static bool ready(void *ctx, struct buf *ret_problems)
     return false;
 }
 
-static bool start_http(struct server *server, const struct serve_config *config, char why[ERR_WHY_MAX])
+static bool share_descriptors(struct shares *ret_shares, char why[ERR_WHY_MAX])
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        limit.rlim_cur = limit.rlim_max = DESCRIPTORS_MIN;
+    struct rlimit all = {.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+    rlim_t count = setrlimit(RLIMIT_NOFILE, &all) ? limit.rlim_cur : limit.rlim_max;
+    if (count < DESCRIPTORS_MIN) {
+        snprintf(why, ERR_WHY_MAX, "%d file descriptors are needed, and only %llu are allowed (ulimit -n)", DESCRIPTORS_MIN,
+                 (unsigned long long)count);
+        return false;
+    }
+    rlim_t most = DESCRIPTORS_OWN + 4 * SLOTS + CONNECTIONS_IN;
+    int room = (int)(count < most ? count : most) - DESCRIPTORS_OWN;
+    ret_shares->slots = room / 4 < SLOTS ? room / 4 : SLOTS;
+    room -= 2 * ret_shares->slots; // as many calls, and as many connections kept open for the next ones
+    ret_shares->connections_in = room < CONNECTIONS_IN ? room : CONNECTIONS_IN;
+    return true;
+}
+
+static bool start_http(struct server *server, const struct serve_config *config, const struct shares *shares,
+                       char why[ERR_WHY_MAX])
 {
     struct flow *flow = server->flow;
     server->api = (struct api){.node = &flow->node,
@@ -84,7 +114,7 @@ static bool start_http(struct server *server, const struct serve_config *config,
                                .ready = ready,
                                .ready_ctx = server};
     struct http_server_config http = {.listen = config->listen,
-                                      .connections_max = CONNECTIONS_IN,
+                                      .connections_max = shares->connections_in,
                                       .idle_timeout_s = IDLE_TIMEOUT_S,
                                       .begin = api_begin,
                                       .handle = api_handle,
@@ -95,18 +125,23 @@ static bool start_http(struct server *server, const struct serve_config *config,
 
 static bool start(struct server *server, const struct serve_config *config, char why[ERR_WHY_MAX])
 {
-    struct exec_http_config exec = {
-        .connections_max = SLOTS, .response_max = RESPONSE_KEPT, .private_allowed = true, .user_agent = "rota/" ROTA_VERSION};
-    struct flow_config flow = {.room = ROOM, .slots = SLOTS};
-    rand_secret(&flow.seed, sizeof flow.seed);
+    struct shares shares;
     loop_init(&server->flow_loop, "flow");
     loop_init(&server->exec_loop, "exec");
+    if (!share_descriptors(&shares, why))
+        return false;
+    struct exec_http_config exec = {.connections_max = shares.slots,
+                                    .response_max = RESPONSE_KEPT,
+                                    .private_allowed = true,
+                                    .user_agent = "rota/" ROTA_VERSION};
+    struct flow_config flow = {.room = ROOM, .slots = shares.slots};
+    rand_secret(&flow.seed, sizeof flow.seed);
     if (store_open(&server->store, config->store, why) || exec_http_new(&server->exec, &exec, why))
         return false;
     struct waker *exec_waker = exec_http_waker(server->exec);
     server->broker = broker_local_new(ROOM, exec_waker, &server->flow_loop.waker);
     server->flow = flow_new(&flow, server->store, server->broker, server->exec, &server->flow_loop.waker, exec_waker);
-    if (!start_http(server, config, why))
+    if (!start_http(server, config, &shares, why))
         return false;
     loop_start(&server->flow_loop, turn_flow, server);
     loop_start(&server->exec_loop, turn_exec, server);
@@ -159,6 +194,7 @@ static void stop(struct server *server, const sigset_t *signals)
     log_info("stopped");
 }
 
+// As much of it as there is: it may not have been started.
 static void take_apart(struct server *server)
 {
     flow_free(server->flow);

@@ -53,7 +53,7 @@ def test_a_second_server_on_the_same_data_is_refused(rota, target):
     second = Rota(data=rota.data)
     try:
         assert second.start(ready=False) is False, "a second server started on data that is in use"
-        assert second.forget() not in (0, None)
+        assert second.forget() == 1, second.log_text()  # under sanitizers a leak would make it another number
         assert rota.data in second.log_text(), "the message does not say which data"
     finally:
         second.close(stop=False)

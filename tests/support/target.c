@@ -26,7 +26,7 @@ struct connection {
 
 struct target {
     const struct target_script *scripts;
-    int listen_fd, port, count;
+    int listen_fd, port, count, request_count;
     pthread_t thread;
     pthread_mutex_t lock;
     struct connection connections[CONNECTIONS_MAX];
@@ -77,6 +77,14 @@ int target_connections(struct target *target)
 {
     pthread_mutex_lock(&target->lock);
     int count = target->count;
+    pthread_mutex_unlock(&target->lock);
+    return count;
+}
+
+int target_requests(struct target *target)
+{
+    pthread_mutex_lock(&target->lock);
+    int count = target->request_count;
     pthread_mutex_unlock(&target->lock);
     return count;
 }
@@ -175,6 +183,7 @@ static void *serve(void *arg)
     while (kept && read_request(fd, request)) {
         pthread_mutex_lock(&target->lock);
         strcpy(target->request, request);
+        target->request_count++;
         pthread_mutex_unlock(&target->lock);
         kept = play(fd, script_of(target, request));
     }

@@ -25,6 +25,7 @@ struct target *target_start(const struct target_script *scripts);
 void target_stop(struct target *target); // cuts off who is still connected
 int target_port(const struct target *target);
 int target_connections(struct target *target); // how many there have been
+int target_requests(struct target *target);    // likewise
 
 // The latest request, headers and body; good until the next call.
 const char *target_request(struct target *target);

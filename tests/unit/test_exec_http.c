@@ -40,6 +40,7 @@ static const struct target_script scripts[] = {
     {"/drip_head", OK_HEAD, TARGET_DRIP, "X-More: of the same\r\n"},
     {"/endless", OK_HEAD "\r\n", TARGET_ENDLESS, KILO},
     {"/endless_head", OK_HEAD, TARGET_ENDLESS, "X-More: " KILO "\r\n"},
+    {"/endless_line", OK_HEAD "X-More: ", TARGET_ENDLESS, KILO},
     {"/reset", "", TARGET_RESET},
     {"/nothing", "", TARGET_CLOSE},
     {"/junk", "SMTP ready when you are\r\n", TARGET_CLOSE},
@@ -393,6 +394,30 @@ static void connections_are_reused(void **state)
     assert_int_equal(target_connections(target), 1);
 }
 
+// libcurl would send it again on the next open connection, and again: the target would act six times for one attempt.
+static void an_attempt_is_sent_once_even_if_a_reused_connection_ends(void **state)
+{
+    const char *const ends[] = {HERE "/reset", HERE "/nothing"};
+    for (size_t i = 0; i < array_count(ends); i++) {
+        for (int k = 0; k < 8; k++)
+            begin(HERE "/ok", "");
+        poll_until_ended(ended_count + 8); // now there are connections to reuse
+        free_ended();
+        int before = target_requests(target);
+        expect(ends[i], "", OUTCOME_CONNECT_ERROR, 0);
+        expect(ends[i], "\"method\":\"GET\"", OUTCOME_CONNECT_ERROR, 0);
+        assert_int_equal(target_requests(target), before + 2);
+    }
+}
+
+static void a_header_without_end_is_a_bad_response(void **state)
+{
+    struct run *run = attempt(HERE "/endless_line", "");
+    assert_int_equal(run->result.outcome, OUTCOME_BAD_RESPONSE);
+    assert_true(str_is(run->result.reason, "a header of the answer is too long"));
+    run_free(run);
+}
+
 static void a_bad_neighbour_does_not_disturb(void **state)
 {
     struct run *bad[] = {begin(HERE "/hang", SOON), begin(HERE "/drip", SOON), begin(HERE "/endless", ""),
@@ -451,6 +476,8 @@ int main(void)
         promise(some_addresses_are_never_allowed),
         promise(a_call_can_be_cancelled_at_any_time),
         promise(connections_are_reused),
+        promise(an_attempt_is_sent_once_even_if_a_reused_connection_ends),
+        promise(a_header_without_end_is_a_bad_response),
         promise(a_bad_neighbour_does_not_disturb),
         promise(another_thread_can_end_the_wait),
     };

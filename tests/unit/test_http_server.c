@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-enum { BODY_MAX = 1000, HELD_MAX = 16 };
+enum { BODY_MAX = 1000, LARGE = 200 * 1024, SMALL = 50 * 1024, HELD_MAX = 16 };
 
 // The server under test and the requests its handler holds.
 struct world {
@@ -99,13 +99,15 @@ static size_t on_begin(void *ctx, struct http_request *request)
 {
     if (str_is(http_path(request), "/never"))
         reply_text(request, 404, "never");
-    return BODY_MAX;
+    return str_starts(http_path(request), STR("/large")) ? LARGE : BODY_MAX;
 }
 
 static void on_handle(void *ctx, struct http_request *request)
 {
     struct str path = http_path(request);
-    if (str_is(path, "/wait")) {
+    if (str_is(path, "/large")) {
+        reply_text(request, 200, "taken");
+    } else if (str_is(path, "/wait") || str_is(path, "/large/wait")) {
         http_wait(request, end, "waited");
         hold(request);
     } else if (str_is(path, "/twice")) {
@@ -130,6 +132,7 @@ static void start(int idle_timeout_s, int body_timeout_ms)
                                         .connections_max = 100,
                                         .idle_timeout_s = idle_timeout_s,
                                         .body_timeout_ms = body_timeout_ms,
+                                        .bodies_max = LARGE + LARGE / 2,
                                         .begin = on_begin,
                                         .handle = on_handle,
                                         .refuse = on_refuse};
@@ -175,7 +178,7 @@ static void say(int fd, const char *text)
 static int get(const char *path)
 {
     int fd = dial();
-    char text[256];
+    char text[512];
     snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
     say(fd, text);
     return fd;
@@ -352,6 +355,55 @@ static void a_body_too_large_in_chunks_is_refused(void **state)
         say(fd, "64\r\n----------------------------------------------------------------------------------------------------\r\n");
     say(fd, "0\r\n\r\n");
     expect_answer(fd, 413, "too_large");
+    close(fd);
+}
+
+static int post_bytes(const char *path, size_t n)
+{
+    int fd = dial();
+    char head[200], *body = mem_alloc(n + 1);
+    snprintf(head, sizeof head, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", path, n);
+    memset(body, 'x', n);
+    body[n] = 0;
+    say(fd, head);
+    say(fd, body);
+    mem_free(body);
+    return fd;
+}
+
+static void expect_reply(int fd, int status, const char *body)
+{
+    expect_answer(fd, status, body);
+    close(fd);
+}
+
+// Else a thousand clients with 16 MiB each would take all memory there is.
+static void bodies_share_a_bounded_room(void **state)
+{
+    int held = post_bytes("/large/wait", LARGE);
+    struct http_request *request = take_held();
+    expect_reply(post_bytes("/large", LARGE), 503, "busy");
+    expect_reply(post_bytes("/large", SMALL), 200, "taken");
+    http_resume(request);
+    expect_reply(held, 200, "waited");
+    expect_reply(post_bytes("/large", LARGE), 200, "taken");
+}
+
+static void a_query_of_too_many_parameters_is_refused(void **state)
+{
+    char path[256] = "/many?a";
+    for (int i = 1; i < 64; i++)
+        strcat(path, "&a");
+    int fd = get(path);
+    assert_int_equal(hear(fd).status, 200);
+    close(fd);
+    fd = dial();
+    say(fd, "GET /many?");
+    for (int i = 0; i < 1000; i++)
+        say(fd, "a&");
+    say(fd, " HTTP/1.1\r\nHost: x\r\n\r\nGET /next?b=c HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_answer(fd, 400, "bad_request");
+    expect_answer(fd, 200, "GET /next [b=c]");
     close(fd);
 }
 
@@ -565,6 +617,8 @@ int main(void)
         promise(many_threads_and_connections_do_not_mix_up),
         promise(a_body_too_large_is_refused_and_the_connection_lives),
         promise(a_body_too_large_in_chunks_is_refused),
+        promise(bodies_share_a_bounded_room),
+        promise(a_query_of_too_many_parameters_is_refused),
         promise(a_client_that_asks_first_is_refused_before_it_sends),
         promise(an_early_answer_waits_for_the_body),
         promise(paths_and_queries_are_decoded),
