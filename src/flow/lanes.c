@@ -24,7 +24,7 @@ struct lane {
     char queue[QUEUE_NAME_MAX + 1];
     struct lane *same_name; // next lane whose name has the same hash
     bool paused;
-    bool told;    // the store has said whether it is paused
+    bool told;    // I15: the store has said whether it is paused
     bool planned; // a claim for it is under way
     bool aside;   // in lanes->aside: no room when last looked at
     int weight;

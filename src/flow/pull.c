@@ -144,6 +144,7 @@ size_t pull_count(const struct pull *pull)
     return pull->held.count;
 }
 
+// I16: what a lost answer left in this hand must have been found, too.
 bool pull_idle(const struct pull *pull)
 {
     return pull->quiet && !pull->claiming && !pull->counting && !pull->doubt && pull->held.count == 0;
@@ -392,7 +393,7 @@ static void give_up_marked(struct pull *pull, struct run *run, enum run_end end,
     give_up(pull, run, end);
 }
 
-// A run may go on only in the life that claimed it: of what an earlier life held, others may have hold by now.
+// I6: a run may go on only in the life that claimed it: of what an earlier life held, others may have hold by now.
 static void publish(struct pull *pull, struct run *run, struct now now)
 {
     struct node *node = pull->node;
@@ -469,7 +470,7 @@ static void start_claim(struct pull *pull, struct now now)
     store_submit(pull->node->store, &claim->op);
 }
 
-// Waits until no answer is under way that could bring a job in hand; start_claim and admit hold back meanwhile.
+// I12. Waits until no answer is under way that could bring a job in hand; start_claim and admit hold back meanwhile.
 static void start_recount(struct pull *pull, struct now now)
 {
     struct node *node = pull->node;
