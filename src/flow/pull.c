@@ -45,7 +45,7 @@ struct pull {
     struct mailbox asks;    // struct pull_ask
     struct mailbox answers; // struct store_op
     struct map held;        // job id -> hold
-    struct map returned;    // jobs that came back while a recount was under way: what it says of them is old
+    struct map returned;    // jobs that came back while a recount was under way, by their token: what it says of them is old
     struct wheel wheel;
     // Jobs whose cancel is written: a claim or hand-over on its way may still bring them.
     int64_t called_off[CALLED_OFF];
@@ -187,7 +187,7 @@ static void close_asks(struct pull *pull, int64_t job_id)
 static void forget(struct pull *pull, struct hold *hold)
 {
     if (pull->counting)
-        map_put(&pull->returned, hold->job_id, pull);
+        map_put(&pull->returned, hold->job_id, (void *)(intptr_t)hold->token);
     if (hold->run) {
         wheel_remove(&pull->wheel, &hold->run->timer);
         run_free(hold->run);
@@ -314,32 +314,40 @@ static void take_claim(struct pull *pull, struct now now)
 }
 
 // Takes in hand what this life holds without knowing it. A lane not known yet will be known at the next recount.
-static void adopt(struct pull *pull, const struct store_job *found, struct now now)
+// False: it must be looked at again. The word of the end of an earlier claim may still be on its way, or has come meanwhile,
+// while the store already shows a later claim whose answer was lost.
+static bool adopt(struct pull *pull, const struct store_job *found, struct now now)
 {
-    if (map_get(&pull->held, found->job.id) || map_get(&pull->returned, found->job.id) ||
-        found->job.holder != atomic_load(&pull->node->incarnation))
-        return;
+    const struct hold *hold = map_get(&pull->held, found->job.id);
+    intptr_t returned = (intptr_t)map_get(&pull->returned, found->job.id);
+    if (found->job.holder != atomic_load(&pull->node->incarnation))
+        return true;
+    if (hold || returned)
+        return found->job.token <= (hold ? hold->token : (int64_t)returned);
     if (!lanes_hold(pull->node->lanes, found->job.lane))
-        return;
+        return false;
     mark(MARK_ADOPTED);
     take_claimed(pull, found, now);
+    return true;
 }
 
 static void take_recount(struct pull *pull, struct now now)
 {
     struct store_held *recount = &pull->recount;
+    bool settled = !recount->op.err;
     pull->counting = false;
     for (size_t i = 0; i < recount->job_count; i++)
-        adopt(pull, &recount->jobs[i], now);
+        settled &= adopt(pull, &recount->jobs[i], now);
     if (recount->job_count)
         recount->after_id = recount->jobs[recount->job_count - 1].job.id;
     bool more = !recount->op.err && recount->job_count == RECOUNT_MAX;
-    if (!more)
+    if (!more || !settled)
         recount->after_id = 0;
-    pull->doubt &= more || recount->op.err;
+    settled &= !more;
+    pull->doubt &= !settled;
     map_done(&pull->returned);
     atomic_store(&pull->node->counting, false);
-    pull->recount_at = now.mono_ms + (more || recount->op.err ? RECOUNT_SOON_MS : RECOUNT_MS);
+    pull->recount_at = now.mono_ms + (settled ? RECOUNT_MS : RECOUNT_SOON_MS);
     store_op_done(&recount->op);
 }
 

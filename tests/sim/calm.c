@@ -9,6 +9,7 @@ enum {
     ANSWER_LOST_MS = 6000, // … when answers get lost: a few tries and a recount
     STEP_MAX_MS = 600000,
     FLOOD = 60,
+    SLOW_HOSTS = 8,
     DEATH_MAX_MS = 30000,  // a dead node's jobs are taken back
     RESTART_MAX_MS = 5000, // … when the one that comes back knows it was alone
 };
@@ -25,12 +26,21 @@ static void wait_idle(struct world *world, const char *step)
         violate(world, 12, "%s: not at its end after %d ms", step, STEP_MAX_MS);
 }
 
-static struct client_task *submit(struct world *world, int32_t tenant, const char *path, const char *members)
+// Each has a host of its own, or one of a few slow ones.
+static struct client_task *submit(struct world *world, int32_t tenant, const char *members)
 {
     static int number;
     char key[32];
     snprintf(key, sizeof key, "calm-%d", number++);
-    return client_submit(world, tenant, key, path, members);
+    return client_submit(world, tenant, key, key, members);
+}
+
+static void submit_slow(struct world *world, int i)
+{
+    char key[32], host[32];
+    snprintf(key, sizeof key, "slow-%lld-%d", (long long)world->now, i);
+    snprintf(host, sizeof host, "slow-%d", i % SLOW_HOSTS);
+    client_submit(world, 1, key, host, ",\"queue\":\"q1\"");
 }
 
 static const struct shadow *shadow_of_task(struct world *world, const struct client_task *task)
@@ -48,7 +58,7 @@ static void submit_some(struct world *world, int count)
         snprintf(members, sizeof members, ",\"queue\":\"q%lld\",\"in\":\"%lldms\",\"retry\":{\"max\":3,\"delay\":\"%lldms\"}",
                  (long long)between(world, 1, QUEUES), chance(world, 500) ? 0 : (long long)between(world, 1, 8000),
                  (long long)between(world, 1, 1500));
-        submit(world, (int32_t)between(world, 1, TENANTS), "", members);
+        submit(world, (int32_t)between(world, 1, TENANTS), members);
         wait_ms(world, between(world, 0, 400));
     }
 }
@@ -74,9 +84,9 @@ static void answers_lost(struct world *world)
 
 static void hurried(struct world *world)
 {
-    struct client_task *far = submit(world, 1, "", ",\"in\":\"2h\"");
-    struct client_task *near = submit(world, 2, "", ",\"in\":\"4s\"");
-    struct client_task *never = submit(world, 2, "", ",\"in\":\"3s\"");
+    struct client_task *far = submit(world, 1, ",\"in\":\"2h\"");
+    struct client_task *near = submit(world, 2, ",\"in\":\"4s\"");
+    struct client_task *never = submit(world, 2, ",\"in\":\"3s\"");
     wait_ms(world, 1000);
     int64_t asked = world->now;
     client_steer(world, any_node(world), far, STEER_RUN, 1);
@@ -98,9 +108,9 @@ static void paused(struct world *world)
 {
     set_paused(world, 1, 1, true);
     wait_ms(world, 2500); // everybody has looked
-    struct client_task *held = submit(world, 1, "", ",\"queue\":\"q1\",\"retry\":{\"max\":0}");
-    struct client_task *expiring = submit(world, 1, "", ",\"queue\":\"q1\",\"not_after\":\"500ms\"");
-    struct client_task *other = submit(world, 2, "", ",\"queue\":\"q1\"");
+    struct client_task *held = submit(world, 1, ",\"queue\":\"q1\",\"retry\":{\"max\":0}");
+    struct client_task *expiring = submit(world, 1, ",\"queue\":\"q1\",\"not_after\":\"500ms\"");
+    struct client_task *other = submit(world, 2, ",\"queue\":\"q1\"");
     wait_ms(world, 5000);
     if (shadow_of_task(world, held)->calls)
         violate(world, 15, "a job of a paused queue was started");
@@ -131,7 +141,7 @@ static void flood(struct world *world)
 {
     world->late_max_ms = -1; // these wait for one another
     for (int i = 0; i < FLOOD; i++)
-        submit(world, 1, "/slow", ",\"queue\":\"q1\"");
+        submit_slow(world, i);
     wait_ms(world, 2000);
 }
 
@@ -140,7 +150,7 @@ static void crowded(struct world *world)
 {
     flood(world);
     int64_t asked = world->now;
-    struct client_task *small = submit(world, 2, "", ",\"queue\":\"q2\",\"retry\":{\"max\":0}");
+    struct client_task *small = submit(world, 2, ",\"queue\":\"q2\",\"retry\":{\"max\":0}");
     wait_ms(world, 2000);
     const struct shadow *shadow = shadow_of_task(world, small);
     if (!shadow->calls || shadow->last_call_start - asked > 10 * EXACT_MS)
@@ -172,6 +182,17 @@ static void frozen(struct world *world)
     wait_idle(world, "frozen");
 }
 
+// I4. What was due and waits for a slot is not due any more when the clock is set back.
+static void set_back(struct world *world)
+{
+    flood(world);
+    struct sim_node *node = any_node(world);
+    node->offset_ms = -SLOW_MS - 10000;
+    wait_ms(world, SLOW_MS + 5000);
+    node->offset_ms = 0;
+    wait_idle(world, "set back");
+}
+
 // I16. What runs longer than the grace is interrupted; nothing is left in hand, and no try is used (I13).
 static void stopping(struct world *world)
 {
@@ -188,7 +209,8 @@ static void stopping(struct world *world)
 
 void calm_run(struct world *world)
 {
-    wait_ms(world, 10000); // what was asked of the store in the storm is answered, who came back late has joined
+    wait_ms(world,
+            30000); // the aftermath of the storm: what was asked is answered, who slept has been declared dead and has joined
     in_time(world);
     answers_lost(world);
     hurried(world);
@@ -196,6 +218,7 @@ void calm_run(struct world *world)
     crowded(world);
     death(world);
     frozen(world);
+    set_back(world);
     stopping(world);
     wait_ms(world, 11000); // for retention
 }

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { RANDOM_MAX = 400, TASKS_MAX = 700 };
+enum { RANDOM_MAX = 400, TASKS_MAX = 1000 };
 
 struct steering {
     struct steer_op op;
@@ -82,7 +82,7 @@ static void submit(struct event *event)
     arena_done(&arena);
 }
 
-struct client_task *client_submit(struct world *world, int32_t tenant, const char *key, const char *path, const char *members)
+struct client_task *client_submit(struct world *world, int32_t tenant, const char *key, const char *host, const char *members)
 {
     struct client_task *task = mem_zero(sizeof *task);
     char key_member[64] = "";
@@ -91,7 +91,7 @@ struct client_task *client_submit(struct world *world, int32_t tenant, const cha
     snprintf(task->key, sizeof task->key, "%s", key);
     if (key[0])
         snprintf(key_member, sizeof key_member, ",\"key\":\"%s\"", key);
-    snprintf(task->doc, sizeof task->doc, "{\"url\":\"http://target%s/%zu\"%s%s}", path, submitted, members, key_member);
+    snprintf(task->doc, sizeof task->doc, "{\"url\":\"http://%s/%zu\"%s%s}", host, submitted, members, key_member);
     if (submitted == TASKS_MAX) {
         violate(world, 0, "more tasks than the simulator remembers");
         return task;
@@ -118,7 +118,7 @@ static void submit_something(struct world *world)
              ",\"queue\":\"q%lld\",\"priority\":%lld,\"ttl\":%s%s%s%s,\"retry\":{\"max\":%lld,\"delay\":\"%lldms\"}",
              (long long)between(world, 1, QUEUES), (long long)between(world, 0, 9), chance(world, 100) ? "\"0s\"" : "null", when,
              expiry, sla, (long long)between(world, 0, 3), (long long)between(world, 0, 4000));
-    client_submit(world, tenant, key, "", members);
+    client_submit(world, tenant, key, "target", members);
 }
 
 // A key that was acknowledged is used again for something else.
@@ -129,7 +129,7 @@ static void reuse_key(struct world *world)
     const struct client_task *used = everybody[between(world, 0, (int64_t)submitted - 1)];
     if (!used->key[0] || !used->id || submitted >= RANDOM_MAX)
         return;
-    struct client_task *task = client_submit(world, used->tenant, used->key, "", "");
+    struct client_task *task = client_submit(world, used->tenant, used->key, "target", "");
     task->digest[31] = 1;
     task->must_be_refused = true;
 }

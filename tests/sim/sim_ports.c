@@ -118,7 +118,7 @@ static void start(struct exec *port, struct run *run, struct now now)
     struct world *world = exec->node->world;
     struct call *call = mem_zero(sizeof *call);
     call->run = run;
-    bool slow = str_starts(run->task.url, STR("http://target/slow"));
+    bool slow = str_starts(run->task.url, STR("http://slow-"));
     call->result = play_target(world, slow);
     int64_t length = world->faults && chance(world, 50) ? between(world, 1000, 60000) : between(world, 1, 300);
     call->end = world->now + (slow ? SLOW_MS : length);

@@ -61,7 +61,7 @@ static void carry_out(struct event *event)
     struct world *world = event->world;
     if (!pending->fail_before)
         execute(pending);
-    bool late = world->faults && chance(world, 20);
+    bool late = world->faults && chance(world, 40);
     world_at(world, world->now + (late ? between(world, 50, 4000) : between(world, 0, 4)), event, deliver);
 }
 

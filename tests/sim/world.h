@@ -16,7 +16,7 @@ enum {
     TENANTS = 2, // 1 …
     LANES_MAX = 64,
     SAID_MAX = 8,
-    SLOW_MS = 20000, // how long a call to http://target/slow takes
+    SLOW_MS = 20000, // how long a call to a host slow-… takes
 };
 
 extern const int64_t EPOCH; // the wall clock at true time 0
@@ -149,7 +149,7 @@ struct client_task {
     bool gave_up;         // no key, no answer: it may be there or not
 };
 void clients_start(struct world *world);
-struct client_task *client_submit(struct world *world, int32_t tenant, const char *key, const char *path, const char *members);
+struct client_task *client_submit(struct world *world, int32_t tenant, const char *key, const char *host, const char *members);
 void client_steer(struct world *world, struct sim_node *node, const struct client_task *task, enum steer_act act, int32_t tenant);
 void clients_check(struct world *world); // at the end
 bool clients_done(struct world *world);  // everybody has an answer
