@@ -183,9 +183,9 @@ static void frozen(struct world *world)
 {
     flood(world);
     struct sim_node *node = any_node(world);
-    for (int i = 0; i < 6; i++)
-        submit_slow(world, FLOOD + i); // some are on their way to the store just now
-    world_run(world, world->now, NULL);
+    for (int i = 0; i < 12; i++) // their insertions and claims are on their way to the store just then, and come late
+        submit(world, 2, i % 2 ? ",\"queue\":\"q3\"" : ",\"queue\":\"q4\",\"in\":\"1ms\"");
+    wait_ms(world, between(world, 0, 5));
     node_freeze(node, SLOW_MS - 2500);
     wait_idle(world, "frozen");
 }
