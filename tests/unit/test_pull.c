@@ -216,6 +216,24 @@ static void a_store_that_does_not_answer_is_not_asked_in_a_loop(void **state)
     play_free(play);
 }
 
+static void a_recount_that_waits_for_a_push_is_put_off_when_this_life_may_not_act(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    settle(play);
+    play_pass(play, 40000);
+    play_live(play);
+    assert_true(node_push_begin(play->node)); // its answer does not come
+    settle(play);
+    assert_true(atomic_load(&play->node->counting));
+    play->store.hold[STORE_LANES] = true;
+    play_pass(play, 20000);
+    turn(play);
+    assert_false(atomic_load(&play->node->counting));
+    assert_true(turn(play) > play->now.wall_ms + 100);
+    node_push_end(play->node);
+    play_free(play);
+}
+
 static void a_pause_gives_back_what_is_in_hand(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -449,6 +467,7 @@ int main(void)
         cmocka_unit_test(a_recount_waits_for_answers_under_way),
         cmocka_unit_test(what_came_back_during_a_recount_is_not_adopted),
         cmocka_unit_test(a_store_that_does_not_answer_is_not_asked_in_a_loop),
+        cmocka_unit_test(a_recount_that_waits_for_a_push_is_put_off_when_this_life_may_not_act),
         cmocka_unit_test(a_pause_gives_back_what_is_in_hand),
         cmocka_unit_test(a_lane_paused_elsewhere_is_not_claimed_over_and_over),
         cmocka_unit_test(what_has_expired_in_the_wheel_is_given_up),
