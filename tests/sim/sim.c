@@ -198,7 +198,8 @@ static void pause_one(struct world *world)
 
 static void misfortune(struct event *event)
 {
-    static void (*const kinds[])(struct world *) = {crash_one, crash_one, freeze_one, freeze_one, jump_one, outage, pause_one, pause_one};
+    static void (*const kinds[])(struct world *) = {crash_one, crash_one, freeze_one, freeze_one,
+                                                    jump_one,  outage,    pause_one,  pause_one};
     struct world *world = event->world;
     if (!world->faults)
         return;
