@@ -27,7 +27,7 @@ enum {
     PROMOTE_MS = 100,
     OVERDUE_MS = 300, // a job that was not claimed so long after its time is marked ready
     PROMOTE_MAX = 2000,
-    CALLED_OFF = 1024, // cancelled jobs that are remembered
+    CALLED_OFF = 8192, // cancelled jobs that are remembered: more than can be cancelled while one answer is on its way
     BACK_MS = 1000,    // a clock set back by more than this
 };
 

@@ -227,6 +227,10 @@ static void retry(struct work *work)
         finish(work, ERR_ILLEGAL_TRANSITION, "the job has not ended; only an ended one can be retried");
         return;
     }
+    if (!atomic_load(&work->steer->node->incarnation)) { // until it has joined, its ids may be another's
+        finish(work, ERR_STORE_UNAVAILABLE, "this node has not joined the others yet; try again");
+        return;
+    }
     work->op->new_job_id = node_make_id(work->steer->node, now_ms);
     work->job = (struct job){.id = work->op->new_job_id,
                              .task_id = old->task_id,
