@@ -29,7 +29,7 @@ Suite = collections.namedtuple("Suite", "name tree kind what")
 # kind: programs (a suite of meson's), script, or pytest. In order: what is quick and tells most comes first.
 SUITES = [
     Suite("layers", "build-test", "script", ["tests/unit/check_layers.py", "build-test"]),
-    Suite("docs", None, "script", ["tests/docs/check_docs.py"]),
+    Suite("docs", "build-test", "script", ["tests/docs/check_docs.py"]),
     Suite("unit", "build-test", "programs", "unit"),
     Suite("contract", "build-test", "programs", "contract"),
     Suite("sim", "build-test", "programs", "sim"),

@@ -94,8 +94,12 @@ void dispatch_interrupt(struct dispatch *dispatch)
     atomic_store(&dispatch->interrupt, true);
 }
 
+// What ended, or was sent away, with its token. A newer one that is known already stays.
 static void remember(struct dispatch *dispatch, const struct run *run)
 {
+    size_t known = (size_t)map_get(&dispatch->recent_ids, run->job.id);
+    if (known && dispatch->recent[known - 1].token >= run->token)
+        return;
     size_t at = dispatch->recent_at++ % RECENT;
     int64_t oldest = dispatch->recent[at].job_id;
     if (oldest && (size_t)map_get(&dispatch->recent_ids, oldest) == at + 1)
@@ -163,6 +167,7 @@ static void take_runs(struct dispatch *dispatch)
             mark(MARK_NEWER_RUN);
             revoke_one(dispatch, run->job.id);
             run->postpone_to = dispatch->now.wall_ms + AGAIN_MS;
+            remember(dispatch, run);
             send_note(dispatch, run, RUN_POSTPONED);
         } else {
             map_put(&dispatch->runs, run->job.id, run);
@@ -171,12 +176,9 @@ static void take_runs(struct dispatch *dispatch)
     }
 }
 
-static void take_revokes(struct dispatch *dispatch)
+static void revoke_all(struct dispatch *dispatch, struct list *revokes)
 {
-    struct list revokes;
-    list_init(&revokes);
-    mailbox_take(&dispatch->revokes, &revokes);
-    list_each (&revokes, link) {
+    list_each (revokes, link) {
         struct revoke *revoke = list_entry(link, struct revoke, link);
         revoke_one(dispatch, revoke->job_id);
         mem_free(revoke);
@@ -286,8 +288,12 @@ static int64_t next_turn(const struct dispatch *dispatch, bool alive)
 int64_t dispatch_turn(struct dispatch *dispatch, struct now now)
 {
     dispatch->now = now;
+    // A revoke is posted after its run was published. So revokes are taken first: what they speak of is here, or was.
+    struct list revokes;
+    list_init(&revokes);
+    mailbox_take(&dispatch->revokes, &revokes);
     take_runs(dispatch);
-    take_revokes(dispatch);
+    revoke_all(dispatch, &revokes);
     bool alive = node_alive(dispatch->node, now.mono_ms);
     if (atomic_load(&dispatch->node->stopping))
         release_waiting(dispatch);

@@ -291,12 +291,18 @@ void slots_release(struct slots *slots, struct run *run)
     drop_idle(slots, host);
 }
 
+// Of those that wait equally long, the one of the lowest priority.
 static struct run *longest_waiting(struct host *host)
 {
-    for (int i = 0; i < JOB_PRIORITIES; i++)
-        if (!list_empty(&host->lines[i].runs))
-            return list_entry(host->lines[i].runs.next, struct run, link);
-    return NULL;
+    struct run *longest = NULL;
+    for (int i = 0; i < JOB_PRIORITIES; i++) {
+        if (list_empty(&host->lines[i].runs))
+            continue;
+        struct run *first = list_entry(host->lines[i].runs.next, struct run, link);
+        if (!longest || first->waits_since <= longest->waits_since)
+            longest = first;
+    }
+    return longest;
 }
 
 // Each one set aside comes back one step of the host's pace after the one before.

@@ -180,7 +180,6 @@ static void fill_item(struct flight_add *add, size_t i)
     job->due_at = job->ready_at = job->scheduled_at = NOW + (int64_t)below(100);
     entry->next = (struct version){.job = *job};
     add->items[i] = (struct store_new){.task = &add->tasks[i], .jobs = job, .job_count = 1, .key = str_of(entry->key)};
-    add->items[i].key_until = LATER;
 }
 
 static void submit_add(void)

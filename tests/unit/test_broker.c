@@ -60,8 +60,7 @@ static void a_run_holds_its_own_copy_of_everything(void **state)
 
 static void a_document_that_cannot_be_read_makes_a_run_that_says_so(void **state)
 {
-    const struct str docs[] = {STR(""), STR("{\"url\":"), STR("{}"), STR("{\"url\":\"http://x\",\"nonsense\":1}"),
-                                      STR("\0")};
+    const struct str docs[] = {STR(""), STR("{\"url\":"), STR("{}"), STR("{\"url\":\"http://x\",\"nonsense\":1}"), STR("\0")};
     for (size_t i = 0; i < array_count(docs); i++) {
         struct run *run = run_new(&(struct job){0}, docs[i]);
         assert_false(run->readable);

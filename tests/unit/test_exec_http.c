@@ -20,7 +20,7 @@
 enum { RESPONSE_MAX = 100, JOB_ID = 12345 };
 
 #define FIFTY "01234567890123456789012345678901234567890123456789"
-#define KILO                                                                                                                     \
+#define KILO \
     FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY
 #define OK_HEAD "HTTP/1.1 200 OK\r\n"
 

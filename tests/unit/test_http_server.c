@@ -497,9 +497,9 @@ static void a_body_that_drips_is_timed_out(void **state)
 
 static void broken_framing_never_reaches_a_handler(void **state)
 {
-#define ROW(text)                                                                                                                \
-    {                                                                                                                            \
-        text, sizeof text - 1                                                                                                    \
+#define ROW(text)             \
+    {                         \
+        text, sizeof text - 1 \
     }
     static const struct {
         const char *text;
