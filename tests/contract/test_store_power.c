@@ -344,7 +344,7 @@ static _Noreturn void run_until_the_cut(const struct scenario *scenario, struct 
 struct verdict {
     uint64_t seed;
     int round;
-    int lost;   // acknowledged, and gone or older than acknowledged
+    int lost;   // acknowledged, and gone or not as acknowledged
     int wrong;  // neither what was acknowledged nor what was wanted; a phantom; half an operation
     int broken; // the database contradicts itself, or cannot be opened
     int cuts, in_checkpoint, acknowledged;
