@@ -29,7 +29,7 @@ Suite = collections.namedtuple("Suite", "name tree kind what")
 # kind: programs (a suite of meson's), script, or pytest. In order: what is quick and tells most comes first.
 SUITES = [
     Suite("layers", "build-test", "script", ["tests/unit/check_layers.py", "build-test"]),
-    Suite("docs", None, "script", ["tests/docs/check_docs.py"]),
+    Suite("docs", "build-test", "script", ["tests/docs/check_docs.py"]),
     Suite("unit", "build-test", "programs", "unit"),
     Suite("contract", "build-test", "programs", "contract"),
     Suite("sim", "build-test", "programs", "sim"),
@@ -86,7 +86,9 @@ def environment(suite):
     if suite.tree:
         env["ROTA_CRASH_POINTS"] = "1"  # every tree the tests use has them
         env["ROTA_BIN"] = str(ROOT / suite.tree / "src" / "rota")
-        env["ROTA_TEST_DIR"] = str(ROOT / suite.tree / "scratch")
+        scratch = ROOT / suite.tree / "scratch"
+        scratch.mkdir(exist_ok=True)
+        env["ROTA_TEST_DIR"] = str(scratch)
     for name, options in SANITIZERS.get(suite.tree, {}).items():
         env[name] = f"{options}:log_path={reports_dir(suite)}/report"
         suppressions = ROOT / "tests" / "support" / (name.split("_")[0].lower() + ".supp")

@@ -2,7 +2,7 @@
 // given is wrong, and on any other listener every request lacks one.
 #include "api/auth.h"
 
-#include "api/problem.h"
+#include "api/reply.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 // What operators ask: does it live, can it work, how much is there to do, what may be asked.
-#include "api/problem.h"
 #include "api/render.h"
+#include "api/reply.h"
 #include "api/routes.h"
 
 struct counting {
@@ -24,7 +24,7 @@ static void answer_stats(struct http_request *request, void *state)
         buf_putc(&body, '{');
         render_counts(&body, counting->stats.counts);
         buf_putc(&body, '}');
-        http_reply(request, 200, "application/json", &body);
+        reply_json(request, 200, &body);
     }
     store_op_done(op);
 }
@@ -43,7 +43,7 @@ void ops_health(const struct api_call *call)
 {
     struct buf body = {0};
     buf_puts(&body, "{\"status\":\"ok\"}");
-    http_reply(call->request, 200, "application/json", &body);
+    reply_json(call->request, 200, &body);
 }
 
 void ops_ready(const struct api_call *call)
@@ -57,7 +57,7 @@ void ops_ready(const struct api_call *call)
     buf_putc(&body, '}');
     if (!ready)
         http_header_set(call->request, "Retry-After", "1");
-    http_reply(call->request, ready ? 200 : 503, "application/json", &body);
+    reply_json(call->request, ready ? 200 : 503, &body);
 }
 
 void ops_root(const struct api_call *call)

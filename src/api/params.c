@@ -1,6 +1,6 @@
 #include "api/params.h"
 
-#include "api/problem.h"
+#include "api/reply.h"
 
 bool params_flag(const struct api_call *call, const char *name, bool *ret_value)
 {

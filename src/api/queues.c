@@ -1,7 +1,7 @@
 // Queues as a tenant sees them: one lane each.
 #include "api/params.h"
-#include "api/problem.h"
 #include "api/render.h"
+#include "api/reply.h"
 
 enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, NAME_MAX_BYTES = 64 };
 
@@ -39,7 +39,7 @@ static void answer_list(struct http_request *request, void *state)
     } else {
         struct buf body = {0};
         put_list(&body, &listing->lanes);
-        http_reply(request, 200, "application/json", &body);
+        reply_json(request, 200, &body);
     }
     store_op_done(op);
 }
@@ -85,7 +85,7 @@ static void answer_pause(struct http_request *request, void *state)
         buf_puts(&body, "{\"queue\":");
         json_put_string(&body, pause->queue);
         buf_puts(&body, pause->paused ? ",\"paused\":true}" : ",\"paused\":false}");
-        http_reply(request, 200, "application/json", &body);
+        reply_json(request, 200, &body);
     }
     store_op_done(&pause->op);
 }

@@ -1,7 +1,7 @@
 #include "api/read.h"
 
-#include "api/problem.h"
 #include "api/render.h"
+#include "api/reply.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -85,7 +85,7 @@ static void reply_absent(struct reading *reading)
     if (reading->plan.given) {
         struct buf body = {0};
         render_task(&body, &(struct task_view){.id = reading->plan.id, .task = reading->plan.given}, 0);
-        http_reply(request, reading->plan.status, "application/json", &body);
+        reply_json(request, reading->plan.status, &body);
     } else if (reading->plan.steered) {
         http_reply(request, 204, NULL, NULL);
     } else {
@@ -101,7 +101,7 @@ static void answer(struct http_request *request, void *state)
     if (!err)
         err = put[reading->plan.what](reading, &body, clock_now().wall_ms);
     if (!err) {
-        http_reply(request, reading->plan.status, "application/json", &body);
+        reply_json(request, reading->plan.status, &body);
     } else {
         buf_done(&body);
         if (err == ERR_NOT_FOUND)

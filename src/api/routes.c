@@ -5,7 +5,7 @@
 #include "api/routes.h"
 
 #include "api/auth.h"
-#include "api/problem.h"
+#include "api/reply.h"
 
 // Read by tests/unit/check_openapi.py: one row a line, method and path first. The most frequent come first.
 // clang-format off

@@ -1,7 +1,7 @@
 // Cancel, run and retry by hand: the request waits for flow/steer, and is then answered with what it changed, read afresh.
 #include "api/params.h"
-#include "api/problem.h"
 #include "api/read.h"
+#include "api/reply.h"
 
 struct steering {
     struct steer_op op;

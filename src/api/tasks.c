@@ -5,9 +5,9 @@
 // Nothing is allocated for a task but from the request's arena and the admission's arrays, which are made once with the right
 // size.
 #include "api/params.h"
-#include "api/problem.h"
 #include "api/read.h"
 #include "api/render.h"
+#include "api/reply.h"
 #include "api/routes.h"
 #include "base/clock.h"
 #include "base/digest.h"
@@ -97,7 +97,7 @@ static void answer_existing(struct submission *submission, int64_t id)
     buf_puts(&body, "{\"id\":");
     render_id(&body, ID_TASK, id);
     buf_putc(&body, '}');
-    http_reply(submission->call.request, 200, "application/json", &body);
+    reply_json(submission->call.request, 200, &body);
 }
 
 static enum err item_problem(const struct store_new *item, struct problem *ret_problem)
@@ -129,7 +129,7 @@ static void answer_one(struct submission *submission)
     struct buf body = {0};
     put_task(submission, &body);
     http_header_set(request, "Location", arena_printf(http_arena(request), "/v1/tasks/%s", id).p);
-    http_reply(request, 201, "application/json", &body);
+    reply_json(request, 201, &body);
 }
 
 // The id a document of a bulk has now, or 0 and why it has none.
@@ -198,7 +198,7 @@ static void answer_bulk(struct submission *submission)
 {
     struct buf body = {0};
     size_t refused = submission->brief ? put_brief(submission, &body) : put_results(submission, &body);
-    http_reply(submission->call.request, refused ? 207 : 201, "application/json", &body);
+    reply_json(submission->call.request, refused ? 207 : 201, &body);
 }
 
 static void answer(struct http_request *request, void *state)

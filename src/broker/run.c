@@ -2,8 +2,9 @@
 // slices of it; the arena is only touched where escapes were decoded or an earlier attempt left words.
 #include "broker/run.h"
 
+#include "base/map.h"
 #include "base/mem.h"
-#include "store/store.h"
+#include "core/url.h"
 
 static void parse(struct run *run, struct str doc)
 {
@@ -16,15 +17,18 @@ static void parse(struct run *run, struct str doc)
         run->result.reason = arena_printf(&run->arena, "its document cannot be read: %s: %s", problem.field, problem.detail);
     else
         run->readable = true;
+    struct url url;
+    if (run->readable && !url_parse(run->task.url, &url, why))
+        run->host = map_hash_bytes(url.host.p, url.host.n) + url.port;
 }
 
-struct run *run_new(const struct store_job *from)
+struct run *run_new(const struct job *job, struct str doc)
 {
-    struct run *run = mem_alloc(sizeof *run + from->doc.n + 1);
-    *run = (struct run){.job = from->job, .token = from->job.token, .doc_size = from->doc.n};
-    if (from->doc.n)
-        memcpy(run->doc, from->doc.p, from->doc.n);
-    run->doc[from->doc.n] = 0;
+    struct run *run = mem_alloc(sizeof *run + doc.n + 1);
+    *run = (struct run){.job = *job, .token = job->token, .doc_size = doc.n};
+    if (doc.n)
+        memcpy(run->doc, doc.p, doc.n);
+    run->doc[doc.n] = 0;
     if (run->job.reason.n)
         run->job.reason = arena_copy(&run->arena, run->job.reason);
     if (run->job.response.n)
@@ -35,7 +39,7 @@ struct run *run_new(const struct store_job *from)
 
 struct run *run_copy(const struct run *run)
 {
-    return run_new(&(struct store_job){.job = run->job, .doc = {run->doc, run->doc_size}});
+    return run_new(&run->job, (struct str){run->doc, run->doc_size});
 }
 
 void run_free(struct run *run)

@@ -41,6 +41,8 @@ struct run {
     enum run_end end;
     struct job_result result; // .reason and .response point into `arena`
     int64_t postpone_to;
+    uint64_t host;        // whom it calls, as a hash; 0: nobody
+    int64_t waits_since;  // the dispatcher's, monotonic: when it began to wait for a slot
     void *exec;           // the executor's
     int64_t mono_start;   // when it was started, on the clock that does not jump
     struct run_note note; // for its way back: nothing is allocated to say that it ended
@@ -49,9 +51,7 @@ struct run {
     char doc[];
 };
 
-struct store_job;
-
-// Makes a run from a claimed record; see run->readable.
-struct run *run_new(const struct store_job *from);
+// Makes a run from a claimed record and its task's document, both copied; see run->readable.
+struct run *run_new(const struct job *job, struct str doc);
 struct run *run_copy(const struct run *run); // as it was when it was made
 void run_free(struct run *run);              // accepts NULL

@@ -104,7 +104,7 @@ static void put_said(struct buf *buf, const struct reply *reply, const char *mem
     text_put_short(buf, text, 500);
 }
 
-static void explain_refusal(struct buf *buf, const struct reply *reply)
+static void explain_refusal(struct buf *buf, const struct caller *caller, const struct reply *reply)
 {
     buf_printf(buf, "the server says no (HTTP %d)", reply->status);
     if (reply->status >= 300 && reply->status < 400)
@@ -119,14 +119,14 @@ static void explain_refusal(struct buf *buf, const struct reply *reply)
     put_said(buf, reply, "code", "\n  code: ");
     put_said(buf, reply, "request_id", "\n  request: ");
     if (reply->status == 401)
-        buf_puts(buf, "\n  put your API key into ROTA_API_KEY");
+        buf_puts(buf, caller->key ? "\n  the key in ROTA_API_KEY is not accepted" : "\n  put your API key into ROTA_API_KEY");
 }
 
 int call_explain(const struct caller *caller, const struct reply *reply)
 {
     buf_auto struct buf words = {0};
     if (reply->code == CLI_REFUSED)
-        explain_refusal(&words, reply);
+        explain_refusal(&words, caller, reply);
     else if (reply->code == CLI_UNREACHED)
         buf_printf(&words,
                    "no rota server was reached at " STR_FMT ": %s\n"

@@ -17,8 +17,9 @@ static const char *setting(const struct cli *cli, const char *flag, const char *
 static int run_serve(struct cli *cli)
 {
     struct str data = arena_printf(&cli->arena, "sqlite:%s", setting(cli, "data", "ROTA_DATA", "./rota-data"));
-    struct serve_config config = {.listen = setting(cli, "listen", "ROTA_LISTEN", "127.0.0.1:7070"),
-                                  .store = setting(cli, "store", "ROTA_STORE", data.p)};
+    struct serve_config config = {.listen = setting(cli, "listen", "ROTA_LISTEN", "127.0.0.1:7070"), .store = data.p};
+    if (!options_get(&cli->options, "data")) // a flag goes before a variable, also before that of another flag
+        config.store = setting(cli, "store", "ROTA_STORE", data.p);
     if (options_get(&cli->options, "data") && options_get(&cli->options, "store"))
         return verb_misused(cli, "--data and --store exclude each other: --data DIR is short for --store sqlite:DIR");
     return serve(&config);

@@ -238,6 +238,7 @@ enum err job_interrupt(struct job *job, int64_t now_ms, struct job_step *ret_ste
     if (err)
         return err;
     job->outcome = OUTCOME_RELEASED;
+    job->reason = STR("the server was stopped");
     job->completed_at = now_ms;
     *ret_step = keep_attempt(job);
     job->ready_at = job->due_at = now_ms;

@@ -94,7 +94,7 @@ __attribute__((format(printf, 4, 5))) static enum err refuse(struct parse *parse
 #define refuse_value(parse, field, ...) refuse((parse), ERR_INVALID_FIELD, (field)->name, __VA_ARGS__)
 
 // A refusal of one entry of a field that is itself an object: /headers/Host.
-#define refuse_entry(parse, field, entry, ...)                                                                                   \
+#define refuse_entry(parse, field, entry, ...) \
     (refuse((parse), ERR_INVALID_FIELD, (field)->name, __VA_ARGS__), point_at((parse)->why, (entry)), ERR_INVALID_FIELD)
 
 // ---- plain types
@@ -660,7 +660,7 @@ static const struct field task_rows[] = {
     {ROW("url", url, url), .min = 1, .max = TASK_URL_MAX},
     {ROW("method", word, method), .any = methods},
     {ROW("headers", headers, headers)},
-    {ROW("body", body, body)},
+    {ROW("body", body, body), .null_counts = true},
     {ROW("at", time, at_ms)},
     {ROW("in", duration, in_ms), .max = HORIZON_MS},
     {ROW("not_after", not_after, not_after_ms)},

@@ -82,7 +82,6 @@ static void end(struct call *call)
     struct exec *exec = &call->http->exec;
     struct run *run = call->run;
     run->result.completed_at = clock_now().wall_ms;
-    run->end = RUN_ENDED;
     run->exec = NULL;
     exec->ended(exec->ctx, run);
 }

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "flow/pull.h"
 
-enum { KEY_KEPT_MS = 24 * 3600 * 1000 };
+#include <assert.h>
 
 struct admit {
     struct node *node;
@@ -49,6 +49,7 @@ enum err admission_add(struct admission *admission, const struct task *task, str
     enum err err = task_plan(task, now_ms, &scheduled_at, &expires_at, why);
     if (err)
         return err;
+    assert(admission->count < admission->max);
     size_t i = admission->count++;
     admission->tasks[i] = (struct store_task){
         .tenant = admission->tenant, .created_at = now_ms, .queue = task->queue, .name = task->name, .doc = doc};
@@ -60,11 +61,8 @@ enum err admission_add(struct admission *admission, const struct task *task, str
                                       .due_at = scheduled_at,
                                       .expires_at = expires_at,
                                       .token = 1};
-    admission->add.items[i] = (struct store_new){.task = &admission->tasks[i],
-                                                 .jobs = &admission->jobs[i],
-                                                 .job_count = 1,
-                                                 .key = task->key,
-                                                 .key_until = now_ms + KEY_KEPT_MS};
+    admission->add.items[i] =
+        (struct store_new){.task = &admission->tasks[i], .jobs = &admission->jobs[i], .job_count = 1, .key = task->key};
     if (task->key.n)
         memcpy(admission->add.items[i].digest, digest, sizeof admission->add.items[i].digest);
     return ERR_OK;
@@ -86,7 +84,7 @@ static void try_push(struct node *node, struct admission *admission, size_t i, i
     }
     job->lane = lane;
     admission->add.holder = incarnation;
-    admission->runs[i] = run_new(&(struct store_job){.job = *job, .doc = admission->tasks[i].doc});
+    admission->runs[i] = run_new(job, admission->tasks[i].doc);
 }
 
 static void drop_push(struct node *node, struct run *run)
@@ -104,6 +102,7 @@ static void add_done(struct store_op *op)
     struct node *node = admission->admit->node;
     CRASH_POINT("admit.after_commit");
     bool wake = op->err != ERR_OK;
+    atomic_store(&node->add_err, (int)op->err);
     if (op->err) {
         mark(MARK_ADD_FAILED);
         atomic_store(&node->recount_wanted, true); // it may have been stored all the same

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "flow/reap.h"
 
-enum { FAIL_WAIT_MS = 500 };
+enum { FAIL_WAIT_MS = 500, LATE_MS = 5000 };
 
 struct beat {
     struct node *node;
@@ -47,6 +47,8 @@ void beat_free(struct beat *beat)
 {
     if (!beat)
         return;
+    store_op_done(&beat->join.op); // of answers that came too late
+    store_op_done(&beat->beat.op);
     mailbox_done(&beat->answers);
     mem_free(beat);
 }
@@ -60,7 +62,8 @@ static void send_join(struct beat *beat, struct now now)
 {
     struct store_join *join = &beat->join;
     store_op_init(&join->op, STORE_JOIN, join_done);
-    join->incarnation = (int64_t)(rand_next(&beat->rand) >> 2) | 1;
+    if (!join->incarnation) // otherwise this life may have been written although the answer was lost: it is asked for again
+        join->incarnation = (int64_t)(rand_next(&beat->rand) >> 2) | 1;
     join->now_ms = now.wall_ms;
     beat->waiting = true;
     beat->sent_at = now.mono_ms;
@@ -96,6 +99,8 @@ static void take_join(struct beat *beat, struct now now)
     struct node *node = beat->node;
     struct store_join *join = &beat->join;
     if (join->op.err) {
+        if (join->op.err == ERR_FENCED)
+            join->incarnation = 0;
         failed(beat, &join->op, now);
         return;
     }
@@ -118,6 +123,7 @@ static void take_beat(struct beat *beat, struct now now)
         atomic_store(&beat->ok, false);
         atomic_store(&beat->node->alive_until_ms, 0);
         atomic_store(&beat->node->incarnation, 0);
+        beat->join.incarnation = 0;
         beat->next_at = now.mono_ms;
         return;
     }
@@ -150,7 +156,11 @@ int64_t beat_turn(struct beat *beat, struct now now)
         else if (!atomic_load(&beat->node->stopping))
             send_join(beat, now);
     }
-    return beat->waiting ? TIME_NEVER : now.wall_ms + time_max(beat->next_at - now.mono_ms, 1);
+    if (beat->waiting && now.mono_ms - beat->sent_at >= LATE_MS)
+        atomic_store(&beat->ok, false); // a store that does not answer is as good as one that says no
+    if (beat->waiting)
+        return atomic_load(&beat->ok) ? now.wall_ms + LATE_MS - (now.mono_ms - beat->sent_at) : TIME_NEVER;
+    return now.wall_ms + time_max(beat->next_at - now.mono_ms, 1);
 }
 
 void beat_leave(struct beat *beat)

@@ -3,7 +3,8 @@
 //
 // What follows is decided once, when the word arrives, on the record the run carries: its token proves that nobody else changed
 // it since. When the store fails, the same decided batch is tried again until it can say what became of it. If it had been
-// written the first time, the second finds the token gone, which is as good.
+// written the first time, the second finds the token gone, which is as good. While the store fails, what comes is gathered, so
+// that the failed batches stay few however long it is away.
 #include "flow/complete.h"
 
 #include "base/crash.h"
@@ -12,7 +13,7 @@
 #include "base/mem.h"
 #include "flow/pull.h"
 
-enum { BATCH_MAX = 2000, BATCHES_MAX = 2, FAIL_WAIT_MS = 200 };
+enum { BATCH_MAX = 2000, BATCHES_MAX = 2, FAIL_WAIT_MS = 200, FAIL_DOUBLINGS = 3 };
 
 // One word, decided.
 struct decided {
@@ -27,6 +28,7 @@ struct batch {
     struct list link;
     struct decided *items;
     int64_t again_at; // monotonic: when to try again
+    int failures;
 };
 
 struct complete {
@@ -37,6 +39,8 @@ struct complete {
     struct list waiting; // notes
     struct list failed;  // batches to try again
     int writing;         // batches under way
+    int failures;        // of the store, since it last succeeded
+    int64_t next_at;     // monotonic: no new batch before this
 };
 
 struct complete *complete_new(struct node *node, struct pull *pull, uint64_t seed)
@@ -205,6 +209,15 @@ static void written(struct complete *complete, struct decided *item, const struc
     item_free(item);
 }
 
+// 200, 400, 800, 1600 ms: a store that is back is noticed within two seconds.
+static int64_t fail_wait(int *failures)
+{
+    int64_t wait = (int64_t)FAIL_WAIT_MS << *failures;
+    if (*failures < FAIL_DOUBLINGS)
+        ++*failures;
+    return wait;
+}
+
 static void take_answers(struct complete *complete, struct now now)
 {
     struct list answers;
@@ -216,10 +229,13 @@ static void take_answers(struct complete *complete, struct now now)
         CRASH_POINT("complete.after_change");
         if (batch->change.op.err) {
             log_warn("complete: %s: %s", err_info(batch->change.op.err)->code, batch->change.op.why);
-            batch->again_at = now.mono_ms + FAIL_WAIT_MS;
+            batch->again_at = now.mono_ms + fail_wait(&batch->failures);
+            complete->next_at = now.mono_ms + fail_wait(&complete->failures);
             list_append(&complete->failed, &batch->link);
             continue;
         }
+        complete->failures = 0;
+        complete->next_at = now.mono_ms;
         for (size_t i = 0; i < batch->change.count; i++)
             written(complete, &batch->items[i], &batch->change.steps[i]);
         batch_free(batch);
@@ -247,6 +263,8 @@ int64_t complete_turn(struct complete *complete, struct now now)
     take_answers(complete, now);
     broker_take_notes(complete->node->broker, &complete->waiting);
     int64_t next = try_again(complete, now);
+    if (now.mono_ms < complete->next_at && !list_empty(&complete->waiting))
+        return time_min(next, now.wall_ms + complete->next_at - now.mono_ms);
     while (complete->writing < BATCHES_MAX && !list_empty(&complete->waiting))
         start_batch(complete, now);
     return next;

@@ -56,6 +56,5 @@ int64_t flow_exec_turn(struct flow *flow, struct now now)
 
 bool flow_drained(struct flow *flow)
 {
-    return atomic_load(&flow->node.stopping) && pull_count(flow->pull) == 0 && complete_idle(flow->complete) &&
-           steer_idle(flow->steer);
+    return pull_idle(flow->pull) && complete_idle(flow->complete) && steer_idle(flow->steer);
 }

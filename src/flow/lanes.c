@@ -16,7 +16,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { QUEUE_NAME_MAX = 64, WALK_MAX = 1000 };
+enum { QUEUE_NAME_MAX = 64, WALK_MAX = 1000, REST_MS = 200 };
 
 struct lane {
     int64_t id;
@@ -31,6 +31,8 @@ struct lane {
     int64_t next_due;      // of what waits in it, as far as is known
     int64_t due_meanwhile; // noted while a claim was under way
     int64_t served_ms;
+    int64_t until_ms;    // of the claim that is under way
+    int64_t pause_count; // lanes->pause_count when it was last paused or let go here
     int64_t promoted_ms; // what is due up to here is marked ready,
     int64_t promoted_id; // and of the next millisecond what is up to this id
     struct heap_node turn;
@@ -40,7 +42,8 @@ struct lane {
 struct lanes {
     pthread_mutex_t lock;
     int room, used;
-    _Atomic int paused;        // how many lanes are: while none is, nobody has to ask under the lock
+    _Atomic int paused; // how many lanes are: while none is, nobody has to ask under the lock
+    int64_t pause_count;
     struct map by_id, by_name; // by_name: hash of tenant and queue -> chain
     struct lane **all;         // in the order they became known, for walking round
     size_t count, cap, walk;
@@ -206,11 +209,12 @@ void lanes_due(struct lanes *lanes, int64_t id, int64_t due_ms)
     pthread_mutex_unlock(&lanes->lock);
 }
 
-void lanes_learn(struct lanes *lanes, const struct store_lane *from)
+void lanes_learn(struct lanes *lanes, const struct store_lane *from, int64_t asked)
 {
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = learn(lanes, from->id, from->tenant, from->queue);
-    set_paused(lanes, lane, from->paused);
+    if (lane->pause_count <= asked)
+        set_paused(lanes, lane, from->paused);
     note_due(lanes, lane, from->next_due);
     arrange(lanes, lane);
     pthread_mutex_unlock(&lanes->lock);
@@ -232,8 +236,17 @@ void lanes_pause(struct lanes *lanes, int64_t id, int32_t tenant, struct str que
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = learn(lanes, id, tenant, queue);
     set_paused(lanes, lane, paused);
+    lane->pause_count = ++lanes->pause_count;
     arrange(lanes, lane);
     pthread_mutex_unlock(&lanes->lock);
+}
+
+int64_t lanes_pauses(struct lanes *lanes)
+{
+    pthread_mutex_lock(&lanes->lock);
+    int64_t count = lanes->pause_count;
+    pthread_mutex_unlock(&lanes->lock);
+    return count;
 }
 
 static bool plan_one(struct lanes *lanes, struct lane *lane, int64_t now_ms, size_t max_jobs, struct store_want *ret_want)
@@ -266,8 +279,10 @@ size_t lanes_plan(struct lanes *lanes, int64_t now_ms, int64_t until_ms, struct 
         if (!top || top->key > until_ms)
             break;
         struct lane *lane = container_of(top, struct lane, turn);
-        if (plan_one(lanes, lane, now_ms, max_jobs, &ret_wants[count]))
-            max_jobs -= ret_wants[count++].max;
+        if (!plan_one(lanes, lane, now_ms, max_jobs, &ret_wants[count]))
+            continue;
+        lane->until_ms = until_ms;
+        max_jobs -= ret_wants[count++].max;
     }
     pthread_mutex_unlock(&lanes->lock);
     return count;
@@ -281,6 +296,10 @@ void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t go
     lane->held -= (int)(want->max - got);
     lanes->used -= (int)(want->max - got);
     lane->planned = false;
+    // Something was due and nothing came: another node paused the lane, or has its jobs under way. Asking again at once, and
+    // again, would be all this node does.
+    if (known && got == 0 && want->max > 0 && want->next_due <= lane->until_ms)
+        lane->served_ms = lane->until_ms + REST_MS;
     if (known)
         lane->next_due = time_min(want->next_due, lane->due_meanwhile);
     arrange(lanes, lane);

@@ -17,8 +17,13 @@ bool lanes_hold(struct lanes *lanes, int64_t lane); // a job turned out to be he
 
 // Something waits in this lane and is due then. Learns lanes it does not know.
 void lanes_note(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, int64_t due_ms);
-void lanes_due(struct lanes *lanes, int64_t lane, int64_t due_ms);    // the same, of a lane that is known
-void lanes_learn(struct lanes *lanes, const struct store_lane *lane); // as the store says
+void lanes_due(struct lanes *lanes, int64_t lane, int64_t due_ms); // the same, of a lane that is known
+
+// As the store says in answer to a question that was asked when lanes_pauses() was `asked`: of a lane that was paused or let go
+// since, what it says about that is old.
+void lanes_learn(struct lanes *lanes, const struct store_lane *lane, int64_t asked);
+int64_t lanes_pauses(struct lanes *lanes); // how many times lanes_pause() was called
+
 bool lanes_is_paused(struct lanes *lanes, int64_t lane);
 void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, bool paused);
 

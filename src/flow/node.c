@@ -27,7 +27,7 @@ bool node_alive(struct node *node, int64_t mono_ms)
 bool node_push_begin(struct node *node)
 {
     atomic_fetch_add(&node->pushing, 1);
-    if (!atomic_load(&node->counting))
+    if (!atomic_load(&node->counting) && !atomic_load(&node->stopping))
         return true;
     atomic_fetch_sub(&node->pushing, 1);
     return false;

@@ -29,6 +29,7 @@ struct node {
     _Atomic int pushing;
     _Atomic bool counting;
     _Atomic bool recount_wanted; // an answer of the store was lost: something may be held unknowingly
+    _Atomic int add_err;         // enum err of the last insertion: what a client would meet now
     _Atomic bool stopping;
 };
 

@@ -47,13 +47,17 @@ struct pull {
     struct map held;        // job id -> hold
     struct map returned;    // jobs that came back while a recount was under way: what it says of them is old
     struct wheel wheel;
-    int64_t called_off[CALLED_OFF]; // jobs whose cancel is written: a claim or hand-over on its way may still bring them
+    // Jobs whose cancel is written: a claim or hand-over on its way may still bring them.
+    int64_t called_off[CALLED_OFF];
     size_t called_off_at;
-    struct list open_asks; // wait for their run to come back
+    struct map called_off_ids; // job id -> its place in `called_off` + 1
+    struct list open_asks;     // wait for their run to come back
 
     bool claiming, counting, scanning, promoting;
+    bool quiet;                                        // stopping, and every run that was pushed has been taken
     int64_t claim_at, recount_at, scan_at, promote_at; // monotonic: not before
     int64_t last_wall_ms;
+    int64_t scan_asked; // lanes_pauses() when the scan under way was asked for
 
     struct store_claim claim;
     struct store_want wants[WANTS_MAX];
@@ -114,6 +118,10 @@ void pull_free(struct pull *pull)
     }
     map_done(&pull->held);
     map_done(&pull->returned);
+    map_done(&pull->called_off_ids);
+    struct store_op *const ops[] = {&pull->claim.op, &pull->recount.op, &pull->scan.op, &pull->due.op};
+    for (size_t i = 0; i < array_count(ops); i++)
+        store_op_done(ops[i]); // of answers that came too late
     mailbox_done(&pull->pushed);
     mailbox_done(&pull->asks);
     mailbox_done(&pull->answers);
@@ -133,6 +141,11 @@ void pull_ask(struct pull *pull, struct pull_ask *ask)
 size_t pull_count(const struct pull *pull)
 {
     return pull->held.count;
+}
+
+bool pull_idle(const struct pull *pull)
+{
+    return pull->quiet && !pull->claiming && pull->held.count == 0;
 }
 
 // Hands a run that did not begin to the completer, which writes what follows.
@@ -194,10 +207,17 @@ void pull_returned(struct pull *pull, int64_t job_id, int64_t token)
 
 static bool is_called_off(const struct pull *pull, int64_t job_id)
 {
-    for (size_t i = 0; i < CALLED_OFF && i < pull->called_off_at; i++)
-        if (pull->called_off[i] == job_id)
-            return true;
-    return false;
+    return map_get(&pull->called_off_ids, job_id) != NULL;
+}
+
+static void call_off(struct pull *pull, int64_t job_id)
+{
+    size_t at = pull->called_off_at++ % CALLED_OFF;
+    int64_t oldest = pull->called_off[at];
+    if (oldest && (size_t)map_get(&pull->called_off_ids, oldest) == at + 1)
+        map_remove(&pull->called_off_ids, oldest);
+    pull->called_off[at] = job_id;
+    map_put(&pull->called_off_ids, job_id, (void *)(at + 1));
 }
 
 // Takes a run in hand whose place is taken already.
@@ -223,6 +243,11 @@ static void take_in_hand(struct pull *pull, struct run *run, struct now now)
     give_up(pull, run, RUN_ENDED);
 }
 
+static void take_claimed(struct pull *pull, const struct store_job *from, struct now now)
+{
+    take_in_hand(pull, run_new(&from->job, from->doc), now);
+}
+
 static void take_pushed(struct pull *pull, struct now now)
 {
     struct list runs;
@@ -240,8 +265,8 @@ static void take_asks(struct pull *pull)
     list_each (&asks, link) {
         struct pull_ask *ask = list_entry(link, struct pull_ask, link);
         struct hold *hold = map_get(&pull->held, ask->job_id);
-        if (ask->written && !hold)
-            pull->called_off[pull->called_off_at++ % CALLED_OFF] = ask->job_id;
+        if (ask->written) // even if it is in hand: a later claim of it may be on its way
+            call_off(pull, ask->job_id);
         bool wanted = hold && (hold->run || ask->end == RUN_CANCELLED);
         if (!wanted) {
             ask->found = false;
@@ -273,7 +298,7 @@ static void take_claim(struct pull *pull, struct now now)
     for (size_t i = 0; i < claim->want_count; i++) {
         size_t from = at;
         while (!claim->op.err && at < claim->job_count && claim->jobs[at].job.lane == claim->wants[i].lane)
-            take_in_hand(pull, run_new(&claim->jobs[at++]), now);
+            take_claimed(pull, &claim->jobs[at++], now);
         lanes_planned(pull->node->lanes, &claim->wants[i], at - from, !claim->op.err);
     }
     if (claim->op.err) {
@@ -294,7 +319,7 @@ static void adopt(struct pull *pull, const struct store_job *found, struct now n
     if (!lanes_hold(pull->node->lanes, found->job.lane))
         return;
     mark(MARK_ADOPTED);
-    take_in_hand(pull, run_new(found), now);
+    take_claimed(pull, found, now);
 }
 
 static void take_recount(struct pull *pull, struct now now)
@@ -319,7 +344,7 @@ static void take_scan(struct pull *pull, struct now now)
     struct store_lanes *scan = &pull->scan;
     pull->scanning = false;
     for (size_t i = 0; i < scan->lane_count; i++) {
-        lanes_learn(pull->node->lanes, &scan->lanes[i]);
+        lanes_learn(pull->node->lanes, &scan->lanes[i], pull->scan_asked);
         scan->after_id = scan->lanes[i].id;
     }
     bool more = !scan->op.err && scan->lane_count == SCAN_MAX;
@@ -445,8 +470,13 @@ static void start_claim(struct pull *pull, struct now now)
 static void start_recount(struct pull *pull, struct now now)
 {
     struct node *node = pull->node;
-    if (pull->counting || now.mono_ms < pull->recount_at || !node_alive(node, now.mono_ms))
+    if (pull->counting || now.mono_ms < pull->recount_at)
         return;
+    if (!node_alive(node, now.mono_ms)) {
+        pull->recount_at = now.mono_ms + RECOUNT_SOON_MS;
+        atomic_store(&node->counting, false); // nobody is to wait for it until then
+        return;
+    }
     atomic_store(&node->counting, true);
     if (pull->claiming || atomic_load(&node->pushing) > 0)
         return;
@@ -467,6 +497,7 @@ static void start_scan(struct pull *pull, struct now now)
     store_op_init(&scan->op, STORE_LANES, scan_done);
     scan->max = SCAN_MAX;
     scan->lane_count = 0;
+    pull->scan_asked = lanes_pauses(pull->node->lanes);
     pull->scanning = true;
     store_submit(pull->node->store, &scan->op);
 }
@@ -493,11 +524,13 @@ static void start_promotion(struct pull *pull, struct now now)
 
 static int64_t next_turn(struct pull *pull, struct now now)
 {
-    int64_t next = time_min(wheel_next(&pull->wheel), now.wall_ms + time_max(pull->scan_at - now.mono_ms, 1));
-    if (atomic_load(&pull->node->counting) && !pull->counting)
-        return now.wall_ms + 1; // a recount waits for pushes to end, and they wait for it
+    int64_t next = wheel_next(&pull->wheel);
+    if (!pull->scanning)
+        next = time_min(next, now.wall_ms + time_max(pull->scan_at - now.mono_ms, 1));
     if (pull->claiming || pull->counting)
-        return next;
+        return next; // the answer wakes
+    if (atomic_load(&pull->node->counting))
+        return now.wall_ms + 1; // a recount waits for pushes to end, and they wait for it
     int64_t claim = lanes_next_due(pull->node->lanes);
     if (claim == TIME_NEVER)
         return next;
@@ -507,6 +540,8 @@ static int64_t next_turn(struct pull *pull, struct now now)
 
 int64_t pull_turn(struct pull *pull, struct now now)
 {
+    // Read before the pushed runs are taken: no push begins any more, so when none is under way the mailbox has them all.
+    pull->quiet = atomic_load(&pull->node->stopping) && atomic_load(&pull->node->pushing) == 0;
     watch_clock(pull, now);
     take_pushed(pull, now); // before the answers: what a recount finds must be known if it was handed over
     take_answers(pull, now);
@@ -514,7 +549,7 @@ int64_t pull_turn(struct pull *pull, struct now now)
     if (atomic_exchange(&pull->node->recount_wanted, false))
         recount_soon(pull, now);
     if (atomic_load(&pull->node->stopping)) {
-        give_back(pull, 0);
+        give_back(pull, INT64_MIN);
         return TIME_NEVER;
     }
     publish_due(pull, now);

@@ -33,3 +33,4 @@ void pull_ask(struct pull *pull, struct pull_ask *ask);
 void pull_returned(struct pull *pull, int64_t job_id, int64_t token);
 
 size_t pull_count(const struct pull *pull); // jobs in hand
+bool pull_idle(const struct pull *pull);    // stopping, nothing is in hand, and no answer is under way that could bring anything

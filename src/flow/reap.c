@@ -31,6 +31,7 @@ struct reap {
     struct peer *victim; // whose holdings are being taken back
     bool waiting;
     int64_t next_at; // monotonic
+    int64_t saw_at;  // monotonic: when a beat last showed the others
     size_t taken;
     struct store_bury bury;
     struct store_held held;
@@ -72,6 +73,9 @@ void reap_free(struct reap *reap)
     for (struct peer *peer; (peer = map_next(&reap->peers, &at, &id));)
         mem_free(peer);
     map_done(&reap->peers);
+    struct store_op *const ops[] = {&reap->bury.op, &reap->held.op, &reap->change.op, &reap->forget.op};
+    for (size_t i = 0; i < array_count(ops); i++)
+        store_op_done(ops[i]); // of answers that came too late
     mailbox_done(&reap->answers);
     mem_free(reap);
 }
@@ -107,6 +111,10 @@ void reap_saw(struct reap *reap, const struct store_peer *peers, size_t count, s
 {
     int64_t id;
     size_t at = 0;
+    // Who did not see the others for a while cannot say that they stood still meanwhile: when the store was away from
+    // everybody, the first one back would declare all the others dead.
+    bool blind = now.mono_ms - reap->saw_at > BEAT_ALIVE_MS;
+    reap->saw_at = now.mono_ms;
     for (struct peer *peer; (peer = map_next(&reap->peers, &at, &id));)
         peer->gone = true;
     for (size_t i = 0; i < count; i++) {
@@ -116,7 +124,7 @@ void reap_saw(struct reap *reap, const struct store_peer *peers, size_t count, s
             *peer = (struct peer){.incarnation = peers[i].incarnation, .beat = peers[i].beat, .since_ms = now.mono_ms};
             map_put(&reap->peers, peer->incarnation, peer);
         }
-        if (peer->beat != peers[i].beat) {
+        if (blind || peer->beat != peers[i].beat) {
             peer->beat = peers[i].beat;
             peer->since_ms = now.mono_ms;
         }

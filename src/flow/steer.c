@@ -57,8 +57,13 @@ void steer_free(struct steer *steer)
 {
     if (!steer)
         return;
-    list_each (&steer->work, link)
-        mem_free(list_entry(link, struct work, link));
+    list_each (&steer->work, link) {
+        struct work *work = list_entry(link, struct work, link);
+        store_op_done(&work->get.op);
+        store_op_done(&work->change.op);
+        store_op_done(&work->add.op);
+        mem_free(work);
+    }
     mailbox_done(&steer->inbox);
     mailbox_done(&steer->answers);
     mem_free(steer);
@@ -115,6 +120,8 @@ static void read_record(struct work *work)
 static void asked(struct pull_ask *ask)
 {
     struct work *work = ask->ctx;
+    if (ask->found)
+        work->tries = 0; // that was a step forward; a task may have many jobs
     read_record(work);
 }
 
@@ -143,6 +150,16 @@ static const struct job *find_open(const struct store_get *get)
     return NULL;
 }
 
+// The job this request was last at, else the newest, if it is cancelled.
+static const struct job *find_cancelled(const struct work *work)
+{
+    const struct job *job = work->get.job_count ? &work->get.jobs[0] : NULL;
+    for (size_t i = 0; i < work->get.job_count; i++)
+        if (work->get.jobs[i].id == work->asked_id && work->get.jobs[i].state == JOB_CANCELLED)
+            job = &work->get.jobs[i];
+    return job && job->state == JOB_CANCELLED ? job : NULL;
+}
+
 static bool in_our_hand(const struct work *work, const struct job *job)
 {
     return job_state_held(job->state) && job->holder == atomic_load(&work->steer->node->incarnation);
@@ -158,10 +175,9 @@ static void cancel(struct work *work)
 {
     const struct job *open = find_open(&work->get);
     if (!open) {
-        const struct job *newest = work->get.job_count ? &work->get.jobs[0] : NULL;
-        bool cancelled = newest && newest->state == JOB_CANCELLED;
+        const struct job *cancelled = find_cancelled(work);
         if (cancelled && !work->called_off) // by somebody else: this node may still have it in hand
-            ask_back(work, newest, RUN_CANCELLED, true);
+            ask_back(work, cancelled, RUN_CANCELLED, true);
         else
             finish(work, cancelled ? ERR_OK : ERR_ILLEGAL_TRANSITION, cancelled ? "" : "it has ended already");
         return;
@@ -253,6 +269,8 @@ static void take_change(struct work *work)
         lanes_due(work->steer->node->lanes, work->job.lane, work->job.due_at);
     if (work->write.err)
         mark(MARK_STEER_AGAIN);
+    else
+        work->tries = 0;
     if (!work->write.err && work->op->act == STEER_CANCEL)
         ask_back(work, &work->job, RUN_CANCELLED, true);
     else

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "core/task.h"
 
+enum { KEYS_KEPT_MS = 24 * 3600 * 1000 }; // after their task is gone
 enum { ROUND_MS = 1000, FAIL_WAIT_MS = 1000, EXPIRED_MAX = 500, SWEEP_MAX = 1000, PAUSE_MS = 20 };
 
 struct sweep {
@@ -46,6 +47,9 @@ void sweep_free(struct sweep *sweep)
 {
     if (!sweep)
         return;
+    store_op_done(&sweep->expired.op); // of answers that came too late
+    store_op_done(&sweep->change.op);
+    store_op_done(&sweep->sweep.op);
     mailbox_done(&sweep->answers);
     mem_free(sweep);
 }
@@ -70,6 +74,7 @@ static void send_sweep(struct sweep *sweep, struct now now)
     CRASH_POINT("sweep.before");
     store_op_init(&sweep->sweep.op, STORE_SWEEP, sweep_done);
     sweep->sweep.now_ms = now.wall_ms;
+    sweep->sweep.keys_until = now.wall_ms + KEYS_KEPT_MS;
     sweep->sweep.max = SWEEP_MAX;
     submit(sweep, &sweep->sweep.op);
 }

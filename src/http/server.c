@@ -15,6 +15,7 @@
 #include "base/mailbox.h"
 #include "base/mem.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <microhttpd.h>
@@ -286,6 +287,25 @@ static bool split_address(const char *address, char host[256], char port[16])
     return true;
 }
 
+static bool valid_port(const char *port)
+{
+    char *end;
+    long number = strtol(port, &end, 10);
+    return *port >= '0' && *port <= '9' && !*end && number <= 65535;
+}
+
+bool http_listen_is_loopback(const char *listen)
+{
+    char host[256], port[16];
+    struct in_addr v4;
+    struct in6_addr v6;
+    if (!split_address(listen, host, port))
+        return false;
+    if (inet_pton(AF_INET, host, &v4) == 1)
+        return ntohl(v4.s_addr) >> 24 == 127;
+    return strcmp(host, "localhost") == 0 || (inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6));
+}
+
 static int listen_at(const struct addrinfo *at)
 {
     int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -304,7 +324,7 @@ static int listen_at(const struct addrinfo *at)
 static int listen_on(const char *address, char why[ERR_WHY_MAX])
 {
     char host[256], port[16];
-    if (!split_address(address, host, port)) {
+    if (!split_address(address, host, port) || !valid_port(port)) {
         snprintf(why, ERR_WHY_MAX, "\"%.100s\" is not an address to listen on, like 127.0.0.1:7070 or [::1]:7070", address);
         return -1;
     }

@@ -32,6 +32,7 @@ struct http_server_config {
 
 err_check enum err http_server_start(struct http_server **ret_server, const struct http_server_config *config,
                                      char why[ERR_WHY_MAX]);
+bool http_listen_is_loopback(const char *listen); // can only this machine reach it
 int http_server_port(const struct http_server *server);
 void http_server_quiesce(struct http_server *server); // no new connections; answers carry Connection: close
 // Waits until every waiting request was resumed by somebody, and a little for answers still being sent; accepts NULL.

@@ -19,8 +19,8 @@
 #include <sys/resource.h>
 
 enum {
-    ROOM = 8192, // jobs in hand at most
-    SLOTS = 256, // attempts at once
+    ROOM = 8192,  // jobs in hand at most
+    SLOTS = 1024, // attempts at once
     CONNECTIONS_IN = 4096,
     IDLE_TIMEOUT_S = 60,
     RESPONSE_KEPT = 4096,
@@ -72,18 +72,13 @@ static bool ready(void *ctx, struct buf *ret_problems)
     struct server *server = ctx;
     if (atomic_load(&server->flow->node.stopping))
         buf_puts(ret_problems, "[\"this server is stopping\"]");
+    else if (atomic_load(&server->flow->node.add_err) == ERR_STORAGE_FULL)
+        buf_puts(ret_problems, "[\"the disk is full: the last submit could not be stored\"]");
     else if (!beat_ok(server->flow->beat))
         buf_puts(ret_problems, "[\"the store does not answer: the heartbeat could not be written\"]");
     else
         return true;
     return false;
-}
-
-// Without keys, whoever can reach the port may do everything: so it must not be reachable from elsewhere.
-static bool is_loopback(const char *listen)
-{
-    struct str text = str_of(listen);
-    return str_starts(text, STR("127.")) || str_starts(text, STR("[::1]:")) || str_starts(text, STR("localhost:"));
 }
 
 static bool share_descriptors(struct shares *ret_shares, char why[ERR_WHY_MAX])
@@ -131,6 +126,8 @@ static bool start_http(struct server *server, const struct serve_config *config,
 static bool start(struct server *server, const struct serve_config *config, char why[ERR_WHY_MAX])
 {
     struct shares shares;
+    loop_init(&server->flow_loop, "flow");
+    loop_init(&server->exec_loop, "exec");
     if (!share_descriptors(&shares, why))
         return false;
     struct exec_http_config exec = {.connections_max = shares.slots,
@@ -142,8 +139,6 @@ static bool start(struct server *server, const struct serve_config *config, char
     if (store_open(&server->store, config->store, why) || exec_http_new(&server->exec, &exec, why))
         return false;
     struct waker *exec_waker = exec_http_waker(server->exec);
-    loop_init(&server->flow_loop, "flow");
-    loop_init(&server->exec_loop, "exec");
     server->broker = broker_local_new(ROOM, exec_waker, &server->flow_loop.waker);
     server->flow = flow_new(&flow, server->store, server->broker, server->exec, &server->flow_loop.waker, exec_waker);
     if (!start_http(server, config, &shares, why))
@@ -164,26 +159,28 @@ static void say_ready(const struct server *server, const struct serve_config *co
             http_server_port(server->http), host, config->listen, http_server_port(server->http));
 }
 
-static bool wait_drained(struct server *server, int64_t ms)
+// Another signal ends the waiting: whoever stops a server twice is in a hurry.
+static bool wait_drained(struct server *server, const sigset_t *signals, int64_t ms)
 {
     int64_t until = clock_now().mono_ms + ms;
     while (!atomic_load(&server->drained) && clock_now().mono_ms < until) {
         struct waker *exec_waker = exec_http_waker(server->exec);
         server->flow_loop.waker.wake(&server->flow_loop.waker);
         exec_waker->wake(exec_waker);
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+        if (sigtimedwait(signals, NULL, &(struct timespec){.tv_nsec = 5000000}) > 0)
+            break;
     }
     return atomic_load(&server->drained);
 }
 
-static void stop(struct server *server)
+static void stop(struct server *server, const sigset_t *signals)
 {
-    log_info("stopping");
+    log_info("stopping: running attempts have %d s to end; another signal gives them up at once", GRACE_MS / 1000);
     http_server_quiesce(server->http);
     atomic_store(&server->flow->node.stopping, true);
-    if (!wait_drained(server, GRACE_MS)) {
+    if (!wait_drained(server, signals, GRACE_MS)) {
         dispatch_interrupt(server->flow->dispatch);
-        if (!wait_drained(server, INTERRUPT_MS))
+        if (!wait_drained(server, signals, INTERRUPT_MS))
             log_warn("jobs are still in hand; the next start takes them back");
     }
     http_server_stop(server->http);
@@ -200,25 +197,23 @@ static void stop(struct server *server)
 // As much of it as there is: it may not have been started.
 static void take_apart(struct server *server)
 {
-    bool loops = server->flow;
     flow_free(server->flow);
     broker_close(server->broker);
     if (server->exec)
         server->exec->ops->close(server->exec);
-    if (loops) {
-        loop_done(&server->flow_loop);
-        loop_done(&server->exec_loop);
-    }
+    loop_done(&server->flow_loop);
+    loop_done(&server->exec_loop);
     mem_free(server);
 }
 
 int serve(const struct serve_config *config)
 {
     char why[ERR_WHY_MAX] = "";
-    if (!is_loopback(config->listen)) {
+    // Without keys, whoever can reach the port may do everything: so it must not be reachable from elsewhere.
+    if (!http_listen_is_loopback(config->listen)) {
         fprintf(stderr,
-                "rota: --listen %s would let everybody in: this version has no API keys yet and serves loopback only, such as "
-                "127.0.0.1:7070\n",
+                "rota: --listen %s is not a loopback address such as 127.0.0.1:7070 or [::1]:7070: this version has no API "
+                "keys yet, so it serves this machine only\n",
                 config->listen);
         return 2;
     }
@@ -239,7 +234,7 @@ int serve(const struct serve_config *config)
     say_ready(server, config);
     int signal_number;
     sigwait(&signals, &signal_number);
-    stop(server);
+    stop(server, &signals);
     // Runs that never came back are left to the end of the process, as is everything that may point to them.
     if (atomic_load(&server->drained))
         take_apart(server);

@@ -101,7 +101,6 @@ struct store_new {
     size_t job_count;
     struct str key;
     uint8_t digest[32];
-    int64_t key_until;   // the key may be forgotten after this or with the task, whichever is later
     enum err err;        // out
     int64_t existing_id; // out: 0 when it was added
 };
@@ -209,10 +208,11 @@ struct store_pause {
 };
 
 // Removes final jobs with 0 < purge_at <= now_ms, earliest first, at most `max`, and tasks none of whose jobs are left; and keys
-// whose task is gone and whose time is over (key_until <= now_ms), also at most `max`, earliest first.
+// whose task went and whose time is over, also at most `max`, earliest first.
 struct store_sweep {
     struct store_op op;
     int64_t now_ms;
+    int64_t keys_until; // the keys of tasks that go now are kept until then
     size_t max;
     size_t removed; // out: jobs
 };

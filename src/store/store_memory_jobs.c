@@ -23,7 +23,7 @@ static void add_key(struct memory *memory, const struct store_new *item)
 {
     struct memory_key *key = mem_zero(sizeof *key);
     *key = (struct memory_key){.tenant = item->task->tenant, .key = memory_copy(item->key), .task_id = item->task->id};
-    key->until = item->key_until;
+    key->until = TIME_NEVER; // while its task is there
     memcpy(key->digest, item->digest, sizeof key->digest);
     key->next = map_put(&memory->keys, key_hash(key->tenant, key->key), key);
 }
@@ -347,7 +347,17 @@ void memory_free_task(struct memory_task *task)
     mem_free(task);
 }
 
-static void remove_job(struct memory *memory, struct memory_job *job)
+static void loosen_keys(struct memory *memory, int64_t task_id, int64_t until)
+{
+    struct memory_key *key;
+    int64_t hash;
+    for (size_t at = 0; (key = map_next(&memory->keys, &at, &hash));)
+        for (; key; key = key->next)
+            if (key->task_id == task_id)
+                key->until = until;
+}
+
+static void remove_job(struct memory *memory, struct memory_job *job, int64_t keys_until)
 {
     struct memory_task *task = job->task;
     size_t at = 0;
@@ -356,6 +366,7 @@ static void remove_job(struct memory *memory, struct memory_job *job)
     task->jobs[at] = task->jobs[--task->job_count];
     if (!task->job_count) {
         map_remove(&memory->tasks, task->task.id);
+        loosen_keys(memory, task->task.id, keys_until);
         memory_free_task(task);
     }
     memory_leave(memory, job);
@@ -392,7 +403,7 @@ static struct memory_key *first_loose_key(const struct memory *memory, int64_t n
     int64_t hash;
     for (size_t at = 0; (key = map_next(&memory->keys, &at, &hash));)
         for (; key; key = key->next)
-            if (key->until <= now_ms && !map_get(&memory->tasks, key->task_id) && (!first || key_before(key, first)))
+            if (key->until <= now_ms && (!first || key_before(key, first)))
                 first = key;
     return first;
 }
@@ -412,7 +423,7 @@ static void sweep_jobs(struct memory *memory, struct store_sweep *sweep)
     memory->purge_after = earliest;
     found_sort(&found, compare_purge_at);
     for (; sweep->removed < found.count && sweep->removed < sweep->max; sweep->removed++)
-        remove_job(memory, found.jobs[sweep->removed]);
+        remove_job(memory, found.jobs[sweep->removed], sweep->keys_until);
     mem_free(found.jobs);
 }
 

@@ -31,7 +31,7 @@ static const char schema[] =
     "CREATE UNIQUE INDEX lanes_name ON lanes(tenant, queue);"
     // Jobs per lane and state. Lane 0 is the sum of all.
     "CREATE TABLE counts(lane INTEGER, state INTEGER, n INTEGER NOT NULL, PRIMARY KEY(lane, state)) WITHOUT ROWID;"
-    // A key outlives its task until `until`; only then is it in the index.
+    // A key outlives its task, until `until`; only then is it in the index.
     "CREATE TABLE keys(tenant INTEGER, key TEXT, digest BLOB NOT NULL, task_id INTEGER NOT NULL, until INTEGER NOT NULL,"
     " loose INTEGER NOT NULL, PRIMARY KEY(tenant, key)) WITHOUT ROWID;"
     "CREATE INDEX keys_loose ON keys(until) WHERE loose;"
@@ -75,8 +75,8 @@ static const struct {
     [SQL_COUNT_UP] = {"INSERT INTO counts(lane, state, n) VALUES(?, ?, ?)"
                       " ON CONFLICT(lane, state) DO UPDATE SET n=n+excluded.n"},
     [SQL_KEY] = {"SELECT task_id, digest FROM keys WHERE tenant=? AND key=?"},
-    [SQL_ADD_KEY] = {"INSERT INTO keys(tenant, task_id, until, key, digest, loose) VALUES(?, ?, ?, ?, ?, 0)"},
-    [SQL_LOOSEN_KEY] = {"UPDATE keys SET loose=1 WHERE tenant=? AND key=?"},
+    [SQL_ADD_KEY] = {"INSERT INTO keys(tenant, task_id, key, digest, until, loose) VALUES(?, ?, ?, ?, 0, 0)"},
+    [SQL_LOOSEN_KEY] = {"UPDATE keys SET loose=1, until=? WHERE tenant=? AND key=?"},
     [SQL_LOOSE_KEYS] = {"SELECT tenant, key FROM keys INDEXED BY keys_loose WHERE loose AND until<=?"
                         " ORDER BY until, tenant, key LIMIT ?"},
     [SQL_REMOVE_KEY] = {"DELETE FROM keys WHERE tenant=? AND key=?"},

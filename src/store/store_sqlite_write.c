@@ -272,9 +272,9 @@ static bool find_key(struct writer *writer, struct store_new *item)
 
 static void add_key(struct writer *writer, const struct store_new *item)
 {
-    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_ADD_KEY, item->task->tenant, item->task->id, item->key_until);
-    db_bind_text(stmt, 4, item->key);
-    db_bind_bytes(stmt, 5, (struct str){(const char *)item->digest, sizeof item->digest});
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_ADD_KEY, item->task->tenant, item->task->id);
+    db_bind_text(stmt, 3, item->key);
+    db_bind_bytes(stmt, 4, (struct str){(const char *)item->digest, sizeof item->digest});
     db_run(&writer->db, stmt);
 }
 
@@ -515,25 +515,25 @@ struct purge {
     int state;
 };
 
-// The key goes with its task, or later when its own time is over: until then it is listed as loose.
-static void remove_task(struct writer *writer, int64_t id, struct arena *arena)
+// Its key outlives it for a while, and is listed as loose from now on.
+static void remove_task(struct writer *writer, int64_t id, struct store_sweep *sweep)
 {
     struct db *db = &writer->db;
     sqlite3_stmt *stmt = db_sql(db, SQL_TASK_KEY, id);
     if (!db_row(db, stmt))
         return;
     int32_t tenant = sqlite3_column_int(stmt, 0);
-    struct str key = db_bytes(stmt, 1, arena);
+    struct str key = db_bytes(stmt, 1, &sweep->op.arena);
     db_end(stmt);
     if (key.n) {
-        stmt = db_sql(db, SQL_LOOSEN_KEY, tenant);
-        db_bind_text(stmt, 2, key);
+        stmt = db_sql(db, SQL_LOOSEN_KEY, sweep->keys_until, tenant);
+        db_bind_text(stmt, 3, key);
         db_run(db, stmt);
     }
     db_run(db, db_sql(db, SQL_REMOVE_TASK, id));
 }
 
-static void remove_job(struct writer *writer, const struct purge *job, struct arena *arena)
+static void remove_job(struct writer *writer, const struct purge *job, struct store_sweep *sweep)
 {
     struct db *db = &writer->db;
     int64_t one;
@@ -541,7 +541,7 @@ static void remove_job(struct writer *writer, const struct purge *job, struct ar
     db_run(db, db_sql(db, SQL_REMOVE_JOB, job->id));
     count(writer, job->lane, job->state, -1);
     if (!db_found(db, db_sql(db, SQL_TASK_HAS_JOB, job->task_id), &one))
-        remove_task(writer, job->task_id, arena);
+        remove_task(writer, job->task_id, sweep);
 }
 
 struct loose_key {
@@ -582,7 +582,7 @@ static void write_sweep(struct writer *writer, struct store_op *op)
         largest = time_max(largest, time_max(job->id, job->task_id));
     }
     for (size_t i = 0; i < job_count; i++)
-        remove_job(writer, &jobs[i], &op->arena);
+        remove_job(writer, &jobs[i], sweep);
     if (job_count)
         db_run(&writer->db, db_sql(&writer->db, SQL_SET_FLOOR, largest));
     remove_loose_keys(writer, sweep, limit);

@@ -106,7 +106,6 @@ void sample_fill(struct world *world, const struct sample *sample, struct store_
     ret_job->purge_at = sample->purge_at;
     ret_job->response = sample->response;
     *ret_item = (struct store_new){.task = ret_task, .jobs = ret_job, .job_count = 1, .key = sample->key};
-    ret_item->key_until = sample->key_until;
     memset(ret_item->digest, sample->digest, sizeof ret_item->digest);
 }
 
@@ -205,6 +204,7 @@ size_t sweep(struct world *world, int64_t now_ms, size_t max)
 {
     struct store_sweep *op = OP(world, store_sweep, STORE_SWEEP);
     op->now_ms = now_ms;
+    op->keys_until = now_ms + KEYS_KEPT;
     op->max = max;
     assert_int_equal(call(world, &op->op), ERR_OK);
     return op->removed;

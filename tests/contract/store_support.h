@@ -19,6 +19,7 @@ struct world {
     int64_t last_id;
 };
 
+enum { KEYS_KEPT = 5 }; // how long sweep() lets keys outlive their tasks
 enum { NOW = 100000, TENANT = 7 };
 
 // A backend by its scheme; a directory of its own when it needs one.
@@ -43,7 +44,6 @@ struct sample {
     int64_t holder;
     struct str doc, key, response;
     uint8_t digest;
-    int64_t key_until;
 };
 
 void sample_fill(struct world *world, const struct sample *sample, struct store_task *ret_task, struct job *ret_job,

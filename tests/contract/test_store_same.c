@@ -175,7 +175,6 @@ static void new_item(struct pair *pair, struct world *worlds[2], struct store_ne
     job.expires_at = below(pair, 2) ? some_time(pair) : 0;
     struct store_task task = {.id = job.id, .tenant = job.tenant, .created_at = NOW, .queue = str_of(queues[below(pair, 3)])};
     struct store_new item = {.job_count = 1, .key = extra ? (struct str){0} : str_of(keys[below(pair, 5)])};
-    item.key_until = some_time(pair);
     item.digest[0] = (uint8_t)below(pair, 2);
     struct rand dice = pair->rand;
     for (int i = 0; i < 2; i++) {
@@ -361,7 +360,7 @@ static void step_sweep(struct pair *pair, struct store_op *ops[2])
 {
     int64_t now = some_time(pair);
     size_t max = (size_t)below(pair, 5);
-    BOTH(store_sweep, STORE_SWEEP, .now_ms = now, .max = max)
+    BOTH(store_sweep, STORE_SWEEP, .now_ms = now, .keys_until = now + (int64_t)max, .max = max)
 }
 
 static void step_get(struct pair *pair, struct store_op *ops[2])

@@ -1,9 +1,9 @@
 // What only the SQLite store promises: it is alone, it remembers, it refuses what it does not know, and it meets a disk that is
 // full or broken as it should. The disk is made to fail by a layer between SQLite and the files.
+#include "disk_support.h"
 #include "store_support.h"
 
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,84 +15,21 @@ enum { A = 11 };
 
 // ---- a disk that fails when told to
 
-static sqlite3_vfs *real, layer;
 static atomic_bool disk_is_full, disk_is_broken;
 
-struct layer_file {
-    sqlite3_file base;
-    sqlite3_file *real; // behind this struct
-};
-
-#define REAL(file) (((struct layer_file *)(file))->real)
-#define PASS(name, parameters, ...)                                                                                              \
-    static int layer_##name parameters                                                                                           \
-    {                                                                                                                            \
-        return REAL(file)->pMethods->name(REAL(file), ##__VA_ARGS__);                                                            \
-    }
-PASS(xClose, (sqlite3_file * file))
-PASS(xRead, (sqlite3_file * file, void *to, int n, sqlite3_int64 at), to, n, at)
-PASS(xTruncate, (sqlite3_file * file, sqlite3_int64 size), size)
-PASS(xFileSize, (sqlite3_file * file, sqlite3_int64 *size), size)
-PASS(xLock, (sqlite3_file * file, int lock), lock)
-PASS(xUnlock, (sqlite3_file * file, int lock), lock)
-PASS(xCheckReservedLock, (sqlite3_file * file, int *out), out)
-PASS(xFileControl, (sqlite3_file * file, int op, void *arg), op, arg)
-PASS(xSectorSize, (sqlite3_file * file))
-PASS(xDeviceCharacteristics, (sqlite3_file * file))
-PASS(xShmMap, (sqlite3_file * file, int page, int size, int extend, void volatile **out), page, size, extend, out)
-PASS(xShmLock, (sqlite3_file * file, int at, int n, int flags), at, n, flags)
-PASS(xShmUnmap, (sqlite3_file * file, int remove), remove)
-
-static void layer_xShmBarrier(sqlite3_file *file)
+static int write_unless_full(struct disk_file *file, const void *from, int n, sqlite3_int64 at)
 {
-    REAL(file)->pMethods->xShmBarrier(REAL(file));
+    return disk_is_full ? SQLITE_FULL : REAL_FILE(file, xWrite, from, n, at);
 }
 
-static int layer_xWrite(sqlite3_file *file, const void *from, int n, sqlite3_int64 at)
+static int sync_unless_broken(struct disk_file *file, int flags)
 {
-    return disk_is_full ? SQLITE_FULL : REAL(file)->pMethods->xWrite(REAL(file), from, n, at);
-}
-
-static int layer_xSync(sqlite3_file *file, int flags)
-{
-    return disk_is_broken ? SQLITE_IOERR_FSYNC : REAL(file)->pMethods->xSync(REAL(file), flags);
-}
-
-static const sqlite3_io_methods layer_methods = {.iVersion = 2,
-                                                 .xClose = layer_xClose,
-                                                 .xRead = layer_xRead,
-                                                 .xWrite = layer_xWrite,
-                                                 .xTruncate = layer_xTruncate,
-                                                 .xSync = layer_xSync,
-                                                 .xFileSize = layer_xFileSize,
-                                                 .xLock = layer_xLock,
-                                                 .xUnlock = layer_xUnlock,
-                                                 .xCheckReservedLock = layer_xCheckReservedLock,
-                                                 .xFileControl = layer_xFileControl,
-                                                 .xSectorSize = layer_xSectorSize,
-                                                 .xDeviceCharacteristics = layer_xDeviceCharacteristics,
-                                                 .xShmMap = layer_xShmMap,
-                                                 .xShmLock = layer_xShmLock,
-                                                 .xShmBarrier = layer_xShmBarrier,
-                                                 .xShmUnmap = layer_xShmUnmap};
-
-static int layer_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags)
-{
-    struct layer_file *mine = (struct layer_file *)file;
-    mine->real = (sqlite3_file *)(mine + 1);
-    int rc = real->xOpen(real, name, mine->real, flags, ret_flags);
-    mine->base.pMethods = mine->real->pMethods ? &layer_methods : NULL;
-    return rc;
+    return disk_is_broken ? SQLITE_IOERR_FSYNC : REAL_FILE(file, xSync, flags);
 }
 
 static int put_layer(void **state)
 {
-    real = sqlite3_vfs_find(NULL);
-    layer = *real;
-    layer.zName = "layer";
-    layer.szOsFile = (int)sizeof(struct layer_file) + real->szOsFile;
-    layer.xOpen = layer_open;
-    return sqlite3_vfs_register(&layer, 1);
+    return disk_put(&(struct disk_hooks){.write = write_unless_full, .sync = sync_unless_broken});
 }
 
 // ---- the promises

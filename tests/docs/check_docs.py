@@ -1,15 +1,21 @@
-"""What the pages promise, as far as a script can tell: links lead somewhere, every folder of src/ says what it is, and the verbs
-of ./dev that a page shows exist. Prints each breach, then one line `N passed, M failed`."""
+"""What the pages promise, as far as a script can tell: links lead somewhere, every folder of src/ says what it is, the verbs of
+./dev that a page shows exist, docs/api.md has every route and field, every decision is in the index, and the examples do what
+they show. Prints each breach, then one line `N passed, M failed`."""
 
 import pathlib
 import re
 import subprocess
 import sys
 
+import examples
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 VERB = re.compile(r"\./dev ([a-z]+)\b")
 CODE = re.compile(r"^```.*?^```", re.M | re.S)
+ROUTE = re.compile(r'^    \{"([A-Z]+)", +"(/[^"]*)"', re.M)
+FIELD = re.compile(r'\{ROW\("([a-z_]+)"')
+RUN_PAGES = ["README.md", "docs/guide.md"]
 
 
 def pages():
@@ -40,8 +46,28 @@ def check_readmes():
         yield (folder / "README.md").is_file(), f"{folder.relative_to(ROOT)} has no README.md"
 
 
+def check_api():
+    page = (ROOT / "docs" / "api.md").read_text()
+    for method, path in ROUTE.findall((ROOT / "src" / "api" / "routes.c").read_text()):
+        yield f"`{method} {path}`" in page, f"docs/api.md has no `{method} {path}`"
+    for field in FIELD.findall((ROOT / "src" / "core" / "task.c").read_text()):
+        yield f"`{field}`" in page, f"docs/api.md does not explain the field `{field}`"
+
+
+def check_decisions():
+    folder = ROOT / "docs" / "decisions"
+    index = (folder / "README.md").read_text()
+    for page in sorted(folder.glob("[0-9]*.md")):
+        yield f"({page.name})" in index, f"docs/decisions/README.md does not list {page.name}"
+
+
+def check_examples():
+    for name in RUN_PAGES:
+        yield from examples.check_page(ROOT / name)
+
+
 def main():
-    known, results = verbs(), list(check_readmes())
+    known, results = verbs(), [*check_readmes(), *check_api(), *check_decisions(), *check_examples()]
     for page in pages():
         results += list(check_links(page)) + list(check_verbs(page, known))
     breaches = [why for good, why in results if not good]

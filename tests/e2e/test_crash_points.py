@@ -1,7 +1,8 @@
 """Death at every named crash point of the flow: the same promises as for a kill, at the worst possible moments.
 
-The names are those of the table in src/base/crash.h; name:N is the Nth time. The server under test must be built with -Dcrash_points=true; ROTA_CRASH_POINTS=1 says that
-it is. Without it these tests are red, not skipped: a crash test that never crashed anything proves nothing.
+The names are those of the table in src/base/crash.h; name:N is the Nth time. The server under test must be built with
+-Dcrash_points=true; ROTA_CRASH_POINTS=1 says that it is. Without it these tests are red, not skipped: a crash test that never
+crashed anything proves nothing.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""A full disk: submits are refused with storage_full, never acknowledged and lost; with room again it goes on without a restart."""
+"""A full disk: submits are refused with storage_full, never acknowledged and lost.
+
+With room again it goes on without a restart.
+"""
 
 import os
 import subprocess

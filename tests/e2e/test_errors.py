@@ -165,7 +165,10 @@ def test_a_task_without_a_target_misses_its_url(shared_api):
     assert_problem(shared_api.post("/v1/tasks", {}), 422, "missing_field", "/url")
 
 
-@pytest.mark.parametrize("typo, meant", [("urll", "url"), ("prioritiy", "priority"), ("time_out", "timeout"), ("header", "headers")])
+TYPOS = [("urll", "url"), ("prioritiy", "priority"), ("time_out", "timeout"), ("header", "headers")]
+
+
+@pytest.mark.parametrize("typo, meant", TYPOS)
 def test_an_unknown_field_is_an_error_with_a_suggestion(shared_api, typo, meant):
     problem = assert_problem(shared_api.post("/v1/tasks", {"url": URL, typo: "x"}), 422, "unknown_field", f"/{typo}")
     assert f'"{meant}"' in problem["detail"]
@@ -321,13 +324,14 @@ class TestOnlyFromHere:
         assert_problem(answer, 401, "unauthorized")
 
 
+POST = b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\n"
 BROKEN = {
     "not http": b"hello\r\n\r\n",
     "no version": b"GET /healthz\r\n\r\n",
-    "two lengths": b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
-    "length and chunks": b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n",
-    "a negative length": b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: -2\r\n\r\n{}",
-    "a bad chunk": b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n",
+    "two lengths": POST + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+    "length and chunks": POST + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n",
+    "a negative length": POST + b"Content-Length: -2\r\n\r\n{}",
+    "a bad chunk": POST + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n",
     "a header of 100 KiB": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 100_000 + b"\r\n\r\n",
     "a path of 100 KiB": b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "a control character": b"GET /heal\x01thz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",

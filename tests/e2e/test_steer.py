@@ -9,7 +9,7 @@ from support.ledger import Ledger
 from support.times import to_ms
 from support.wait import now_ms, wait_until
 
-NOBODY = "t0000000000001"
+NOBODY, NO_JOB = "t0000000000001", "j0000000000001"
 
 
 def cancel_task(api, task_id):
@@ -181,9 +181,9 @@ class TestRetry:
         cancel_task(shared_api, task["id"])
 
 
-@pytest.mark.parametrize("path", [f"/v1/tasks/{NOBODY}/cancel", f"/v1/tasks/{NOBODY}/run", f"/v1/jobs/j{NOBODY[1:]}/cancel", f"/v1/jobs/j{NOBODY[1:]}/retry"])
-def test_steering_what_is_not_there_is_404(shared_api, path):
-    answer = shared_api.post(path)
+@pytest.mark.parametrize("what", [f"tasks/{NOBODY}/cancel", f"tasks/{NOBODY}/run", f"jobs/{NO_JOB}/cancel", f"jobs/{NO_JOB}/retry"])
+def test_steering_what_is_not_there_is_404(shared_api, what):
+    answer = shared_api.post(f"/v1/{what}")
     assert (answer.status, answer.json["code"]) == (404, "not_found")
 
 
@@ -196,7 +196,8 @@ def test_cancel_against_start_against_complete_leaves_one_final_state(rota, targ
         for i in range(60):
             path = ("/ok", "/slow/20", "/fail/1")[i % 3]
             submit = ledger.new_submit()
-            task = api.submit(target.url(f"{path}?{submit.marker}"), retry={"max": 1, "delay": "0s"}, **{"in": f"{(i * 7 + number) % 40}ms"})
+            when = {"in": f"{(i * 7 + number) % 40}ms"}
+            task = api.submit(target.url(f"{path}?{submit.marker}"), retry={"max": 1, "delay": "0s"}, **when)
             ledger.acked(submit, task["id"])
             ledger.cancel_sent(submit)
             answer = api.post(f"/v1/tasks/{task['id']}/cancel")

@@ -57,7 +57,7 @@ static void write_doc(struct world *world, struct client_task *task)
         snprintf(key, sizeof key, ",\"key\":\"%s\"", task->key);
     }
     snprintf(task->doc, sizeof task->doc,
-             "{\"url\":\"http://target/%zu\",\"queue\":\"q%lld\",\"priority\":%lld,\"ttl\":%s%s%s%s%s}", submitted,
+             "{\"url\":\"http://target%zu/\",\"queue\":\"q%lld\",\"priority\":%lld,\"ttl\":%s%s%s%s%s}", submitted % 5,
              (long long)between(world, 1, 4), (long long)between(world, 0, 9), chance(world, 100) ? "\"0s\"" : "null", when,
              expiry, retry, key);
 }

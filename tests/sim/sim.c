@@ -198,7 +198,8 @@ static void pause_one(struct world *world)
 
 static void misfortune(struct event *event)
 {
-    static void (*const kinds[])(struct world *) = {crash_one, crash_one, freeze_one, freeze_one, jump_one, outage, pause_one, pause_one};
+    static void (*const kinds[])(struct world *) = {crash_one, crash_one, freeze_one, freeze_one,
+                                                    jump_one,  outage,    pause_one,  pause_one};
     struct world *world = event->world;
     if (!world->faults)
         return;
@@ -216,7 +217,7 @@ static bool all_final(struct world *world)
         if (!job_state_final(shadow->job.state))
             return false;
     for (int i = 0; i < NODES; i++)
-        if (!world->nodes[i].up || pull_count(world->nodes[i].flow->pull) || !steer_idle(world->nodes[i].flow->steer))
+        if (!world->nodes[i].up || lanes_held(world->nodes[i].flow->lanes) || !steer_idle(world->nodes[i].flow->steer))
             return false;
     return clients_done(world);
 }

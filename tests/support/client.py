@@ -46,7 +46,7 @@ class Api:
         self.connection = None
 
     def request(self, method, path, body=None, headers=None):
-        """`body`: bytes or text go as they are, anything else as JSON. Raises one of NOT_REACHED when there was no whole answer."""
+        """`body`: bytes or text go as they are, anything else as JSON. Without a whole answer one of NOT_REACHED is raised."""
         send = {"Connection": "keep-alive"}
         if body is not None and not isinstance(body, (bytes, str)):
             body = json.dumps(body)

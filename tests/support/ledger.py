@@ -215,7 +215,8 @@ class Check:
 
     def check_call_time(self, submit, call):
         if submit.planned_ms is not None and not submit.hurried and call.arrived < submit.planned_ms:
-            self.found.add("early", f"{submit.marker} was called {submit.planned_ms - call.arrived:.1f} ms before the time asked for")
+            early = submit.planned_ms - call.arrived
+            self.found.add("early", f"{submit.marker} was called {early:.1f} ms before the time asked for")
 
     # One job: what the API said of it, and its calls.
 
@@ -255,8 +256,9 @@ class Check:
             self.found.add("late", f"{job['id']} was late, and no stage says it was it")
         started = [to_ms(attempt["started_at"]) for attempt in job["attempts"] if attempt["started_at"]]
         sla_ms = submit.sla_ms if submit else 30_000
-        if started and job["sla_met"] and started[0] - to_ms(job["scheduled_at"]) > sla_ms:
-            self.found.add("late", f"{job['id']} started {started[0] - to_ms(job['scheduled_at'])} ms after its time, and says sla_met")
+        delay = started[0] - to_ms(job["scheduled_at"]) if started else 0
+        if job["sla_met"] and delay > sla_ms:
+            self.found.add("late", f"{job['id']} started {delay} ms after its time, and says sla_met")
 
     def check_early(self, job, calls):
         for call in calls:
@@ -264,12 +266,13 @@ class Check:
                 self.found.add("early", f"{job['id']} was called {to_ms(job['scheduled_at']) - call.arrived:.1f} ms early")
 
     def check_cancel_is_the_end(self, job):
-        """An attempt is cancelled only because its job is: it is the last one, and the job ends as cancelled and not otherwise."""
+        """An attempt is cancelled only because its job is: it is the last one, and the job ends as cancelled."""
         numbers = [attempt["number"] for attempt in job["attempts"]]
         for attempt in job["attempts"]:
             ended_otherwise = job["state"] in FINAL and job["state"] != "cancelled"
             if attempt["outcome"] == "cancelled" and (attempt["number"] < max(numbers) or ended_otherwise):
-                self.found.add("after_cancel", f"{job['id']} ({job['state']}) went on after attempt {attempt['number']} was cancelled")
+                words = f"{job['id']} ({job['state']}) went on after attempt {attempt['number']} was cancelled"
+                self.found.add("after_cancel", words)
 
     def check_cancelled(self, submit, job, calls):
         """A call may be read by the target after the cancel was confirmed, if its attempt had begun before."""
@@ -281,7 +284,7 @@ class Check:
                 self.found.add("after_cancel", f"{job['id']} was called {call.arrived - submit.cancelled_ms:.1f} ms after")
 
     def check_overlap(self, job, calls):
-        """The bytes of a killed caller may be read late, even after the next attempt: what counts is the lower attempt's outcome."""
+        """A killed caller's bytes may be read late, even after the next attempt: the lower attempt's outcome counts."""
         outcomes = {attempt["number"]: attempt["outcome"] for attempt in job["attempts"]}
         for before, after in zip(calls, calls[1:]):
             lower = min(before.attempt, after.attempt)
@@ -297,7 +300,8 @@ class Check:
             if call.attempt in called:
                 self.found.add("unexplained", f"{job['id']} was called twice as attempt {call.attempt}")
             elif call.attempt not in outcomes:
-                self.found.add("unexplained", f"{job['id']} ({job['state']}) was called as attempt {call.attempt}, its record knows {outcomes}")
+                words = f"{job['id']} ({job['state']}) was called as attempt {call.attempt}, its record knows {outcomes}"
+                self.found.add("unexplained", words)
             elif call.attempt > 1 and outcomes.get(call.attempt - 1, "success") == "success":
                 words = outcomes.get(call.attempt - 1, "not there")
                 self.found.add("unexplained", f"{job['id']} was called as attempt {call.attempt}, the one before is {words}")
@@ -316,7 +320,8 @@ class Check:
         for call in calls:
             if call.attempt == last["number"] and (call.status, kept(call)) != (job["status"], job["response"]):
                 found = (job["status"], job["response"][:40] if job["response"] else None)
-                self.found.add("stale", f"{job['id']} keeps {found}, its last attempt was answered {call.status} {kept(call)[:40]!r}")
+                given = (call.status, kept(call)[:40])
+                self.found.add("stale", f"{job['id']} keeps {found}, its last attempt was answered {given}")
 
     def check_unread(self, job_id):
         """A job that was called, yet the API does not know it."""

@@ -72,7 +72,8 @@ class Load:
     def wait_acked(self, count):
         """Until so many more submits were acknowledged than now."""
         enough = len(self.ledger.with_fate("acked")) + count
-        wait_until(lambda: len(self.ledger.with_fate("acked")) >= enough or self.failures, f"{count} more submits are acknowledged")
+        acked = lambda: len(self.ledger.with_fate("acked"))
+        wait_until(lambda: acked() >= enough or self.failures, f"{count} more submits are acknowledged")
         assert self.failures == []
 
 

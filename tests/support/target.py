@@ -241,6 +241,7 @@ class Target:
     def close(self):
         async def end():
             self.server.close()
+            await asyncio.sleep(0)  # a connection that was just accepted gets its task first, so that it is ended here too
             for task in list(self.tasks):
                 task.cancel()
             await asyncio.gather(*self.tasks, return_exceptions=True)

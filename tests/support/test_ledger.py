@@ -1,4 +1,7 @@
-"""The checker is trusted by everything else, so each violation is planted here, and it must be seen: a checker that cannot fail is worthless."""
+"""The checker is trusted by everything else, so each violation is planted here, and it must be seen.
+
+A checker that cannot fail is worthless.
+"""
 
 import copy
 
@@ -12,7 +15,14 @@ PLANNED = 1_800_000_000_000
 
 
 def attempt(number, outcome="success", started=PLANNED + 10, completed=PLANNED + 20, status=200):
-    return {"number": number, "outcome": outcome, "status": status, "picked_at": to_text(started), "started_at": to_text(started), "completed_at": to_text(completed)}
+    return {
+        "number": number,
+        "outcome": outcome,
+        "status": status,
+        "picked_at": to_text(started),
+        "started_at": to_text(started),
+        "completed_at": to_text(completed),
+    }
 
 
 class World:

@@ -78,7 +78,8 @@ def test_retry_after_is_said_once_a_job(target):
 
 def test_chunked_bodies_are_put_together(target):
     connection = socket.create_connection(("127.0.0.1", target.port))
-    connection.sendall(b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+    connection.sendall(b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n")
+    connection.sendall(b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
     while connection.recv(1000):
         pass
     connection.close()

@@ -25,8 +25,8 @@ BELOW = {
     "exec": ["base", "core", "http"],
     "flow": ["base", "core", "store", "broker", "coord", "blob", "http", "exec"],
     "api": ["base", "core", "store", "broker", "coord", "blob", "http", "exec", "flow"],
-    "cli": ["base", "core", "http"],
-    "node": ["base", "core", "store", "broker", "coord", "blob", "http", "exec", "flow", "api", "cli"],
+    "cli": ["base", "core", "http", "node"],
+    "node": ["base", "core", "store", "broker", "coord", "blob", "http", "exec", "flow", "api"],
 }
 
 # What crosses between ports: a plain struct, no calls.

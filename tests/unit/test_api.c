@@ -40,7 +40,7 @@ static void a_brief_answer_has_only_the_id(void **state)
 {
     struct http_request *request = submit("/tasks?brief=1", NULL, "{\"url\":\"http://x/\"}");
     assert_int_equal(request->status, 201);
-    assert_true(str_is(buf_str(&request->reply), "{\"id\":\"t00000000000z8\"}"));
+    assert_true(str_is(buf_str(&request->reply), "{\"id\":\"t00000000000z8\"}\n"));
     fake_free(request);
 }
 
@@ -128,7 +128,7 @@ static void lines_are_tasks_and_empty_ones_nothing(void **state)
                                           "\n{\"url\":\"http://x/\"}\r\n\r\n{broken\n[]\n{\"url\":\"http://y/\"}");
     assert_int_equal(request->status, 207);
     assert_true(str_is(buf_str(&request->reply),
-                       "{\"ids\":[\"t00000000000z8\",null,null,\"t00000000000z9\"],\"taken\":2,\"refused\":2}"));
+                       "{\"ids\":[\"t00000000000z8\",null,null,\"t00000000000z9\"],\"taken\":2,\"refused\":2}\n"));
     fake_free(request);
     request = submit("/v1/tasks", "Content-Type: application/x-ndjson", "{broken\n");
     assert_int_equal(request->status, 207);
@@ -442,10 +442,10 @@ static void a_queue_is_held_and_let_go(void **state)
 {
     fake.on_store = store_pauses;
     struct http_request *request = fake_ask("POST", "/v1/queues/mail/pause", NULL, NULL);
-    assert_true(str_is(buf_str(&request->reply), "{\"queue\":\"mail\",\"paused\":true}"));
+    assert_true(str_is(buf_str(&request->reply), "{\"queue\":\"mail\",\"paused\":true}\n"));
     fake_free(request);
     request = fake_ask("POST", "/v1/queues/mail/resume", NULL, NULL);
-    assert_true(str_is(buf_str(&request->reply), "{\"queue\":\"mail\",\"paused\":false}"));
+    assert_true(str_is(buf_str(&request->reply), "{\"queue\":\"mail\",\"paused\":false}\n"));
     fake_free(request);
     assert_int_equal(fake.pauses, 2);
 }

@@ -25,7 +25,7 @@ static void count_wake(struct waker *waker)
 static struct run *make_run(int64_t id)
 {
     struct store_job from = {.job = {.id = id, .token = 7}, .doc = STR("{\"url\":\"http://x/\\u0061\",\"body\":{\"n\":1}}")};
-    struct run *run = run_new(&from);
+    struct run *run = run_new(&from.job, from.doc);
     assert_non_null(run);
     return run;
 }
@@ -46,7 +46,7 @@ static void a_run_holds_its_own_copy_of_everything(void **state)
 {
     char doc[] = "{\"url\":\"http://x/\\u0061\",\"body\":{\"n\":1}}", reason[] = "HTTP 500";
     struct store_job from = {.job = {.id = 1, .token = 7, .reason = str_of(reason)}, .doc = str_of(doc)};
-    struct run *run = run_new(&from);
+    struct run *run = run_new(&from.job, from.doc);
     memset(doc, 'x', sizeof doc);
     memset(reason, 'x', sizeof reason);
     struct run *copy = run_copy(run);
@@ -60,10 +60,9 @@ static void a_run_holds_its_own_copy_of_everything(void **state)
 
 static void a_document_that_cannot_be_read_makes_a_run_that_says_so(void **state)
 {
-    const struct str docs[] = {STR(""), STR("{\"url\":"), STR("{}"), STR("{\"url\":\"http://x\",\"nonsense\":1}"),
-                                      STR("\0")};
+    const struct str docs[] = {STR(""), STR("{\"url\":"), STR("{}"), STR("{\"url\":\"http://x\",\"nonsense\":1}"), STR("\0")};
     for (size_t i = 0; i < array_count(docs); i++) {
-        struct run *run = run_new(&(struct store_job){.doc = docs[i]});
+        struct run *run = run_new(&(struct job){0}, docs[i]);
         assert_false(run->readable);
         assert_true(run->result.reason.n > 0);
         run_free(run);

@@ -101,7 +101,7 @@ static struct run *begin(const char *url, const char *members)
     snprintf(doc, sizeof doc, "{\"url\":\"%s\"%s%s}", where, *members ? "," : "", members);
     struct store_job from = {.job = {.id = JOB_ID, .task_id = JOB_ID, .attempts = 2, .scheduled_at = 1700000000123},
                              .doc = str_of(doc)};
-    struct run *run = run_new(&from);
+    struct run *run = run_new(&from.job, from.doc);
     if (!run->readable)
         fail_msg("%s: %.*s", doc, STR_ARG(run->result.reason));
     int before = ended_count;

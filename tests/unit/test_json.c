@@ -70,9 +70,9 @@ static void good_texts_pass(void **state)
 
 static void bad_texts_are_refused_with_their_place(void **state)
 {
-#define TEXT(literal)                                                                                                            \
-    {                                                                                                                            \
-        literal, sizeof(literal) - 1                                                                                             \
+#define TEXT(literal)                \
+    {                                \
+        literal, sizeof(literal) - 1 \
     }
     static const struct {
         struct str text;

@@ -148,8 +148,8 @@ static void what_is_shown_can_be_given_again(void **state)
 static void null_means_the_default(void **state)
 {
     static const char *const names[] = {
-        "method", "headers", "body", "at",      "in",       "not_after", "retry",  "timeout",    "success_codes", "priority",
-        "queue",  "sla",     "key",  "on_lost", "lost_max", "name",      "labels", "tracing_id", "created_by",    "traceparent"};
+        "method", "headers", "at",      "in",       "not_after", "retry",  "timeout",    "success_codes", "priority",   "queue",
+        "sla",    "key",     "on_lost", "lost_max", "name",      "labels", "tracing_id", "created_by",    "traceparent"};
     struct arena arena;
     arena_init(&arena);
     buf_auto struct buf plain = {0};
@@ -163,6 +163,16 @@ static void null_means_the_default(void **state)
         render(&buf, &task);
         assert_true(str_eq(buf_str(&buf), buf_str(&plain)));
     }
+    arena_done(&arena);
+}
+
+static void a_body_of_null_is_a_body(void **state)
+{
+    struct arena arena;
+    arena_init(&arena);
+    struct task task = must_parse("{" U ",\"body\":null}", &arena);
+    assert_int_equal(task.body.type, JSON_NULL);
+    assert_true(str_is(task.body.raw, "null"));
     arena_done(&arena);
 }
 
@@ -557,6 +567,7 @@ int main(void)
         cmocka_unit_test(every_field_is_read_and_shown_in_a_fixed_order),
         cmocka_unit_test(what_is_shown_can_be_given_again),
         cmocka_unit_test(null_means_the_default),
+        cmocka_unit_test(a_body_of_null_is_a_body),
         cmocka_unit_test(limits_of_the_delay_follow_each_other),
         cmocka_unit_test(values_at_the_edge_are_taken),
         cmocka_unit_test(refusals_name_the_field_and_what_is_allowed),

@@ -1,5 +1,5 @@
 // What it does not do: decide what is wrong. Words and statuses come from the table in base/err.
-#include "api/problem.h"
+#include "api/reply.h"
 
 #include "base/log.h"
 #include "base/rand.h"
@@ -99,11 +99,18 @@ void problem_say(struct http_request *request, enum err err, const char *field, 
     problem_reply(request, &problem);
 }
 
+void reply_json(struct http_request *request, int status, struct buf *body)
+{
+    buf_putc(body, '\n');
+    http_reply(request, status, "application/json", body);
+}
+
 void problem_store(struct http_request *request, enum err err, const char *why)
 {
     const struct err_info *info = err_info(err);
     if (info->status == 503) {
-        problem_say(request, err, NULL, "It is not known to be done. Try again in a second; a submit with a key is safe to repeat.");
+        problem_say(request, err, NULL, "%s Try again in a second; a submit with a key is safe to repeat.",
+                    err == ERR_STORE_UNAVAILABLE ? "It is not known to be done." : "Nothing was done.");
         return;
     }
     if (info->status == 500) {

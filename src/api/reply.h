@@ -1,4 +1,4 @@
-// Refusals as RFC 9457 problem documents.
+// Answers: JSON documents, and refusals as RFC 9457 problem documents.
 // Layer: api. HTTP thread; problem_put is pure.
 #pragma once
 #include "core/task.h"
@@ -17,6 +17,9 @@ void problem_say(struct http_request *request, enum err err, const char *field, 
 // Fills a problem and returns its error, so that a check can end with it.
 enum err problem_set(struct problem *ret_problem, enum err err, const char *field, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+// Answers with a JSON document, and a line feed for those who read it in a terminal.
+void reply_json(struct http_request *request, int status, struct buf *body);
 
 // Answers for an operation of store, admit or steer that failed as a whole. `why` goes to the log when it is rota's own mistake.
 void problem_store(struct http_request *request, enum err err, const char *why);

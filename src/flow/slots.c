@@ -1,0 +1,356 @@
+// A lane may use as many slots as are free besides (core/share), and a host as many of its lane's as are free besides. So one
+// tenant's flood leaves slots for the others, and one hanging host leaves slots for the other hosts of its lane.
+//
+// Runs of one lane and one host stand in one line for each priority. A line whose host has room is in its lane's round for
+// that priority; the lines of a full host are in no round until one of its slots is free, so choosing the next run never looks at
+// runs that cannot start.
+//
+// Runs that wait for a full host must not fill the node's room: after STUCK_MS they are set aside, each until about when the host
+// will have come to it, as far as its pace is known, so they do not come back as one wave.
+#include "flow/slots.h"
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "core/share.h"
+
+enum { STUCK_MS = 1000, ASIDE_MIN_MS = 500, ASIDE_MAX_MS = 60000 };
+
+// The runs of one host in one lane at one priority.
+struct line {
+    struct list runs;
+    struct list turn; // in its lane's round
+    bool in_round;
+};
+
+struct host {
+    int64_t key;
+    struct lane *lane;
+    struct line lines[JOB_PRIORITIES];
+    int waiting, running;
+    bool full;
+    struct list full_link; // in slots->full
+    int64_t pace_ms;       // how long a call takes, smoothed
+    int64_t aside_ms;      // monotonic: when the last one set aside will be due
+};
+
+struct lane {
+    int64_t id;
+    struct list rounds[JOB_PRIORITIES]; // lines, highest priority first
+    struct list turn;                   // in slots->turns while a line is in a round
+    bool in_turns;
+    int waiting, running, open; // open: lines in rounds
+};
+
+struct slots {
+    int total, used, waiting;
+    struct map lanes, hosts;
+    struct list turns, full;
+};
+
+struct slots *slots_new(int total)
+{
+    struct slots *slots = mem_zero(sizeof *slots);
+    slots->total = total;
+    list_init(&slots->turns);
+    list_init(&slots->full);
+    return slots;
+}
+
+void slots_free(struct slots *slots)
+{
+    if (!slots)
+        return;
+    int64_t key;
+    size_t at = 0;
+    for (struct run *run; (run = slots_take(slots));)
+        run_free(run);
+    for (struct host *host; (host = map_next(&slots->hosts, &at, &key));)
+        mem_free(host);
+    at = 0;
+    for (struct lane *lane; (lane = map_next(&slots->lanes, &at, &key));)
+        mem_free(lane);
+    map_done(&slots->hosts);
+    map_done(&slots->lanes);
+    mem_free(slots);
+}
+
+int slots_waiting(const struct slots *slots)
+{
+    return slots->waiting;
+}
+
+int slots_used(const struct slots *slots)
+{
+    return slots->used;
+}
+
+static struct lane *lane_of(struct slots *slots, int64_t id)
+{
+    struct lane *lane = map_get(&slots->lanes, id);
+    if (lane)
+        return lane;
+    lane = mem_zero(sizeof *lane);
+    lane->id = id;
+    for (int i = 0; i < JOB_PRIORITIES; i++)
+        list_init(&lane->rounds[i]);
+    map_put(&slots->lanes, id, lane);
+    return lane;
+}
+
+static struct host *host_of(struct slots *slots, const struct run *run)
+{
+    int64_t key = (int64_t)(run->host ^ map_hash(run->job.lane));
+    struct host *host = map_get(&slots->hosts, key);
+    if (host)
+        return host;
+    host = mem_zero(sizeof *host);
+    host->key = key;
+    host->lane = lane_of(slots, run->job.lane);
+    for (int i = 0; i < JOB_PRIORITIES; i++)
+        list_init(&host->lines[i].runs);
+    map_put(&slots->hosts, key, host);
+    return host;
+}
+
+// Hosts and lanes are kept only while they have something here: over a day there may be a hundred thousand of them.
+static void drop_idle(struct slots *slots, struct host *host)
+{
+    struct lane *lane = host->lane;
+    if (host->waiting || host->running)
+        return;
+    if (host->full)
+        list_remove(&host->full_link);
+    map_remove(&slots->hosts, host->key);
+    mem_free(host);
+    if (lane->waiting || lane->running)
+        return;
+    map_remove(&slots->lanes, lane->id);
+    mem_free(lane);
+}
+
+static int line_number(const struct run *run)
+{
+    return JOB_PRIORITIES - 1 - run->job.priority;
+}
+
+static void enter_round(struct slots *slots, struct host *host, int number)
+{
+    struct line *line = &host->lines[number];
+    struct lane *lane = host->lane;
+    if (line->in_round || host->full || list_empty(&line->runs))
+        return;
+    line->in_round = true;
+    list_append(&lane->rounds[number], &line->turn);
+    if (lane->open++ == 0)
+        list_append(&slots->turns, &lane->turn);
+}
+
+static void leave_round(struct host *host, struct line *line)
+{
+    struct lane *lane = host->lane;
+    if (!line->in_round)
+        return;
+    line->in_round = false;
+    list_remove(&line->turn);
+    if (--lane->open == 0)
+        list_remove(&lane->turn);
+}
+
+void slots_wait(struct slots *slots, struct run *run, struct now now)
+{
+    struct host *host = host_of(slots, run);
+    int number = line_number(run);
+    run->waits_since = now.mono_ms;
+    list_append(&host->lines[number].runs, &run->link);
+    host->waiting++;
+    host->lane->waiting++;
+    slots->waiting++;
+    enter_round(slots, host, number);
+}
+
+static void stop_waiting(struct slots *slots, struct host *host, struct run *run)
+{
+    struct line *line = &host->lines[line_number(run)];
+    list_remove(&run->link);
+    host->waiting--;
+    host->lane->waiting--;
+    slots->waiting--;
+    if (list_empty(&line->runs))
+        leave_round(host, line);
+}
+
+void slots_withdraw(struct slots *slots, struct run *run)
+{
+    struct host *host = host_of(slots, run);
+    stop_waiting(slots, host, run);
+    drop_idle(slots, host);
+}
+
+// How many more slots the lane may use, and the host within what the lane may use at all.
+static bool has_room(const struct slots *slots, const struct host *host)
+{
+    const struct lane *lane = host->lane;
+    int more = share_more(slots->total, slots->used, lane->running, 1);
+    return share_more(lane->running + more, lane->running, host->running, 1) > 0;
+}
+
+static void set_full(struct slots *slots, struct host *host)
+{
+    host->full = true;
+    list_append(&slots->full, &host->full_link);
+    for (int i = 0; i < JOB_PRIORITIES; i++)
+        leave_round(host, &host->lines[i]);
+}
+
+static void set_open(struct slots *slots, struct host *host)
+{
+    host->full = false;
+    list_remove(&host->full_link);
+    for (int i = 0; i < JOB_PRIORITIES; i++)
+        enter_round(slots, host, i);
+}
+
+static struct line *first_line(struct lane *lane, int *ret_number)
+{
+    for (int i = 0; i < JOB_PRIORITIES; i++)
+        if (!list_empty(&lane->rounds[i])) {
+            *ret_number = i;
+            return list_entry(lane->rounds[i].next, struct line, turn);
+        }
+    return NULL;
+}
+
+static void to_the_end(struct list *head, struct list *node)
+{
+    list_remove(node);
+    list_append(head, node);
+}
+
+// The first run of the lane whose host has room. Hosts found full leave the rounds on the way.
+static struct run *next_of_lane(struct slots *slots, struct lane *lane)
+{
+    int number;
+    for (struct line *line; (line = first_line(lane, &number));) {
+        struct host *host = container_of(line, struct host, lines[number]);
+        struct run *run = list_entry(line->runs.next, struct run, link);
+        if (!has_room(slots, host)) {
+            set_full(slots, host);
+            continue;
+        }
+        to_the_end(&lane->rounds[number], &line->turn);
+        stop_waiting(slots, host, run);
+        host->running++;
+        lane->running++;
+        slots->used++;
+        return run;
+    }
+    return NULL;
+}
+
+struct run *slots_next(struct slots *slots)
+{
+    struct list full; // lanes without room: they keep their turn for when there is
+    struct run *run = NULL;
+    list_init(&full);
+    while (!run && slots->used < slots->total && !list_empty(&slots->turns)) {
+        struct lane *lane = list_entry(slots->turns.next, struct lane, turn);
+        if (share_more(slots->total, slots->used, lane->running, 1) == 0) {
+            to_the_end(&full, &lane->turn);
+            continue;
+        }
+        run = next_of_lane(slots, lane);
+        if (run && lane->open)
+            to_the_end(&slots->turns, &lane->turn);
+    }
+    list_splice(&slots->turns, &full);
+    return run;
+}
+
+static void learn_pace(struct host *host, const struct run *run)
+{
+    if (!run->result.completed_at)
+        return; // it did not start
+    int64_t took = time_max(run->result.completed_at - run->job.started_at, 1);
+    host->pace_ms = host->pace_ms ? (host->pace_ms * 7 + took) / 8 : took;
+}
+
+void slots_release(struct slots *slots, struct run *run)
+{
+    struct host *host = host_of(slots, run);
+    host->running--;
+    host->lane->running--;
+    slots->used--;
+    learn_pace(host, run);
+    // A free slot raises every share, so every full host may have room again.
+    list_each (&slots->full, link) {
+        struct host *other = list_entry(link, struct host, full_link);
+        if (has_room(slots, other))
+            set_open(slots, other);
+    }
+    drop_idle(slots, host);
+}
+
+// Of those that wait equally long, the one of the lowest priority.
+static struct run *longest_waiting(struct host *host)
+{
+    struct run *longest = NULL;
+    for (int i = 0; i < JOB_PRIORITIES; i++) {
+        if (list_empty(&host->lines[i].runs))
+            continue;
+        struct run *first = list_entry(host->lines[i].runs.next, struct run, link);
+        if (!longest || first->waits_since <= longest->waits_since)
+            longest = first;
+    }
+    return longest;
+}
+
+// Each one set aside comes back one step of the host's pace after the one before.
+static int64_t aside_for(struct host *host, int64_t mono_ms)
+{
+    int64_t step = host->pace_ms / (host->running ? host->running : 1);
+    int64_t next = time_max(host->aside_ms, mono_ms + ASIDE_MIN_MS) + time_max(step, 1);
+    host->aside_ms = time_min(next, mono_ms + ASIDE_MAX_MS);
+    return host->aside_ms - mono_ms;
+}
+
+struct run *slots_stuck(struct slots *slots, struct now now)
+{
+    list_each (&slots->full, link) {
+        struct host *host = list_entry(link, struct host, full_link);
+        struct run *run = longest_waiting(host);
+        if (!run || run->waits_since + STUCK_MS > now.mono_ms)
+            continue;
+        run->postpone_to = now.wall_ms + aside_for(host, now.mono_ms);
+        stop_waiting(slots, host, run);
+        drop_idle(slots, host);
+        return run;
+    }
+    return NULL;
+}
+
+int64_t slots_next_stuck(const struct slots *slots)
+{
+    int64_t next = TIME_NEVER;
+    list_each (&slots->full, link) {
+        struct host *host = list_entry(link, struct host, full_link);
+        struct run *run = longest_waiting(host);
+        if (run)
+            next = time_min(next, run->waits_since + STUCK_MS);
+    }
+    return next;
+}
+
+struct run *slots_take(struct slots *slots)
+{
+    int64_t key;
+    size_t at = 0;
+    for (struct host *host; slots->waiting && (host = map_next(&slots->hosts, &at, &key));) {
+        struct run *run = longest_waiting(host);
+        if (!run)
+            continue;
+        slots_withdraw(slots, run);
+        return run;
+    }
+    return NULL;
+}

@@ -1,0 +1,380 @@
+// See play.h. The store and the executor are told apart from the shipped ones by their struct only: the stages see the ports.
+#include "support/play.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static const int64_t EPOCH = 1800000000000;
+
+// ---- the store
+
+static void ignore(struct store_op *op)
+{
+}
+
+// Which done() an operation had is kept in the order of waiting: the store's link is ours while the operation is.
+struct held_op {
+    struct list link;
+    struct store_op *op;
+    void (*done)(struct store_op *op);
+    bool carried_out;
+};
+
+static struct held_op *held_of(struct play *play, const struct store_op *op)
+{
+    list_each (&play->store.waiting, link)
+        if (list_entry(link, struct held_op, link)->op == op)
+            return list_entry(link, struct held_op, link);
+    fail_msg("no such operation is waiting");
+    return NULL;
+}
+
+static void store_take(struct store *port, struct store_op *op)
+{
+    struct play_store *store = container_of(port, struct play_store, store);
+    store->count[op->verb]++;
+    if (store->hold[op->verb]) {
+        struct held_op *held = mem_zero(sizeof *held);
+        held->op = op;
+        held->done = op->done;
+        list_append(&store->waiting, &held->link);
+    } else if (store->fails[op->verb]) {
+        op->err = store->fails[op->verb];
+        snprintf(op->why, sizeof op->why, "played");
+        op->done(op);
+    } else {
+        store_submit(store->memory, op);
+    }
+}
+
+struct store_op *play_waiting(struct play *play, enum store_verb verb)
+{
+    list_each (&play->store.waiting, link)
+        if (list_entry(link, struct held_op, link)->op->verb == verb)
+            return list_entry(link, struct held_op, link)->op;
+    return NULL;
+}
+
+void play_do(struct play *play, struct store_op *op)
+{
+    struct held_op *held = held_of(play, op);
+    op->done = ignore;
+    store_submit(play->store.memory, op);
+    held->carried_out = true;
+}
+
+void play_deliver(struct play *play, struct store_op *op)
+{
+    struct held_op *held = held_of(play, op);
+    list_remove(&held->link);
+    op->done = held->done;
+    mem_free(held);
+    op->done(op);
+}
+
+void play_answer(struct play *play, struct store_op *op)
+{
+    assert_non_null(op);
+    if (!held_of(play, op)->carried_out)
+        play_do(play, op);
+    play_deliver(play, op);
+}
+
+void play_lose(struct play *play, struct store_op *op)
+{
+    assert_non_null(op);
+    play_do(play, op);
+    play_refuse(play, op, ERR_STORE_UNAVAILABLE);
+}
+
+void play_refuse(struct play *play, struct store_op *op, enum err err)
+{
+    assert_non_null(op);
+    op->err = err;
+    snprintf(op->why, sizeof op->why, "played");
+    play_deliver(play, op);
+}
+
+static const struct store_ops store_played = {.scheme = "played", .submit = store_take};
+
+static void call(struct play *play, struct store_op *op)
+{
+    store_call(play->store.memory, op);
+    assert_int_equal(op->err, ERR_OK);
+}
+
+int64_t play_add(struct play *play, struct play_job from)
+{
+    int64_t id = ++play->last_id;
+    int64_t due = from.due_at ? from.due_at : play->now.wall_ms;
+    struct store_task task = {.id = id,
+                              .tenant = PLAY_TENANT,
+                              .created_at = play->now.wall_ms,
+                              .queue = str_of(from.queue ? from.queue : "q"),
+                              .doc = str_of(from.doc ? from.doc : "{\"url\":\"http://h/\",\"retry\":{\"max\":1}}")};
+    struct job job = {.id = id,
+                      .task_id = from.task_id ? from.task_id : id,
+                      .tenant = PLAY_TENANT,
+                      .state = from.state ? from.state : JOB_READY,
+                      .priority = (uint8_t)(from.priority ? from.priority : 5),
+                      .scheduled_at = due,
+                      .ready_at = due,
+                      .due_at = due,
+                      .expires_at = from.expires_at,
+                      .purge_at = from.purge_at,
+                      .holder = from.holder,
+                      .token = 1};
+    struct store_new item = {.task = from.task_id ? NULL : &task, .jobs = &job, .job_count = 1};
+    struct store_add add = {.holder = from.holder, .now_ms = play->now.wall_ms, .items = &item, .count = 1};
+    store_op_init(&add.op, STORE_ADD, NULL);
+    call(play, &add.op);
+    assert_int_equal(item.err, ERR_OK);
+    store_op_done(&add.op);
+    return id;
+}
+
+struct job play_job_of(struct play *play, int64_t id)
+{
+    struct store_get get = {.tenant = PLAY_TENANT, .job_id = id};
+    store_op_init(&get.op, STORE_GET, NULL);
+    call(play, &get.op);
+    struct job job = get.jobs[0];
+    job.reason = job.response = (struct str){0};
+    store_op_done(&get.op);
+    return job;
+}
+
+size_t play_attempts_of(struct play *play, int64_t id)
+{
+    struct store_get get = {.tenant = PLAY_TENANT, .job_id = id};
+    store_op_init(&get.op, STORE_GET, NULL);
+    call(play, &get.op);
+    size_t count = get.attempt_count;
+    store_op_done(&get.op);
+    return count;
+}
+
+bool play_gone(struct play *play, int64_t id)
+{
+    struct store_get get = {.tenant = PLAY_TENANT, .job_id = id};
+    store_op_init(&get.op, STORE_GET, NULL);
+    store_call(play->store.memory, &get.op);
+    enum err err = get.op.err;
+    store_op_done(&get.op);
+    return err == ERR_NOT_FOUND;
+}
+
+static int64_t pause_lane(struct play *play, const char *queue, bool paused)
+{
+    struct store_pause pause = {.tenant = PLAY_TENANT, .queue = str_of(queue), .paused = paused};
+    store_op_init(&pause.op, STORE_PAUSE, NULL);
+    call(play, &pause.op);
+    store_op_done(&pause.op);
+    return pause.lane;
+}
+
+int64_t play_lane(struct play *play, const char *queue)
+{
+    int64_t lane = pause_lane(play, queue, false);
+    lanes_note(play->lanes, lane, PLAY_TENANT, str_of(queue), TIME_NEVER);
+    return lane;
+}
+
+void play_pause(struct play *play, const char *queue, bool paused)
+{
+    pause_lane(play, queue, paused);
+}
+
+void play_peer(struct play *play, int64_t incarnation)
+{
+    struct store_join join = {.incarnation = incarnation, .now_ms = play->now.wall_ms};
+    store_op_init(&join.op, STORE_JOIN, NULL);
+    call(play, &join.op);
+    store_op_done(&join.op);
+}
+
+void play_peer_beats(struct play *play, int64_t incarnation)
+{
+    struct store_beat beat = {.incarnation = incarnation};
+    store_op_init(&beat.op, STORE_BEAT, NULL);
+    call(play, &beat.op);
+    store_op_done(&beat.op);
+}
+
+// ---- the executor
+
+static void exec_start(struct exec *port, struct run *run, struct now now)
+{
+    struct play_exec *exec = container_of(port, struct play_exec, exec);
+    assert_true(exec->count < array_count(exec->running));
+    exec->running[exec->count++] = run;
+    exec->started++;
+}
+
+static void exec_cancel(struct exec *port, struct run *run)
+{
+    struct play_exec *exec = container_of(port, struct play_exec, exec);
+    run->exec = exec; // ended by the next poll
+    exec->cancelled++;
+}
+
+static void end_at(struct play_exec *exec, size_t at, enum job_outcome outcome, int64_t now_ms)
+{
+    struct run *run = exec->running[at];
+    exec->count--;
+    memmove(&exec->running[at], &exec->running[at + 1], (exec->count - at) * sizeof run);
+    run->result = (struct job_result){.outcome = outcome, .completed_at = now_ms};
+    exec->exec.ended(exec->exec.ctx, run);
+}
+
+static void exec_poll(struct exec *port, int64_t wait_ns)
+{
+    struct play_exec *exec = container_of(port, struct play_exec, exec);
+    struct play *play = container_of(exec, struct play, exec);
+    for (size_t i = 0; i < exec->count;)
+        if (exec->running[i]->exec)
+            end_at(exec, i, OUTCOME_CANCELLED, play->now.wall_ms);
+        else
+            i++;
+}
+
+static const struct exec_ops exec_played = {.start = exec_start, .cancel = exec_cancel, .poll = exec_poll};
+
+static size_t place_of(struct play *play, int64_t job_id)
+{
+    size_t i = 0;
+    while (i < play->exec.count && play->exec.running[i]->job.id != job_id)
+        i++;
+    return i;
+}
+
+struct run *play_running(struct play *play, int64_t job_id)
+{
+    size_t at = place_of(play, job_id);
+    return at < play->exec.count ? play->exec.running[at] : NULL;
+}
+
+void play_end(struct play *play, int64_t job_id, enum job_outcome outcome)
+{
+    size_t at = place_of(play, job_id);
+    assert_true(at < play->exec.count);
+    end_at(&play->exec, at, outcome, play->now.wall_ms);
+}
+
+// ---- runs
+
+struct run *play_run(struct play *play, int64_t id, int64_t lane, int priority)
+{
+    struct store_job from = {.job = {.id = id,
+                                     .task_id = id,
+                                     .tenant = PLAY_TENANT,
+                                     .lane = lane,
+                                     .state = JOB_WATCHING,
+                                     .priority = (uint8_t)priority,
+                                     .scheduled_at = play->now.wall_ms,
+                                     .ready_at = play->now.wall_ms,
+                                     .due_at = play->now.wall_ms,
+                                     .picked_at = play->now.wall_ms,
+                                     .holder = PLAY_LIFE,
+                                     .token = 2},
+                             .doc = STR("{\"url\":\"http://h/\",\"retry\":{\"max\":1}}")};
+    return run_new(&from.job, from.doc);
+}
+
+struct run *play_back(struct play *play, struct run_began **ret_began)
+{
+    struct list notes, *link;
+    struct run *run = NULL;
+    list_init(&notes);
+    broker_take_notes(play->broker, &notes);
+    while (!run && (link = list_take(&notes))) {
+        struct run_note *note = list_entry(link, struct run_note, link);
+        run = note->run;
+        if (run)
+            continue;
+        struct run_began *began = container_of(note, struct run_began, note);
+        if (ret_began && !*ret_began)
+            *ret_began = began;
+        else
+            mem_free(began);
+    }
+    while ((link = list_take(&notes)))
+        broker_note(play->broker, list_entry(link, struct run_note, link));
+    return run;
+}
+
+// ---- the whole
+
+static void wake(struct waker *waker)
+{
+    container_of(waker, struct play, waker)->woken++;
+}
+
+struct play *play_new(struct play_config config)
+{
+    struct play *play = mem_zero(sizeof *play);
+    char why[ERR_WHY_MAX];
+    log_set_level(LOG_ERROR);
+    play->now = (struct now){.wall_ms = EPOCH, .mono_ms = 1000000};
+    play->last_id = 1000;
+    play->waker.wake = wake;
+    play->store.store.ops = &store_played;
+    list_init(&play->store.waiting);
+    assert_int_equal(store_open(&play->store.memory, "memory:", why), ERR_OK);
+    play->broker = broker_local_new(config.broker_max ? config.broker_max : 100, &play->waker, &play->waker);
+    play->exec.exec.ops = &exec_played;
+    struct flow_config flow = {.room = config.room ? config.room : 100, .slots = config.slots ? config.slots : 10, .seed = 1};
+    play->flow = flow_new(&flow, &play->store.store, play->broker, &play->exec.exec, &play->waker, &play->waker);
+    play->node = &play->flow->node;
+    play->lanes = play->flow->lanes;
+    play_peer(play, PLAY_LIFE);
+    atomic_store(&play->node->incarnation, PLAY_LIFE);
+    id_maker_init(&play->node->ids, 0, 0);
+    play_live(play);
+    return play;
+}
+
+void play_free(struct play *play)
+{
+    for (int verb = 0; verb < STORE_VERB_COUNT; verb++) {
+        play->store.hold[verb] = false;
+        play->store.fails[verb] = ERR_OK;
+    }
+    for (struct list *link; (link = play->store.waiting.next) != &play->store.waiting;)
+        play_answer(play, list_entry(link, struct held_op, link)->op);
+    flow_free(play->flow);
+    broker_close(play->broker);
+    store_close(play->store.memory);
+    mem_free(play);
+}
+
+void play_pass(struct play *play, int64_t ms)
+{
+    play->now.wall_ms += ms;
+    play->now.mono_ms += ms;
+}
+
+void play_live(struct play *play)
+{
+    atomic_store(&play->node->alive_until_ms, play->now.mono_ms + BEAT_ALIVE_MS);
+}
+
+int64_t play_turn(struct play *play)
+{
+    int64_t next;
+    int turns = 0;
+    do {
+        play->woken = 0;
+        next = flow_turn(play->flow, play->now);
+        next = time_min(next, flow_exec_turn(play->flow, play->now));
+        play->exec.exec.ops->poll(&play->exec.exec, 0);
+        assert_true(++turns < 1000); // a loop without end
+    } while (play->woken);
+    return next;
+}

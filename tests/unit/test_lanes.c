@@ -1,0 +1,306 @@
+// Lanes share one node's room: whoever comes finds a place, whoever was served stands behind whoever was not, and what is given
+// back can be taken again, to the last place.
+#include "flow/lanes.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+enum { NOW = 1000000, HORIZON = 5000, TENANT = 1 };
+
+static int64_t note(struct lanes *lanes, int64_t lane, int64_t due_ms)
+{
+    char queue[32];
+    snprintf(queue, sizeof queue, "q%lld", (long long)lane);
+    lanes_note(lanes, lane, TENANT, str_of(queue), due_ms);
+    return lane;
+}
+
+static struct str name_of(int64_t lane)
+{
+    static char queue[32];
+    snprintf(queue, sizeof queue, "q%lld", (long long)lane);
+    return str_of(queue);
+}
+
+static size_t plan(struct lanes *lanes, int64_t now_ms, struct store_want *wants, size_t max_wants)
+{
+    return lanes_plan(lanes, now_ms, now_ms + HORIZON, wants, max_wants, 1000);
+}
+
+// The store's answer: so many were there, and what is left is due then.
+static void answer(struct lanes *lanes, struct store_want *want, size_t got, int64_t next_due)
+{
+    want->next_due = next_due;
+    lanes_planned(lanes, want, got, true);
+}
+
+static void a_newcomer_finds_room_beside_a_flood(void **state)
+{
+    struct lanes *lanes = lanes_new(100);
+    struct store_want want;
+    note(lanes, 1, NOW);
+    for (int i = 0; i < 50 && plan(lanes, NOW + i, &want, 1); i++)
+        answer(lanes, &want, want.max, NOW); // it always has more
+    int flood = lanes_held(lanes);
+    assert_true(flood < 100);
+    note(lanes, 2, NOW + 60);
+    assert_int_equal(plan(lanes, NOW + 60, &want, 1), 1);
+    assert_int_equal(want.lane, 2);
+    assert_true(want.max >= (size_t)(100 - flood) / 2);
+    answer(lanes, &want, 0, TIME_NEVER);
+    lanes_free(lanes);
+}
+
+static void a_lane_that_was_served_is_behind_one_that_was_not(void **state)
+{
+    struct lanes *lanes = lanes_new(100);
+    struct store_want want;
+    note(lanes, 1, NOW - 3600000); // an old backlog
+    note(lanes, 2, NOW - 10);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    assert_int_equal(want.lane, 1);
+    answer(lanes, &want, 1, NOW - 3600000);
+    assert_int_equal(plan(lanes, NOW + 1, &want, 1), 1);
+    assert_int_equal(want.lane, 2);
+    answer(lanes, &want, 1, NOW - 10);
+    assert_int_equal(plan(lanes, NOW + 2, &want, 1), 1);
+    assert_int_equal(want.lane, 1);
+    answer(lanes, &want, 0, TIME_NEVER);
+    lanes_free(lanes);
+}
+
+static void a_lane_whose_claim_is_under_way_is_not_planned_twice(void **state)
+{
+    struct lanes *lanes = lanes_new(100);
+    struct store_want want, other;
+    note(lanes, 1, NOW);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    note(lanes, 1, NOW);
+    assert_int_equal(plan(lanes, NOW, &other, 1), 0);
+    assert_int_equal(lanes_take(lanes, TENANT, name_of(1), NOW), 0);
+    answer(lanes, &want, 0, TIME_NEVER);
+    // What was noted meanwhile may not have been seen by the claim, so it is asked for.
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    answer(lanes, &want, 0, TIME_NEVER);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 0);
+    lanes_free(lanes);
+}
+
+static void a_claim_that_failed_is_tried_again_and_its_places_are_free(void **state)
+{
+    struct lanes *lanes = lanes_new(100);
+    struct store_want want;
+    note(lanes, 1, NOW);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    assert_int_equal(lanes_held(lanes), want.max);
+    lanes_planned(lanes, &want, 0, false);
+    assert_int_equal(lanes_held(lanes), 0);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    lanes_planned(lanes, &want, 0, false);
+    lanes_free(lanes);
+}
+
+static void a_paused_lane_gives_nothing_and_a_push_to_it_is_refused(void **state)
+{
+    struct lanes *lanes = lanes_new(100);
+    struct store_want want;
+    note(lanes, 1, TIME_NEVER);
+    assert_int_equal(lanes_take(lanes, TENANT, name_of(1), NOW), 1);
+    lanes_give(lanes, 1);
+    lanes_pause(lanes, 1, TENANT, name_of(1), true);
+    assert_true(lanes_is_paused(lanes, 1));
+    assert_int_equal(lanes_take(lanes, TENANT, name_of(1), NOW), 0);
+    lanes_due(lanes, 1, NOW);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 0);
+    assert_int_equal(lanes_next_due(lanes), TIME_NEVER);
+    lanes_pause(lanes, 1, TENANT, name_of(1), false);
+    assert_false(lanes_is_paused(lanes, 1));
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    answer(lanes, &want, 0, TIME_NEVER);
+    lanes_free(lanes);
+}
+
+static void a_list_that_was_read_before_a_pause_does_not_undo_it(void **state)
+{
+    struct lanes *lanes = lanes_new(100);
+    note(lanes, 1, TIME_NEVER);
+    int64_t when = lanes_pauses(lanes); // the list is asked for …
+    struct store_lane read = {.id = 1, .tenant = TENANT, .queue = name_of(1), .next_due = TIME_NEVER};
+    lanes_pause(lanes, 1, TENANT, name_of(1), true);
+    lanes_learn(lanes, &read, when); // … and comes
+    assert_true(lanes_is_paused(lanes, 1));
+    lanes_learn(lanes, &read, lanes_pauses(lanes)); // asked for afterwards, it is news
+    assert_false(lanes_is_paused(lanes, 1));
+    lanes_free(lanes);
+}
+
+static void a_lane_that_is_due_but_gives_nothing_rests_a_moment(void **state)
+{
+    struct lanes *lanes = lanes_new(100);
+    struct store_want want;
+    note(lanes, 1, NOW);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    answer(lanes, &want, 0, NOW); // paused by another node, or others have its jobs under way
+    assert_int_equal(plan(lanes, NOW + 1, &want, 1), 0);
+    assert_true(lanes_next_due(lanes) > NOW + 1 + HORIZON);
+    assert_int_equal(plan(lanes, NOW + 1000, &want, 1), 1);
+    answer(lanes, &want, 1, TIME_NEVER);
+    lanes_free(lanes);
+}
+
+static void room_comes_back_exactly(void **state)
+{
+    struct lanes *lanes = lanes_new(10);
+    struct store_want want;
+    note(lanes, 1, TIME_NEVER);
+    for (int round = 0; round < 3; round++) {
+        int taken = 0;
+        while (lanes_take(lanes, TENANT, name_of(1), NOW))
+            taken++;
+        assert_int_equal(taken, 5); // half of what there is, and the other half for whoever comes
+        assert_int_equal(lanes_held(lanes), 5);
+        for (; taken > 0; taken--)
+            lanes_give(lanes, 1);
+        assert_int_equal(lanes_held(lanes), 0);
+    }
+    note(lanes, 1, NOW);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    assert_int_equal(want.max, 5);
+    answer(lanes, &want, 2, TIME_NEVER);
+    assert_int_equal(lanes_held(lanes), 2);
+    lanes_give(lanes, 1);
+    lanes_give(lanes, 1);
+    assert_int_equal(lanes_held(lanes), 0);
+    lanes_free(lanes);
+}
+
+static void a_lane_without_room_is_looked_at_again_when_a_place_is_free(void **state)
+{
+    struct lanes *lanes = lanes_new(2);
+    struct store_want want;
+    note(lanes, 1, NOW);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    assert_int_equal(want.max, 1);
+    answer(lanes, &want, 1, NOW);
+    assert_int_equal(plan(lanes, NOW + 1, &want, 1), 0);
+    assert_int_equal(lanes_next_due(lanes), TIME_NEVER);
+    lanes_give(lanes, 1);
+    assert_int_equal(plan(lanes, NOW + 2, &want, 1), 1);
+    answer(lanes, &want, 0, TIME_NEVER);
+    lanes_free(lanes);
+}
+
+static void a_lane_with_a_backlog_takes_no_push_past_it(void **state)
+{
+    struct lanes *lanes = lanes_new(10);
+    note(lanes, 1, NOW - 1);
+    assert_int_equal(lanes_take(lanes, TENANT, name_of(1), NOW), 0);
+    note(lanes, 2, NOW + 1);
+    assert_int_equal(lanes_take(lanes, TENANT, name_of(2), NOW), 2);
+    assert_int_equal(lanes_take(lanes, TENANT + 1, name_of(2), NOW), 0); // another tenant's queue of that name is another lane
+    lanes_give(lanes, 2);
+    lanes_free(lanes);
+}
+
+static void what_is_found_in_hand_is_counted_even_beyond_the_room(void **state)
+{
+    struct lanes *lanes = lanes_new(1);
+    struct store_want want;
+    assert_false(lanes_hold(lanes, 1));
+    note(lanes, 1, NOW);
+    for (int i = 0; i < 3; i++)
+        assert_true(lanes_hold(lanes, 1));
+    assert_int_equal(lanes_held(lanes), 3);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 0);
+    assert_int_equal(lanes_take(lanes, TENANT, name_of(1), NOW), 0);
+    for (int i = 0; i < 3; i++)
+        lanes_give(lanes, 1);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    answer(lanes, &want, 0, TIME_NEVER);
+    lanes_free(lanes);
+}
+
+static void a_clock_set_back_does_not_stop_a_lane(void **state)
+{
+    struct lanes *lanes = lanes_new(100);
+    struct store_want want;
+    int64_t hour = 3600000;
+    note(lanes, 1, NOW);
+    assert_int_equal(plan(lanes, NOW + hour, &want, 1), 1);
+    answer(lanes, &want, 1, NOW);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 0); // it was served in an hour from now
+    lanes_clock_back(lanes);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    answer(lanes, &want, 0, TIME_NEVER);
+    lanes_free(lanes);
+}
+
+static void overdue_lanes_are_walked_round(void **state)
+{
+    struct lanes *lanes = lanes_new(100);
+    int64_t from, from_id, seen[4];
+    assert_int_equal(lanes_overdue(lanes, NOW, &from, &from_id), 0);
+    for (int64_t lane = 1; lane <= 3; lane++)
+        note(lanes, lane, NOW - 1000);
+    note(lanes, 4, NOW + 1000);
+    for (int i = 0; i < 4; i++)
+        seen[i] = lanes_overdue(lanes, NOW, &from, &from_id);
+    assert_int_equal(seen[0], 1);
+    assert_int_equal(seen[1], 2);
+    assert_int_equal(seen[2], 3);
+    assert_int_equal(seen[3], 1);
+    lanes_promoted(lanes, 2, NOW - 500, 42);
+    assert_int_equal(lanes_overdue(lanes, NOW, &from, &from_id), 2);
+    assert_int_equal(from, NOW - 500);
+    assert_int_equal(from_id, 42);
+    lanes_promoted(lanes, 3, NOW, 0); // all of it is marked: nothing to do
+    assert_int_equal(lanes_overdue(lanes, NOW, &from, &from_id), 1);
+    lanes_free(lanes);
+}
+
+static void a_hundred_thousand_lanes_are_each_served_in_turn_a_few_at_a_time(void **state)
+{
+    enum { LANES = 100000, WANTS = 64 };
+    struct lanes *lanes = lanes_new(1000);
+    struct store_want wants[WANTS];
+    static uint8_t served[LANES + 1];
+    for (int64_t lane = 1; lane <= LANES; lane++)
+        note(lanes, lane, NOW - lane % 1000);
+    size_t plans = 0, all = 0;
+    for (size_t count; all < LANES && (count = plan(lanes, NOW + (int64_t)plans, wants, WANTS)); plans++)
+        for (size_t i = 0; i < count; i++) {
+            all += !served[wants[i].lane]++;
+            answer(lanes, &wants[i], 0, NOW + 3600000);
+        }
+    assert_int_equal(all, LANES);
+    assert_true(plans <= LANES / WANTS * 8); // a plan that ran out of room for jobs serves fewer lanes than it may
+    for (size_t i = 1; i <= LANES; i++)
+        assert_int_equal(served[i], 1);
+    lanes_free(lanes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_newcomer_finds_room_beside_a_flood),
+        cmocka_unit_test(a_lane_that_was_served_is_behind_one_that_was_not),
+        cmocka_unit_test(a_lane_whose_claim_is_under_way_is_not_planned_twice),
+        cmocka_unit_test(a_claim_that_failed_is_tried_again_and_its_places_are_free),
+        cmocka_unit_test(a_paused_lane_gives_nothing_and_a_push_to_it_is_refused),
+        cmocka_unit_test(a_list_that_was_read_before_a_pause_does_not_undo_it),
+        cmocka_unit_test(a_lane_that_is_due_but_gives_nothing_rests_a_moment),
+        cmocka_unit_test(room_comes_back_exactly),
+        cmocka_unit_test(a_lane_without_room_is_looked_at_again_when_a_place_is_free),
+        cmocka_unit_test(a_lane_with_a_backlog_takes_no_push_past_it),
+        cmocka_unit_test(what_is_found_in_hand_is_counted_even_beyond_the_room),
+        cmocka_unit_test(a_clock_set_back_does_not_stop_a_lane),
+        cmocka_unit_test(overdue_lanes_are_walked_round),
+        cmocka_unit_test(a_hundred_thousand_lanes_are_each_served_in_turn_a_few_at_a_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

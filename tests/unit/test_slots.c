@@ -1,0 +1,176 @@
+// Slots: who is next, and that no lane, host or priority stands in everybody's way.
+#include "flow/slots.h"
+
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static const struct now NOW = {.wall_ms = 1800000000000, .mono_ms = 1000000};
+
+static struct now later(int64_t ms)
+{
+    return (struct now){NOW.wall_ms + ms, NOW.mono_ms + ms};
+}
+
+static struct run *make_run(int64_t id, int64_t lane, const char *host, int priority)
+{
+    char doc[64];
+    snprintf(doc, sizeof doc, "{\"url\":\"http://%s/\"}", host);
+    return run_new(&(struct job){.id = id, .lane = lane, .priority = (uint8_t)priority}, str_of(doc));
+}
+
+static void wait(struct slots *slots, int64_t id, int64_t lane, const char *host, int priority, struct now now)
+{
+    slots_wait(slots, make_run(id, lane, host, priority), now);
+}
+
+static int start_all(struct slots *slots, struct run **ret_runs)
+{
+    int count = 0;
+    for (struct run *run; (run = slots_next(slots));)
+        ret_runs[count++] = run;
+    return count;
+}
+
+static void release_all(struct slots *slots, struct run **runs, int count)
+{
+    for (int i = 0; i < count; i++) {
+        slots_release(slots, runs[i]);
+        run_free(runs[i]);
+    }
+}
+
+static void what_is_taken_is_given_back_to_the_last_slot(void **state)
+{
+    struct slots *slots = slots_new(8);
+    struct run *runs[8];
+    for (int round = 0; round < 3; round++) {
+        for (int64_t id = 1; id <= 8; id++)
+            wait(slots, id, id, "h", 5, NOW);
+        int count = start_all(slots, runs);
+        assert_int_equal(count, 8); // eight lanes with one run each
+        assert_int_equal(slots_used(slots), 8);
+        assert_int_equal(slots_waiting(slots), 0);
+        release_all(slots, runs, count);
+        assert_int_equal(slots_used(slots), 0);
+    }
+    slots_free(slots);
+}
+
+static void a_hanging_host_leaves_slots_for_the_other_hosts_of_its_lane(void **state)
+{
+    struct slots *slots = slots_new(16);
+    struct run *runs[16], *other;
+    for (int64_t id = 1; id <= 40; id++)
+        wait(slots, id, 1, "hangs", 9, NOW);
+    int count = start_all(slots, runs);
+    assert_true(count > 0 && count < 16);
+    wait(slots, 100, 1, "fine", 0, NOW);
+    assert_non_null(other = slots_next(slots));
+    assert_int_equal(other->job.id, 100);
+    release_all(slots, runs, count);
+    release_all(slots, &other, 1);
+    slots_free(slots);
+}
+
+static void a_full_host_has_room_again_when_one_of_its_runs_ends(void **state)
+{
+    struct slots *slots = slots_new(4);
+    struct run *runs[8];
+    for (int64_t id = 1; id <= 8; id++)
+        wait(slots, id, 1, "h", 5, NOW);
+    int left = 8;
+    for (int count; (count = start_all(slots, runs)) > 0; left -= count)
+        release_all(slots, runs, count);
+    assert_int_equal(left, 0);
+    slots_free(slots);
+}
+
+static void what_waits_long_for_a_full_host_is_set_aside_one_after_the_other(void **state)
+{
+    struct slots *slots = slots_new(4);
+    struct run *running[4];
+    for (int64_t id = 1; id <= 6; id++)
+        wait(slots, id, 1, "h", 5, NOW);
+    int count = start_all(slots, running);
+    assert_null(slots_stuck(slots, later(999)));
+    int64_t last = 0;
+    int stuck = 0;
+    for (struct run *run; (run = slots_stuck(slots, later(1000))); stuck++) {
+        assert_true(run->postpone_to > later(1000).wall_ms && run->postpone_to > last);
+        last = run->postpone_to;
+        run_free(run);
+    }
+    assert_int_equal(stuck, 6 - count);
+    assert_int_equal(slots_waiting(slots), 0);
+    release_all(slots, running, count);
+    slots_free(slots);
+}
+
+static void fresh_urgent_runs_do_not_hide_what_is_stuck_behind_them(void **state)
+{
+    struct slots *slots = slots_new(4);
+    struct run *running[4];
+    for (int64_t id = 1; id <= 6; id++)
+        wait(slots, id, 1, "h", 1, NOW);
+    int count = start_all(slots, running);
+    for (int64_t id = 11; id <= 13; id++)
+        wait(slots, id, 1, "h", 9, later(1000));
+    assert_true(slots_next_stuck(slots) <= later(1000).mono_ms);
+    int stuck = 0;
+    for (struct run *run; (run = slots_stuck(slots, later(1000))); stuck++) {
+        assert_int_equal(run->job.priority, 1);
+        run_free(run);
+    }
+    assert_int_equal(stuck, 6 - count);
+    release_all(slots, running, count);
+    slots_free(slots);
+}
+
+static void what_is_withdrawn_is_nobody_s_turn(void **state)
+{
+    struct slots *slots = slots_new(4);
+    struct run *first = make_run(1, 1, "h", 5), *second = make_run(2, 1, "h", 5), *next;
+    slots_wait(slots, first, NOW);
+    slots_wait(slots, second, NOW);
+    slots_withdraw(slots, first);
+    run_free(first);
+    assert_non_null(next = slots_next(slots));
+    assert_int_equal(next->job.id, 2);
+    assert_null(slots_next(slots));
+    release_all(slots, &next, 1);
+    assert_null(slots_take(slots));
+    slots_free(slots);
+}
+
+static void all_that_waits_can_be_taken_out_of_full_hosts_too(void **state)
+{
+    struct slots *slots = slots_new(2);
+    struct run *running[2];
+    for (int64_t id = 1; id <= 20; id++)
+        wait(slots, id, id % 3, id % 2 ? "a" : "b", (int)(id % 10), NOW);
+    int count = start_all(slots, running), taken = 0;
+    for (struct run *run; (run = slots_take(slots)); taken++)
+        run_free(run);
+    assert_int_equal(taken, 20 - count);
+    release_all(slots, running, count);
+    slots_free(slots);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_taken_is_given_back_to_the_last_slot),
+        cmocka_unit_test(a_hanging_host_leaves_slots_for_the_other_hosts_of_its_lane),
+        cmocka_unit_test(a_full_host_has_room_again_when_one_of_its_runs_ends),
+        cmocka_unit_test(what_waits_long_for_a_full_host_is_set_aside_one_after_the_other),
+        cmocka_unit_test(fresh_urgent_runs_do_not_hide_what_is_stuck_behind_them),
+        cmocka_unit_test(what_is_withdrawn_is_nobody_s_turn),
+        cmocka_unit_test(all_that_waits_can_be_taken_out_of_full_hosts_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

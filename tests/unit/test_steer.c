@@ -1,0 +1,325 @@
+// Steering by hand: a confirmed cancel means that no new attempt begins, wherever the job was; what cannot be done is said.
+#include "support/play.h"
+
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+struct request {
+    struct steer_op op;
+    bool done;
+};
+
+static void done(struct steer_op *op)
+{
+    struct request *request = container_of(op, struct request, op);
+    assert_false(request->done);
+    request->done = true;
+}
+
+static void ask(struct play *play, struct request *request, enum steer_act act, int64_t task_id, int64_t job_id)
+{
+    *request = (struct request){.op = {.act = act, .tenant = PLAY_TENANT, .task_id = task_id, .job_id = job_id, .done = done}};
+    steer_submit(play->flow->steer, &request->op);
+}
+
+static enum err steer(struct play *play, enum steer_act act, int64_t task_id, int64_t job_id)
+{
+    struct request request;
+    ask(play, &request, act, task_id, job_id);
+    play_turn(play);
+    assert_true(request.done);
+    assert_true(steer_idle(play->flow->steer));
+    return request.op.err;
+}
+
+static void assert_cancelled(struct play *play, int64_t id)
+{
+    assert_int_equal(play_job_of(play, id).state, JOB_CANCELLED);
+    int started = play->exec.started;
+    for (int i = 0; i < 20; i++) {
+        play_pass(play, 1000);
+        play_turn(play);
+    }
+    assert_int_equal(play->exec.started, started); // and it stays so
+    assert_int_equal(pull_count(play->flow->pull), 0);
+    assert_int_equal(lanes_held(play->lanes), 0);
+}
+
+static int64_t in_future(struct play *play, int64_t ms)
+{
+    return play_add(play, (struct play_job){.state = JOB_DELAYED, .due_at = play->now.wall_ms + ms});
+}
+
+static void a_job_that_waits_in_its_lane_is_cancelled(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = in_future(play, 60000);
+    assert_int_equal(steer(play, STEER_CANCEL, id, 0), ERR_OK);
+    assert_cancelled(play, id);
+    play_free(play);
+}
+
+static void a_job_in_the_wheel_is_cancelled(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = in_future(play, 3000);
+    play_turn(play);
+    assert_int_equal(play_job_of(play, id).state, JOB_WATCHING);
+    assert_int_equal(steer(play, STEER_CANCEL, 0, id), ERR_OK);
+    assert_int_equal(play_job_of(play, id).attempts, 0);
+    assert_cancelled(play, id);
+    play_free(play);
+}
+
+static void a_job_that_waits_for_a_slot_is_cancelled(void **state)
+{
+    struct play *play = play_new((struct play_config){.slots = 1});
+    int64_t first = play_add(play, (struct play_job){0}), id = play_add(play, (struct play_job){0});
+    play_turn(play);
+    assert_non_null(play_running(play, first));
+    assert_int_equal(steer(play, STEER_CANCEL, id, 0), ERR_OK);
+    assert_int_equal(play_job_of(play, id).attempts, 0);
+    play_end(play, first, OUTCOME_SUCCESS);
+    play_turn(play);
+    assert_cancelled(play, id);
+    play_free(play);
+}
+
+static void a_job_that_runs_is_ended_and_cancelled(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = play_add(play, (struct play_job){0});
+    play_turn(play);
+    assert_non_null(play_running(play, id));
+    assert_int_equal(steer(play, STEER_CANCEL, id, 0), ERR_OK);
+    assert_null(play_running(play, id));
+    assert_int_equal(play_job_of(play, id).attempts, 1);
+    assert_int_equal(play_attempts_of(play, id), 1);
+    assert_cancelled(play, id);
+    play_free(play);
+}
+
+static void a_job_whose_claim_is_on_its_way_is_cancelled(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = play_add(play, (struct play_job){0});
+    play->store.hold[STORE_CLAIM] = true;
+    play_turn(play);
+    struct store_op *claim = play_waiting(play, STORE_CLAIM);
+    assert_non_null(claim);
+    play_do(play, claim); // it is in this life's hand, which does not know yet
+    assert_int_equal(steer(play, STEER_CANCEL, id, 0), ERR_OK);
+    play->store.hold[STORE_CLAIM] = false;
+    play_deliver(play, claim);
+    play_turn(play);
+    assert_int_equal(play->exec.started, 0);
+    assert_cancelled(play, id);
+    play_free(play);
+}
+
+static void a_job_in_another_hand_is_cancelled_in_the_record(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    play_peer(play, 55);
+    int64_t id = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = 55});
+    assert_int_equal(steer(play, STEER_CANCEL, id, 0), ERR_OK);
+    assert_int_equal(play_job_of(play, id).state, JOB_CANCELLED);
+    assert_int_equal(play_attempts_of(play, id), 1); // it may have begun there, and the record says so
+    play_free(play);
+}
+
+static void a_cancel_that_meets_a_moving_record_begins_again(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = in_future(play, 60000);
+    struct request first, second;
+    play->store.hold[STORE_CHANGE] = true;
+    ask(play, &first, STEER_CANCEL, id, 0);
+    ask(play, &second, STEER_RUN, id, 0);
+    play_turn(play);
+    struct store_op *cancel = play_waiting(play, STORE_CHANGE);
+    play_do(play, cancel);
+    play->store.hold[STORE_CHANGE] = false;
+    play_deliver(play, cancel);
+    struct store_op *run = play_waiting(play, STORE_CHANGE);
+    play_answer(play, run); // too late: its token is gone
+    play_turn(play);
+    assert_true(first.done && second.done);
+    assert_int_equal(first.op.err, ERR_OK);
+    assert_int_equal(second.op.err, ERR_ILLEGAL_TRANSITION);
+    assert_cancelled(play, id);
+    play_free(play);
+}
+
+static void two_cancels_of_one_running_job_are_both_confirmed(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = play_add(play, (struct play_job){0});
+    struct request first, second;
+    play_turn(play);
+    ask(play, &first, STEER_CANCEL, id, 0);
+    ask(play, &second, STEER_CANCEL, 0, id);
+    play_turn(play);
+    assert_true(first.done && second.done);
+    assert_int_equal(first.op.err, ERR_OK);
+    assert_int_equal(second.op.err, ERR_OK);
+    assert_cancelled(play, id);
+    play_free(play);
+}
+
+static void a_cancel_of_a_cancelled_one_is_fine_and_of_a_successful_one_is_refused(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t cancelled = in_future(play, 60000), successful = play_add(play, (struct play_job){0});
+    play_turn(play);
+    play_end(play, successful, OUTCOME_SUCCESS);
+    play_turn(play);
+    assert_int_equal(steer(play, STEER_CANCEL, cancelled, 0), ERR_OK);
+    assert_int_equal(steer(play, STEER_CANCEL, cancelled, 0), ERR_OK);
+    assert_int_equal(steer(play, STEER_CANCEL, 0, cancelled), ERR_OK);
+    assert_int_equal(steer(play, STEER_CANCEL, successful, 0), ERR_ILLEGAL_TRANSITION);
+    assert_int_equal(steer(play, STEER_CANCEL, 999, 0), ERR_NOT_FOUND);
+    play_free(play);
+}
+
+static void a_task_with_many_open_jobs_is_cancelled_whole(void **state)
+{
+    enum { JOBS = 60 };
+    struct play *play = play_new((struct play_config){0});
+    int64_t task = in_future(play, 60000), jobs[JOBS];
+    for (int i = 0; i < JOBS; i++) // some in the lane, some in hand
+        jobs[i] = play_add(
+            play, (struct play_job){.task_id = task, .state = JOB_DELAYED, .due_at = play->now.wall_ms + (i % 2 ? 60000 : 3000)});
+    play_turn(play);
+    assert_int_equal(steer(play, STEER_CANCEL, task, 0), ERR_OK);
+    for (int i = 0; i < JOBS; i++)
+        assert_int_equal(play_job_of(play, jobs[i]).state, JOB_CANCELLED);
+    assert_cancelled(play, task);
+    play_free(play);
+}
+
+static void what_was_cancelled_is_confirmed_even_if_a_newer_job_had_succeeded(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t task = play_add(play, (struct play_job){0});
+    play_turn(play);
+    play_end(play, task, OUTCOME_SUCCESS);
+    play_turn(play);
+    int64_t older = play_add(play, (struct play_job){.task_id = task, .due_at = play->now.wall_ms - 10});
+    play_pass(play, 10);
+    int64_t newer = play_add(play, (struct play_job){.task_id = task});
+    lanes_due(play->lanes, 1, play->now.wall_ms);
+    play_turn(play);
+    play_end(play, newer, OUTCOME_SUCCESS);
+    play_turn(play);
+    assert_non_null(play_running(play, older));
+    assert_int_equal(steer(play, STEER_CANCEL, task, 0), ERR_OK);
+    assert_cancelled(play, older);
+    play_free(play);
+}
+
+static void a_run_by_hand_brings_a_planned_job_forward(void **state)
+{
+    struct play *play = play_new((struct play_config){.slots = 40});
+    int64_t far = in_future(play, 3600000), near = in_future(play, 3000), due = play_add(play, (struct play_job){0});
+    play_turn(play);
+    assert_int_equal(steer(play, STEER_RUN, far, 0), ERR_OK);
+    assert_int_equal(steer(play, STEER_RUN, near, 0), ERR_OK); // from out of the wheel
+    assert_int_equal(steer(play, STEER_RUN, due, 0), ERR_OK);  // it runs already: nothing to do
+    for (int i = 0; i < 10; i++) {
+        play_pass(play, 100);
+        play_turn(play);
+    }
+    assert_non_null(play_running(play, far));
+    assert_non_null(play_running(play, near));
+    assert_int_equal(play->exec.started, 3);
+    play_free(play);
+}
+
+static void what_has_ended_cannot_be_run_but_retried(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = play_add(play, (struct play_job){0});
+    play_turn(play);
+    assert_int_equal(steer(play, STEER_RETRY, 0, id), ERR_ILLEGAL_TRANSITION); // it runs
+    play_end(play, id, OUTCOME_SUCCESS);
+    play_turn(play);
+    assert_int_equal(steer(play, STEER_RUN, id, 0), ERR_ILLEGAL_TRANSITION);
+    struct request request;
+    ask(play, &request, STEER_RETRY, 0, id);
+    play_turn(play);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    struct job job = play_job_of(play, request.op.new_job_id);
+    assert_int_equal(job.parent_id, id);
+    assert_int_equal(job.task_id, id);
+    for (int i = 0; i < 10; i++) {
+        play_pass(play, 100);
+        play_turn(play);
+    }
+    assert_non_null(play_running(play, request.op.new_job_id));
+    play_free(play);
+}
+
+static void a_store_that_fails_is_said_at_each_step(void **state)
+{
+    static const enum store_verb verbs[] = {STORE_GET, STORE_CHANGE};
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = in_future(play, 60000);
+    for (size_t i = 0; i < array_count(verbs); i++) {
+        play->store.fails[verbs[i]] = ERR_STORE_UNAVAILABLE;
+        assert_int_equal(steer(play, STEER_CANCEL, id, 0), ERR_STORE_UNAVAILABLE);
+        play->store.fails[verbs[i]] = ERR_OK;
+    }
+    assert_int_equal(steer(play, STEER_CANCEL, id, 0), ERR_OK);
+    play->store.fails[STORE_ADD] = ERR_STORAGE_FULL;
+    assert_int_equal(steer(play, STEER_RETRY, 0, id), ERR_STORAGE_FULL);
+    play_free(play);
+}
+
+static void a_record_that_always_moves_is_given_up_after_a_while(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = in_future(play, 60000);
+    struct request request;
+    play->store.hold[STORE_CHANGE] = true;
+    ask(play, &request, STEER_CANCEL, id, 0);
+    int tries = 0;
+    for (; tries < 100 && !request.done; tries++) {
+        play_turn(play);
+        struct store_op *op = play_waiting(play, STORE_CHANGE);
+        if (!op)
+            continue;
+        container_of(op, struct store_change, op)->steps[0].token--; // somebody was faster
+        play_answer(play, op);
+    }
+    assert_true(request.done && tries < 100);
+    assert_int_equal(request.op.err, ERR_BUSY);
+    play_free(play);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_that_waits_in_its_lane_is_cancelled),
+        cmocka_unit_test(a_job_in_the_wheel_is_cancelled),
+        cmocka_unit_test(a_job_that_waits_for_a_slot_is_cancelled),
+        cmocka_unit_test(a_job_that_runs_is_ended_and_cancelled),
+        cmocka_unit_test(a_job_whose_claim_is_on_its_way_is_cancelled),
+        cmocka_unit_test(a_job_in_another_hand_is_cancelled_in_the_record),
+        cmocka_unit_test(a_cancel_that_meets_a_moving_record_begins_again),
+        cmocka_unit_test(two_cancels_of_one_running_job_are_both_confirmed),
+        cmocka_unit_test(a_cancel_of_a_cancelled_one_is_fine_and_of_a_successful_one_is_refused),
+        cmocka_unit_test(a_task_with_many_open_jobs_is_cancelled_whole),
+        cmocka_unit_test(what_was_cancelled_is_confirmed_even_if_a_newer_job_had_succeeded),
+        cmocka_unit_test(a_run_by_hand_brings_a_planned_job_forward),
+        cmocka_unit_test(what_has_ended_cannot_be_run_but_retried),
+        cmocka_unit_test(a_store_that_fails_is_said_at_each_step),
+        cmocka_unit_test(a_record_that_always_moves_is_given_up_after_a_while),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
