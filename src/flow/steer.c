@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-enum { TRIES_MAX = 20 };
+enum { TRIES_MAX = 20, JOBS_MAX = 100 };
 
 // One request under way. It has one operation or question out at a time.
 struct work {
@@ -29,8 +29,7 @@ struct work {
     struct store_new item;
     int64_t asked_id, asked_token; // what pull was last asked for: read again unchanged, it was not in hand
     bool called_off;               // … after its cancel was written
-    int64_t open_id;               // the job that is being cancelled
-    int tries;                     // for it
+    int tries;
 };
 
 struct steer {
@@ -111,8 +110,11 @@ static void read_record(struct work *work)
     }
     struct store_get *get = &work->get;
     store_op_done(&get->op);
-    *get = (struct store_get){
-        .tenant = work->op->tenant, .task_id = work->op->task_id, .job_id = work->op->job_id, .max_jobs = 1, .open_first = true};
+    *get = (struct store_get){.tenant = work->op->tenant,
+                              .task_id = work->op->task_id,
+                              .job_id = work->op->job_id,
+                              .max_jobs = JOBS_MAX,
+                              .open_first = true};
     store_op_init(&get->op, STORE_GET, get_done);
     store_submit(work->steer->node->store, &get->op);
 }
@@ -182,9 +184,6 @@ static void cancel(struct work *work)
             finish(work, cancelled ? ERR_OK : ERR_ILLEGAL_TRANSITION, cancelled ? "" : "it has ended already");
         return;
     }
-    if (open->id != work->open_id) // a task may have any number of them
-        work->tries = 0;
-    work->open_id = open->id;
     if (in_our_hand(work, open) && !was_asked(work, open)) {
         ask_back(work, open, RUN_CANCELLED, false);
         return;
