@@ -110,8 +110,11 @@ static void read_record(struct work *work)
     }
     struct store_get *get = &work->get;
     store_op_done(&get->op);
-    *get = (struct store_get){
-        .tenant = work->op->tenant, .task_id = work->op->task_id, .job_id = work->op->job_id, .max_jobs = JOBS_MAX};
+    *get = (struct store_get){.tenant = work->op->tenant,
+                              .task_id = work->op->task_id,
+                              .job_id = work->op->job_id,
+                              .max_jobs = JOBS_MAX,
+                              .open_first = true};
     store_op_init(&get->op, STORE_GET, get_done);
     store_submit(work->steer->node->store, &get->op);
 }

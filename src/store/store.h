@@ -223,6 +223,7 @@ struct store_get {
     int32_t tenant;
     int64_t task_id, job_id; // one of them, the other 0
     size_t max_jobs;         // with task_id: newest scheduled_at first, then largest id
+    bool open_first;         // … but before them those that are not final
     struct store_task task;  // out
     struct job *jobs;        // out
     size_t job_count;
