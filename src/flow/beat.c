@@ -89,7 +89,7 @@ static void stay_alive(struct beat *beat)
 
 static void failed(struct beat *beat, const struct store_op *op, struct now now)
 {
-    log_warn("beat: %s: %s", err_info(op->err)->code, op->why);
+    node_say_failed(beat->node, "beat", op, now.mono_ms);
     atomic_store(&beat->ok, false);
     beat->next_at = now.mono_ms + FAIL_WAIT_MS;
 }

@@ -228,7 +228,7 @@ static void take_answers(struct complete *complete, struct now now)
         complete->writing--;
         CRASH_POINT("complete.after_change");
         if (batch->change.op.err) {
-            log_warn("complete: %s: %s", err_info(batch->change.op.err)->code, batch->change.op.why);
+            node_say_failed(complete->node, "complete", &batch->change.op, now.mono_ms);
             batch->again_at = now.mono_ms + fail_wait(&batch->failures);
             complete->next_at = now.mono_ms + fail_wait(&complete->failures);
             list_append(&complete->failed, &batch->link);

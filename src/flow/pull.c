@@ -303,7 +303,7 @@ static void take_claim(struct pull *pull, struct now now)
     }
     if (claim->op.err) {
         mark(MARK_CLAIM_FAILED);
-        log_warn("claim: %s: %s", err_info(claim->op.err)->code, claim->op.why);
+        node_say_failed(pull->node, "claim", &claim->op, now.mono_ms);
         pull->claim_at = now.mono_ms + FAIL_WAIT_MS;
         recount_soon(pull, now);
     }

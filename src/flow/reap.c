@@ -250,7 +250,7 @@ static void take_answer(struct reap *reap, struct store_op *op, struct now now)
     }
     enum err err = op->err;
     if (err && err != ERR_LEASE_LOST)
-        log_warn("reap: %s: %s", err_info(err)->code, op->why);
+        node_say_failed(reap->node, "reap", op, now.mono_ms);
     store_op_done(op);
     next_step(reap, op, err, now); // which may use the same operation again
 }

@@ -4,7 +4,6 @@
 #include "flow/sweep.h"
 
 #include "base/crash.h"
-#include "base/log.h"
 #include "base/mark.h"
 #include "base/mem.h"
 #include "core/task.h"
@@ -112,7 +111,7 @@ static void take_answer(struct sweep *sweep, struct store_op *op, struct now now
         store_op_done(&sweep->expired.op);
     enum err err = op->err;
     if (err)
-        log_warn("sweep: %s: %s", err_info(err)->code, op->why);
+        node_say_failed(sweep->node, "sweep", op, now.mono_ms);
     store_op_done(op);
     if (err) {
         sweep->next_at = now.mono_ms + FAIL_WAIT_MS;
