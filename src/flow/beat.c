@@ -80,7 +80,7 @@ static void send_beat(struct beat *beat, struct now now)
     store_submit(beat->node->store, &op->op);
 }
 
-// The right to act counts from when the beat was sent: the others count from when they see it, which is later.
+// I3: the right to act counts from when the beat was sent: the others count from when they see it, which is later.
 static void stay_alive(struct beat *beat)
 {
     atomic_store(&beat->node->alive_until_ms, beat->sent_at + BEAT_ALIVE_MS);

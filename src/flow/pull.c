@@ -45,7 +45,7 @@ struct pull {
     struct mailbox asks;    // struct pull_ask
     struct mailbox answers; // struct store_op
     struct map held;        // job id -> hold
-    struct map returned;    // jobs that came back while a recount was under way: what it says of them is old
+    struct map returned;    // jobs that came back while a recount was under way, by their token: what it says of them is old
     struct wheel wheel;
     // Jobs whose cancel is written: a claim or hand-over on its way may still bring them.
     int64_t called_off[CALLED_OFF];
@@ -54,7 +54,8 @@ struct pull {
     struct list open_asks;     // wait for their run to come back
 
     bool claiming, counting, scanning, promoting;
-    bool quiet;                                        // stopping, and every run that was pushed has been taken
+    bool quiet; // stopping, and every run that was pushed has been taken
+    bool doubt; // an answer was lost: until a recount has come, something may be held unknowingly
     int64_t claim_at, recount_at, scan_at, promote_at; // monotonic: not before
     int64_t last_wall_ms;
     int64_t scan_asked; // lanes_pauses() when the scan under way was asked for
@@ -143,9 +144,10 @@ size_t pull_count(const struct pull *pull)
     return pull->held.count;
 }
 
+// I16: what a lost answer left in this hand must have been found, too.
 bool pull_idle(const struct pull *pull)
 {
-    return pull->quiet && !pull->claiming && pull->held.count == 0;
+    return pull->quiet && !pull->claiming && !pull->counting && !pull->doubt && pull->held.count == 0;
 }
 
 // Hands a run that did not begin to the completer, which writes what follows.
@@ -185,7 +187,7 @@ static void close_asks(struct pull *pull, int64_t job_id)
 static void forget(struct pull *pull, struct hold *hold)
 {
     if (pull->counting)
-        map_put(&pull->returned, hold->job_id, pull);
+        map_put(&pull->returned, hold->job_id, (void *)(intptr_t)hold->token);
     if (hold->run) {
         wheel_remove(&pull->wheel, &hold->run->timer);
         run_free(hold->run);
@@ -286,6 +288,7 @@ static void take_asks(struct pull *pull)
 
 static void recount_soon(struct pull *pull, struct now now)
 {
+    pull->doubt = true;
     pull->recount_at = time_min(pull->recount_at, now.mono_ms + RECOUNT_SOON_MS);
 }
 
@@ -311,31 +314,40 @@ static void take_claim(struct pull *pull, struct now now)
 }
 
 // Takes in hand what this life holds without knowing it. A lane not known yet will be known at the next recount.
-static void adopt(struct pull *pull, const struct store_job *found, struct now now)
+// False: it must be looked at again. The word of the end of an earlier claim may still be on its way, or has come meanwhile,
+// while the store already shows a later claim whose answer was lost.
+static bool adopt(struct pull *pull, const struct store_job *found, struct now now)
 {
-    if (map_get(&pull->held, found->job.id) || map_get(&pull->returned, found->job.id) ||
-        found->job.holder != atomic_load(&pull->node->incarnation))
-        return;
+    const struct hold *hold = map_get(&pull->held, found->job.id);
+    intptr_t returned = (intptr_t)map_get(&pull->returned, found->job.id);
+    if (found->job.holder != atomic_load(&pull->node->incarnation))
+        return true;
+    if (hold || returned)
+        return found->job.token <= (hold ? hold->token : (int64_t)returned);
     if (!lanes_hold(pull->node->lanes, found->job.lane))
-        return;
+        return false;
     mark(MARK_ADOPTED);
     take_claimed(pull, found, now);
+    return true;
 }
 
 static void take_recount(struct pull *pull, struct now now)
 {
     struct store_held *recount = &pull->recount;
+    bool settled = !recount->op.err;
     pull->counting = false;
     for (size_t i = 0; i < recount->job_count; i++)
-        adopt(pull, &recount->jobs[i], now);
+        settled &= adopt(pull, &recount->jobs[i], now);
     if (recount->job_count)
         recount->after_id = recount->jobs[recount->job_count - 1].job.id;
     bool more = !recount->op.err && recount->job_count == RECOUNT_MAX;
-    if (!more)
+    if (!more || !settled)
         recount->after_id = 0;
+    settled &= !more;
+    pull->doubt &= !settled;
     map_done(&pull->returned);
     atomic_store(&pull->node->counting, false);
-    pull->recount_at = now.mono_ms + (more || recount->op.err ? RECOUNT_SOON_MS : RECOUNT_MS);
+    pull->recount_at = now.mono_ms + (settled ? RECOUNT_MS : RECOUNT_SOON_MS);
     store_op_done(&recount->op);
 }
 
@@ -389,7 +401,7 @@ static void give_up_marked(struct pull *pull, struct run *run, enum run_end end,
     give_up(pull, run, end);
 }
 
-// A run may go on only in the life that claimed it: of what an earlier life held, others may have hold by now.
+// I6: a run may go on only in the life that claimed it: of what an earlier life held, others may have hold by now.
 static void publish(struct pull *pull, struct run *run, struct now now)
 {
     struct node *node = pull->node;
@@ -466,7 +478,7 @@ static void start_claim(struct pull *pull, struct now now)
     store_submit(pull->node->store, &claim->op);
 }
 
-// Waits until no answer is under way that could bring a job in hand; start_claim and admit hold back meanwhile.
+// I12. Waits until no answer is under way that could bring a job in hand; start_claim and admit hold back meanwhile.
 static void start_recount(struct pull *pull, struct now now)
 {
     struct node *node = pull->node;
@@ -549,6 +561,8 @@ int64_t pull_turn(struct pull *pull, struct now now)
     if (atomic_exchange(&pull->node->recount_wanted, false))
         recount_soon(pull, now);
     if (atomic_load(&pull->node->stopping)) {
+        if (pull->doubt)
+            start_recount(pull, now); // what it finds is given back at once
         give_back(pull, INT64_MIN);
         return TIME_NEVER;
     }

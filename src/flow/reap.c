@@ -1,7 +1,7 @@
 // Liveness is judged by counters and this process's own monotonic clock, never by comparing wall clocks: a peer whose counter was
 // seen standing still for BEAT_DEAD_MS is declared dead (STORE_BURY, which fails if the counter moved after all). Then its
 // holdings are read in batches, core says what follows for each, and they are written by token, so a holder that wakes up in
-// between loses or wins each job, never both.
+// between loses or wins each job, never both (I3, I10).
 //
 // One peer and one operation at a time: bury -> (held -> change)* -> forget.
 #include "flow/reap.h"

@@ -2,7 +2,7 @@
 // meanwhile. A job that this node has in hand is fetched back first (pull_ask), because its record is behind what happens.
 //
 // Cancelling asks twice: after the record is cancelled, a run that was handed over in between is called off too, and only then is
-// the request answered. That is what makes "no new attempt after a confirmed cancel" true.
+// the request answered. That is what makes "no new attempt after a confirmed cancel" true (I5).
 #include "flow/steer.h"
 
 #include "base/mark.h"

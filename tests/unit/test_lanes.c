@@ -16,7 +16,8 @@ static int64_t note(struct lanes *lanes, int64_t lane, int64_t due_ms)
 {
     char queue[32];
     snprintf(queue, sizeof queue, "q%lld", (long long)lane);
-    lanes_note(lanes, lane, TENANT, str_of(queue), due_ms);
+    struct store_lane told = {.id = lane, .tenant = TENANT, .queue = str_of(queue), .next_due = due_ms};
+    lanes_learn(lanes, &told, -1); // says nothing of pauses
     return lane;
 }
 
