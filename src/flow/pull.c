@@ -59,19 +59,6 @@ struct pull {
     struct store_held recount;
 };
 
-// The operations are members; which pull one belongs to is found from its place in it.
-static void answer(struct pull *pull, struct store_op *op)
-{
-    mailbox_post(&pull->answers, &op->link);
-}
-static void claim_done(struct store_op *op)
-{
-    answer(container_of(op, struct pull, claim.op), op);
-}
-static void recount_done(struct store_op *op)
-{
-    answer(container_of(op, struct pull, recount.op), op);
-}
 struct pull *pull_new(struct node *node, struct dispatch *dispatch)
 {
     struct pull *pull = mem_zero(sizeof *pull);
@@ -419,7 +406,7 @@ static void start_claim(struct pull *pull, struct now now)
     size_t count = lanes_plan(pull->node->lanes, now.wall_ms, until, pull->wants, WANTS_MAX, CLAIM_MAX);
     if (count == 0)
         return;
-    store_op_init(&claim->op, STORE_CLAIM, claim_done);
+    store_op_post(&claim->op, STORE_CLAIM, &pull->answers);
     claim->holder = atomic_load(&pull->node->incarnation);
     claim->now_ms = now.wall_ms;
     claim->until_ms = until;
@@ -446,7 +433,7 @@ static void start_recount(struct pull *pull, struct now now)
     if (pull->claiming || atomic_load(&node->pushing) > 0)
         return;
     struct store_held *recount = &pull->recount;
-    store_op_init(&recount->op, STORE_HELD, recount_done);
+    store_op_post(&recount->op, STORE_HELD, &pull->answers);
     recount->holder = atomic_load(&node->incarnation);
     recount->max = RECOUNT_MAX;
     recount->job_count = 0;

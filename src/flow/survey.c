@@ -25,15 +25,6 @@ struct survey {
     struct store_due due;
 };
 
-static void scan_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct survey, scan.op)->answers, &op->link);
-}
-static void due_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct survey, due.op)->answers, &op->link);
-}
-
 struct survey *survey_new(struct node *node)
 {
     struct survey *survey = mem_zero(sizeof *survey);
@@ -83,7 +74,7 @@ static void start_scan(struct survey *survey, struct now now)
     if (survey->scanning || now.mono_ms < survey->scan_at)
         return;
     struct store_lanes *scan = &survey->scan;
-    store_op_init(&scan->op, STORE_LANES, scan_done);
+    store_op_post(&scan->op, STORE_LANES, &survey->answers);
     scan->max = SCAN_MAX;
     scan->lane_count = 0;
     survey->scan_asked = lanes_pauses(survey->node->lanes);
@@ -101,7 +92,7 @@ static void start_promotion(struct survey *survey, struct now now)
     int64_t lane = lanes_overdue(survey->node->lanes, now.wall_ms - OVERDUE_MS, &from, &from_id);
     if (!lane)
         return;
-    store_op_init(&due->op, STORE_DUE, due_done);
+    store_op_post(&due->op, STORE_DUE, &survey->answers);
     due->lane = lane;
     due->from_ms = from;
     due->from_id = from_id;
