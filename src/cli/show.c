@@ -274,6 +274,8 @@ static void put_reason(struct buf *buf, const struct show *show, const struct va
 static void put_response(struct buf *buf, const struct show *show, const struct value *job)
 {
     struct str response = value_text(value_at(job, "response"));
+    while (response.n && response.p[response.n - 1] == '\n') // how many answers end, and nothing to look at
+        response.n--;
     bool whole = text_put_short(buf, response, RESPONSE_MAX);
     if (!whole)
         buf_puts(buf, " (more with -o json)");

@@ -802,6 +802,32 @@ static void a_task_is_read_with_its_newest_jobs(void **state)
     assert_int_equal(get->attempts[1].job_id, id + 3);
 }
 
+// Whoever cancels a task must find what is left of it behind any number of jobs that have ended since.
+static void open_jobs_can_be_asked_for_first(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.scheduled_at = NOW});
+    struct job jobs[2];
+    struct store_new item = {.jobs = jobs, .job_count = 2};
+    for (int i = 0; i < 2; i++)
+        jobs[i] = (struct job){
+            .id = id + 1 + i, .task_id = id, .tenant = TENANT, .state = i ? JOB_SUCCESS : JOB_READY, .scheduled_at = NOW + i};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    struct store_get *get = OP(world, store_get, STORE_GET);
+    get->tenant = TENANT;
+    get->task_id = id;
+    get->max_jobs = 3;
+    get->open_first = true;
+    assert_int_equal(call(world, &get->op), ERR_OK);
+    assert_int_equal(get->job_count, 3);
+    assert_int_equal(get->jobs[0].id, id + 1);
+    assert_int_equal(get->jobs[1].id, id);
+    assert_int_equal(get->jobs[2].id, id + 2);
+}
+
 static void another_tenants_task_is_not_found(void **state)
 {
     struct world *world = *state;
@@ -1091,6 +1117,7 @@ int main(void)
         PROMISE(sweeping_removes_what_retention_lets_go_earliest_first),
         PROMISE(a_task_goes_with_its_last_job_and_attempts_with_theirs),
         PROMISE(a_task_is_read_with_its_newest_jobs),
+        PROMISE(open_jobs_can_be_asked_for_first),
         PROMISE(another_tenants_task_is_not_found),
         PROMISE(lanes_are_listed_with_what_waits_in_them),
         PROMISE(pausing_makes_a_lane_that_is_not_there),

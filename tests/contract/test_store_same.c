@@ -369,7 +369,9 @@ static void step_get(struct pair *pair, struct store_op *ops[2])
     bool of_job = below(pair, 2);
     int32_t tenant = (int32_t)(1 + below(pair, 2));
     size_t max = (size_t)below(pair, 4);
-    BOTH(store_get, STORE_GET, .tenant = tenant, .task_id = of_job ? 0 : id, .job_id = of_job ? id : 0, .max_jobs = max)
+    bool open_first = below(pair, 2);
+    BOTH(store_get, STORE_GET, .tenant = tenant, .task_id = of_job ? 0 : id, .job_id = of_job ? id : 0, .max_jobs = max,
+         .open_first = open_first)
 }
 
 static void step_stats(struct pair *pair, struct store_op *ops[2])

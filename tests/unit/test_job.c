@@ -811,9 +811,10 @@ static void put_picture(struct buf *buf)
 
 static void print_states(struct buf *buf)
 {
-    buf_puts(buf,
-             "# The states of a job\n\nMade from the table in `src/core/job.c` by `build-test/tests/unit/test_job --print-states > "
-             "docs/states.md`; the suite `job` fails when this file differs.\n\n");
+    buf_puts(
+        buf,
+        "# The states of a job\n\nMade from the table in `src/core/job.c` by `build-test/tests/unit/test_job --print-states > "
+        "docs/states.md`; the suite `job` fails when this file differs.\n\n");
     put_events(buf);
     put_table(buf);
     put_picture(buf);
