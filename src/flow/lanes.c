@@ -186,12 +186,13 @@ bool lanes_hold(struct lanes *lanes, int64_t id)
 {
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = map_get(&lanes->by_id, id);
-    if (lane) {
+    bool hold = lane && lanes->used < lanes->room;
+    if (hold) {
         lane->held++;
         lanes->used++;
     }
     pthread_mutex_unlock(&lanes->lock);
-    return lane != NULL;
+    return hold;
 }
 
 void lanes_note(struct lanes *lanes, int64_t id, int32_t tenant, struct str queue, int64_t due_ms)

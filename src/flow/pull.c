@@ -283,7 +283,7 @@ static void take_claim(struct pull *pull, struct now now)
     store_op_done(&claim->op);
 }
 
-// Takes in hand what this life holds without knowing it. A lane not known yet will be known at the next recount.
+// Takes in hand what this life holds without knowing it, or gives it back when there is no room for it.
 // False: it must be looked at again. The word of the end of an earlier claim may still be on its way, or has come meanwhile,
 // while the store already shows a later claim whose answer was lost.
 static bool adopt(struct pull *pull, const struct store_job *found, struct now now)
@@ -294,11 +294,13 @@ static bool adopt(struct pull *pull, const struct store_job *found, struct now n
         return true;
     if (hold || returned)
         return found->job.token <= (hold ? hold->token : (int64_t)returned);
-    if (!lanes_hold(pull->node->lanes, found->job.lane))
-        return false;
     mark(MARK_ADOPTED);
-    take_claimed(pull, found, now);
-    return true;
+    if (lanes_hold(pull->node->lanes, found->job.lane)) {
+        take_claimed(pull, found, now);
+        return true;
+    }
+    give_up(pull, run_new(&found->job, found->doc), RUN_RELEASED);
+    return false;
 }
 
 static void take_recount(struct pull *pull, struct now now)
