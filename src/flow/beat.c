@@ -23,16 +23,6 @@ struct beat {
     struct store_beat beat;
 };
 
-static void join_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct beat, join.op)->answers, &op->link);
-}
-
-static void beat_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct beat, beat.op)->answers, &op->link);
-}
-
 struct beat *beat_new(struct node *node, struct reap *reap, uint64_t seed)
 {
     struct beat *beat = mem_zero(sizeof *beat);
@@ -61,7 +51,7 @@ bool beat_ok(const struct beat *beat)
 static void send_join(struct beat *beat, struct now now)
 {
     struct store_join *join = &beat->join;
-    store_op_init(&join->op, STORE_JOIN, join_done);
+    store_op_post(&join->op, STORE_JOIN, &beat->answers);
     if (!join->incarnation) // otherwise this life may have been written although the answer was lost: it is asked for again
         join->incarnation = (int64_t)(rand_next(&beat->rand) >> 2) | 1;
     join->now_ms = now.wall_ms;
@@ -73,7 +63,7 @@ static void send_join(struct beat *beat, struct now now)
 static void send_beat(struct beat *beat, struct now now)
 {
     struct store_beat *op = &beat->beat;
-    store_op_init(&op->op, STORE_BEAT, beat_done);
+    store_op_post(&op->op, STORE_BEAT, &beat->answers);
     op->incarnation = atomic_load(&beat->node->incarnation);
     beat->waiting = true;
     beat->sent_at = now.mono_ms;

@@ -35,12 +35,12 @@ static struct client_task *submit(struct world *world, int32_t tenant, const cha
     return client_submit(world, tenant, key, key, members);
 }
 
-static void submit_slow(struct world *world, int i)
+static struct client_task *submit_slow(struct world *world, int i)
 {
     char key[32], host[32];
     snprintf(key, sizeof key, "slow-%lld-%d", (long long)world->now, i);
     snprintf(host, sizeof host, "slow-%d", i % SLOW_HOSTS);
-    client_submit(world, 1, key, host, ",\"queue\":\"q1\"");
+    return client_submit(world, 1, key, host, ",\"queue\":\"q1\"");
 }
 
 static const struct shadow *shadow_of_task(struct world *world, const struct client_task *task)
@@ -87,13 +87,18 @@ static void hurried(struct world *world)
     struct client_task *far = submit(world, 1, ",\"in\":\"2h\"");
     struct client_task *near = submit(world, 2, ",\"in\":\"4s\"");
     struct client_task *never = submit(world, 2, ",\"in\":\"3s\"");
+    struct client_task *running = submit_slow(world, 0);
     wait_ms(world, 1000);
     int64_t asked = world->now;
     client_steer(world, any_node(world), far, STEER_RUN, 1);
     for (int i = 0; i < world->node_count; i++) {
         client_steer(world, &world->nodes[i], near, STEER_RUN, 2); // one of them has it in hand
         client_steer(world, &world->nodes[i], never, STEER_CANCEL, 2);
+        client_steer(world, &world->nodes[i], running, STEER_CANCEL, 1);
     }
+    wait_ms(world, 1000);
+    if (shadow_of_task(world, running)->last_call_end > world->now)
+        violate(world, 5, "a call that was cancelled a second ago goes on");
     wait_idle(world, "hurried");
     if (shadow_of_task(world, far)->calls == 0 || world->now - asked > STEP_MAX_MS / 2)
         violate(world, 12, "a task that was hurried did not start");
@@ -178,7 +183,10 @@ static void frozen(struct world *world)
 {
     flood(world);
     struct sim_node *node = any_node(world);
-    node->frozen_until = world->now + SLOW_MS - 2500;
+    for (int i = 0; i < 12; i++) // their insertions and claims are on their way to the store just then, and come late
+        submit(world, 2, i % 2 ? ",\"queue\":\"q3\"" : ",\"queue\":\"q4\",\"in\":\"1ms\"");
+    wait_ms(world, between(world, 0, 5));
+    node_freeze(node, SLOW_MS - 2500);
     wait_idle(world, "frozen");
 }
 

@@ -163,7 +163,10 @@ static void check_step(struct sim_node *node, const struct store_step *step)
     check_sla(world, shadow, step);
     check_outcome(world, shadow, step);
     check_tries(world, shadow, step);
-    shadow->clock_was_wrong |= node->offset_ms != 0 && job_state_waiting(step->job->state);
+    shadow->clock_was_wrong |= node->offset_ms != 0 && !job_state_held(step->job->state);
+    if (step->job->state == JOB_CANCELLED && shadow->calls > step->job->attempts && !shadow->clock_was_wrong)
+        violate(world, 6, "job %lld was called %d times before its cancel, which shows %d attempts", (long long)step->job->id,
+                shadow->calls, step->job->attempts);
     take_record(shadow, step->job);
 }
 
@@ -259,6 +262,10 @@ void check_operation(struct sim_node *node, struct store_op *op)
         check_bury(node->world, container_of(op, struct store_bury, op));
     if (op->verb == STORE_JOIN) // who was forgotten before it heard that it had joined held nothing, and begins anew
         map_remove(&node->world->buried, container_of(op, struct store_join, op)->incarnation);
+    const struct store_due *due = container_of(op, struct store_due, op);
+    bool settled = node->world->quiet_since && node->world->now - node->world->quiet_since > SETTLE_MS;
+    if (op->verb == STORE_DUE && settled && node->offset_ms == 0 && due->to_ms > node_now(node).wall_ms)
+        violate(node->world, 4, "jobs are called ready %lld ms early", (long long)(due->to_ms - node_now(node).wall_ms));
     const struct store_get *get = container_of(op, struct store_get, op);
     if (op->verb == STORE_GET && get->task.tenant != get->tenant)
         violate(node->world, 14, "tenant %d read task %lld of tenant %d", get->tenant, (long long)get->task.id, get->task.tenant);

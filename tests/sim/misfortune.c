@@ -21,10 +21,8 @@ static void crash_one(struct world *world)
 static void freeze_one(struct world *world)
 {
     struct sim_node *node = pick(world);
-    if (!node->up)
-        return;
-    node->frozen_until = world->now + between(world, 100, 45000);
-    node->trouble_since = node->frozen_until;
+    if (node->up)
+        node_freeze(node, between(world, 100, 45000));
 }
 
 static void stop_one(struct world *world)

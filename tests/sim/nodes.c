@@ -175,6 +175,14 @@ void node_stop(struct sim_node *node)
     schedule(node, node->world->now);
 }
 
+void node_freeze(struct sim_node *node, int64_t ms)
+{
+    struct world *world = node->world;
+    node->frozen_until = node->trouble_since = world->now + ms;
+    if (chance(world, 700))
+        sim_store_hold(node->store, node->frozen_until);
+}
+
 void keep(struct world *world, void *what)
 {
     if (world->zombie_count < array_count(world->zombies))

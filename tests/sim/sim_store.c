@@ -65,6 +65,17 @@ static void carry_out(struct event *event)
     world_at(world, world->now + (late ? between(world, 50, 4000) : between(world, 0, 4)), event, deliver);
 }
 
+// What a frozen node has asked for without it having left the process: it comes when the node wakes.
+void sim_store_hold(struct store *port, int64_t until)
+{
+    struct sim_store *store = (struct sim_store *)port;
+    list_each (&store->pending, link) {
+        struct pending *pending = list_entry(link, struct pending, link);
+        if (!pending->executed && !pending->fail_before)
+            world_at(store->node->world, until, &pending->event, carry_out);
+    }
+}
+
 static void submit(struct store *port, struct store_op *op)
 {
     struct sim_store *store = (struct sim_store *)port;

@@ -113,7 +113,8 @@ bool node_acts(const struct sim_node *node); // up, not frozen and not stopping
 void node_start(struct sim_node *node);
 void node_start_later(struct sim_node *node, int64_t delay_ms);
 void node_crash(struct sim_node *node);
-void node_stop(struct sim_node *node);          // gracefully; it comes back after a while
+void node_stop(struct sim_node *node); // gracefully; it comes back after a while
+void node_freeze(struct sim_node *node, int64_t ms);
 struct sim_node *any_node(struct world *world); // one that acts, or NULL
 
 // Misfortune, as events that go on until world->faults is off.
@@ -125,8 +126,9 @@ void calm_run(struct world *world);
 
 // The played ports.
 struct store *sim_store_new(struct sim_node *node);
-bool sim_store_idle(const struct store *store); // nothing is in flight
-void sim_store_crash(struct store *store);      // what is in flight is carried out or not, and never answered
+bool sim_store_idle(const struct store *store);          // nothing is in flight
+void sim_store_hold(struct store *store, int64_t until); // what has not been carried out is, then
+void sim_store_crash(struct store *store);               // what is in flight is carried out or not, and never answered
 struct broker *sim_broker_new(struct sim_node *node);
 void sim_broker_close(struct broker *broker);
 struct exec *sim_exec_new(struct sim_node *node);

@@ -11,6 +11,7 @@
 
 static int64_t turn(struct play *play)
 {
+    survey_turn(play->flow->survey, play->now); // through which pull comes to know its lanes
     return pull_turn(play->flow->pull, play->now);
 }
 
