@@ -553,7 +553,7 @@ static const struct field *find_field(struct fields fields, struct str name)
 {
     for (size_t i = 0; i < fields.count; i++)
         if (fields.rows[i].name.n == name.n && memcmp(fields.rows[i].name.p, name.p, name.n) == 0)
-            return &fields.rows[i];
+            return fields.rows + i;
     return NULL;
 }
 

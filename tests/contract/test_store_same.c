@@ -174,7 +174,9 @@ static void new_item(struct pair *pair, struct world *worlds[2], struct store_ne
     job.nominal_at = below(pair, 3);
     job.expires_at = below(pair, 2) ? some_time(pair) : 0;
     struct store_task task = {.id = job.id, .tenant = job.tenant, .created_at = NOW, .queue = str_of(queues[below(pair, 3)])};
-    struct store_new item = {.job_count = 1, .key = extra ? (struct str){0} : str_of(keys[below(pair, 5)])};
+    struct store_new item = {.job_count = 1};
+    if (!extra)
+        item.key = str_of(keys[below(pair, 5)]);
     item.digest[0] = (uint8_t)below(pair, 2);
     struct rand dice = pair->rand;
     for (int i = 0; i < 2; i++) {
