@@ -312,7 +312,8 @@ enum err job_cancel(struct job *job, const struct job_policy *policy, int64_t no
 enum err job_cancel_elsewhere(struct job *job, const struct job_policy *policy, int64_t now_ms, struct str reason,
                               struct job_step *ret_step)
 {
-    bool may_have_begun = job->state == JOB_WATCHING && job->due_at <= now_ms;
+    // Even if its time is not quite there: it may come between this decision and its being written.
+    bool may_have_begun = job->state == JOB_WATCHING;
     enum err err = job_cancel(job, policy, now_ms, reason, ret_step);
     if (err || !may_have_begun)
         return err;

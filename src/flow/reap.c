@@ -172,10 +172,11 @@ static void send_change(struct reap *reap, struct now now)
         struct job_policy policy = task_policy(found->doc, arena);
         struct job_step *step = arena_alloc(arena, sizeof *step);
         int64_t token = found->job.token;
+        bool watched = found->job.state == JOB_WATCHING;
         if (job_lose(&found->job, &policy, now.wall_ms, step))
             continue; // it changed hands since: not ours to take
-        change->steps[change->count++] =
-            (struct store_step){.token = token, .job = &found->job, .attempt = step->kept ? &step->attempt : NULL};
+        change->steps[change->count++] = (struct store_step){
+            .token = token, .watched = watched, .job = &found->job, .attempt = step->kept ? &step->attempt : NULL};
     }
     CRASH_POINT("reap.before_change");
     submit(reap, &change->op);

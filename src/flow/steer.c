@@ -123,9 +123,12 @@ static void ask_back(struct work *work, const struct job *job, enum run_end end,
     pull_ask(work->steer->pull, &work->ask);
 }
 
-static void write_record(struct work *work, int64_t token)
+static void write_record(struct work *work, const struct job *was)
 {
-    work->write = (struct store_step){.token = token, .job = &work->job, .attempt = work->step.kept ? &work->step.attempt : NULL};
+    work->write = (struct store_step){.token = was->token,
+                                      .watched = was->state == JOB_WATCHING,
+                                      .job = &work->job,
+                                      .attempt = work->step.kept ? &work->step.attempt : NULL};
     work->change = (struct store_change){.steps = &work->write, .count = 1};
     store_op_post(&work->change.op, STORE_CHANGE, &work->steer->answers);
     store_submit(work->steer->node->store, &work->change.op);
@@ -180,7 +183,7 @@ static void cancel(struct work *work)
     if (job_cancel_elsewhere(&work->job, &policy, work->steer->now.wall_ms, STR("cancelled by hand"), &work->step))
         finish(work, ERR_ILLEGAL_TRANSITION, "it has ended already");
     else
-        write_record(work, open->token);
+        write_record(work, open);
 }
 
 static void run_now(struct work *work)
@@ -206,7 +209,7 @@ static void run_now(struct work *work)
     else if (job_run_now(&work->job, work->steer->now.wall_ms))
         finish(work, ERR_ILLEGAL_TRANSITION, "it has ended already");
     else
-        write_record(work, open->token);
+        write_record(work, open);
 }
 
 static void retry(struct work *work)

@@ -138,6 +138,7 @@ struct store_claim {
 // A job's id, task_id, parent_id, tenant, lane, priority and nominal_at never change.
 struct store_step {
     int64_t token;
+    bool watched; // and it must still be watching: the start of an attempt does not raise the token, but changes what follows
     const struct job *job;
     const struct attempt *attempt; // or NULL
     enum err err;                  // out

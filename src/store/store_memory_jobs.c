@@ -199,7 +199,7 @@ static enum err change_job(struct memory *memory, const struct store_step *step)
     struct memory_job *job = map_get(&memory->jobs, step->job->id);
     if (!job)
         return ERR_NOT_FOUND;
-    if (job->job.token != step->token)
+    if (job->job.token != step->token || (step->watched && job->job.state != JOB_WATCHING))
         return ERR_LEASE_LOST;
     write_job(memory, job, step->job);
     if (step->attempt)

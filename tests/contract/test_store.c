@@ -523,6 +523,25 @@ static void a_change_on_an_old_token_is_refused(void **state)
     assert_int_equal(get_job(world, id)->attempt_count, 0);
 }
 
+static void a_change_decided_while_it_was_watched_is_refused_once_it_has_begun(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){0});
+    struct job watched = claim(world, A, NOW, job_now(world, id).lane, 1)->jobs[0].job, begun = watched;
+    struct job_policy policy = {.sla_ms = 1000};
+    assert_int_equal(job_start(&begun, &policy, NOW), ERR_OK);
+    assert_int_equal(change(world, watched.token, begun, NULL), ERR_OK); // the token stays
+    struct job lost = watched;
+    lost.state = JOB_READY;
+    struct store_step step = {.token = watched.token, .watched = true, .job = &lost};
+    struct store_change *op = OP(world, store_change, STORE_CHANGE);
+    op->steps = &step;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(step.err, ERR_LEASE_LOST);
+    assert_int_equal(job_now(world, id).state, JOB_RESERVED);
+}
+
 static void a_change_of_what_is_gone_says_so(void **state)
 {
     struct world *world = *state;
@@ -1104,6 +1123,7 @@ int main(void)
         PROMISE(lanes_are_claimed_in_the_order_they_are_wanted),
         PROMISE(the_dead_and_the_unknown_claim_nothing),
         PROMISE(a_change_on_an_old_token_is_refused),
+        PROMISE(a_change_decided_while_it_was_watched_is_refused_once_it_has_begun),
         PROMISE(a_change_of_what_is_gone_says_so),
         PROMISE(steps_of_a_batch_succeed_or_fail_one_by_one),
         PROMISE(two_steps_of_one_job_follow_each_other),

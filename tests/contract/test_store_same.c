@@ -268,7 +268,7 @@ static void step_change(struct pair *pair, struct store_op *ops[2])
             call(pair->worlds[0], &get->op);
         }
         *job = get->job_count ? get->jobs[0] : (struct job){.id = get->job_id};
-        steps[k] = (struct store_step){.token = job->token - (below(pair, 5) == 0), .job = job};
+        steps[k] = (struct store_step){.token = job->token - (below(pair, 5) == 0), .watched = below(pair, 3) == 0, .job = job};
         struct job as = *job;
         if (get->job_count && some_change(pair, &as, step)) {
             *job = as;
