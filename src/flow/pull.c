@@ -397,7 +397,8 @@ static void watch_clock(struct pull *pull, struct now now)
 
 static void start_claim(struct pull *pull, struct now now)
 {
-    if (pull->claiming || atomic_load(&pull->node->counting) || now.mono_ms < pull->claim_at)
+    // In doubt, what is held unknowingly has no places: claiming on would take them a second time (I7).
+    if (pull->claiming || pull->doubt || atomic_load(&pull->node->counting) || now.mono_ms < pull->claim_at)
         return;
     if (!node_alive(pull->node, now.mono_ms)) {
         pull->claim_at = now.mono_ms + FAIL_WAIT_MS;
@@ -452,7 +453,7 @@ static int64_t next_turn(struct pull *pull, struct now now)
     if (atomic_load(&pull->node->counting))
         return now.wall_ms + 1; // a recount waits for pushes to end, and they wait for it
     int64_t claim = lanes_next_due(pull->node->lanes);
-    if (claim == TIME_NEVER)
+    if (claim == TIME_NEVER || pull->doubt)
         return next;
     int64_t earliest = now.wall_ms + time_max(pull->claim_at - now.mono_ms, 1);
     return time_min(next, time_max(claim - PULL_HORIZON_MS, earliest));

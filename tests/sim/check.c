@@ -72,13 +72,19 @@ static bool may_follow(enum job_state from, enum job_state to)
     return false;
 }
 
+// That an attempt began does not change the token: who had read the record just before may end it without knowing that.
+static bool is_unaware(const struct job *was, const struct store_step *step)
+{
+    return was->state == JOB_RESERVED && step->attempt && !step->attempt->started_at;
+}
+
 // I11: when an attempt is written, the record says whether it began within the SLA, once and for all.
 static void check_sla(struct world *world, const struct shadow *shadow, const struct store_step *step)
 {
     const struct job *was = &shadow->job, *job = step->job;
     int64_t started = job->started_at ? job->started_at : step->attempt ? step->attempt->started_at : 0;
     bool late = was->late_stage || (started && started - was->ready_at > shadow->policy.sla_ms);
-    if (late != (job->late_stage != STAGE_NONE))
+    if (late != (job->late_stage != STAGE_NONE) && !is_unaware(was, step))
         violate(world, 11, "job %lld began %lld ms after its time, and its record says %s", (long long)job->id,
                 (long long)(started - was->ready_at), job->late_stage ? "late" : "in time");
 }
@@ -125,7 +131,7 @@ static void check_tries(struct world *world, struct shadow *shadow, const struct
     const struct said *said = said_to(shadow, step->token);
     enum job_outcome kept = step->attempt ? (enum job_outcome)step->attempt->outcome : OUTCOME_NONE;
     bool retried = by_target(kept) && job->state == JOB_DELAYED;
-    bool lost = kept == OUTCOME_LOST && was->state == JOB_RESERVED;
+    bool lost = kept == OUTCOME_LOST && was->state == JOB_RESERVED && !is_unaware(was, step);
     if (job->retries != was->retries + retried || job->losses != was->losses + lost || job->retries > shadow->policy.retry.max)
         violate(world, 13, "job %lld: %d retries and %d losses after %d and %d, the attempt was %s", (long long)job->id,
                 job->retries, job->losses, was->retries, was->losses, job_outcome_text(kept));
@@ -164,7 +170,9 @@ static void check_step(struct sim_node *node, const struct store_step *step)
     check_outcome(world, shadow, step);
     check_tries(world, shadow, step);
     shadow->clock_was_wrong |= node->offset_ms != 0 && !job_state_held(step->job->state);
-    if (step->job->state == JOB_CANCELLED && shadow->calls > step->job->attempts && !shadow->clock_was_wrong)
+    // Who decided it before the job was due could not know of a start that crossed it.
+    bool cancelled = step->job->state == JOB_CANCELLED && step->job->completed_at >= shadow->job.due_at;
+    if (cancelled && shadow->calls > step->job->attempts && !shadow->clock_was_wrong)
         violate(world, 6, "job %lld was called %d times before its cancel, which shows %d attempts", (long long)step->job->id,
                 shadow->calls, step->job->attempts);
     take_record(shadow, step->job);
