@@ -337,7 +337,8 @@ static int listen_on(const char *address, char why[ERR_WHY_MAX])
     }
     int fd = listen_at(found);
     if (fd < 0)
-        snprintf(why, ERR_WHY_MAX, "cannot listen on %.100s: %s", address, strerror(errno));
+        snprintf(why, ERR_WHY_MAX, "cannot listen on %.100s: %s%s", address, strerror(errno),
+                 errno == EADDRINUSE ? " (another address can be named with --listen)" : "");
     freeaddrinfo(found);
     return fd;
 }

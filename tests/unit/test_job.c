@@ -56,7 +56,7 @@ static const struct job_policy POLICY_KEPT = {.sla_ms = 30000, .ttl_ms = -1, .lo
 
 // ---- the table ----
 
-// The picture of DESIGN.md §2, arrow by arrow, written down a second time. What is not here must not be possible.
+// The picture of a job's life, arrow by arrow, written down a second time. What is not here must not be possible.
 static const struct arrow {
     enum job_state from;
     enum job_event event;
