@@ -72,19 +72,13 @@ static bool may_follow(enum job_state from, enum job_state to)
     return false;
 }
 
-// That an attempt began does not change the token: who had read the record just before may end it without knowing that.
-static bool is_unaware(const struct job *was, const struct store_step *step)
-{
-    return was->state == JOB_RESERVED && step->attempt && !step->attempt->started_at;
-}
-
 // I11: when an attempt is written, the record says whether it began within the SLA, once and for all.
 static void check_sla(struct world *world, const struct shadow *shadow, const struct store_step *step)
 {
     const struct job *was = &shadow->job, *job = step->job;
     int64_t started = job->started_at ? job->started_at : step->attempt ? step->attempt->started_at : 0;
     bool late = was->late_stage || (started && started - was->ready_at > shadow->policy.sla_ms);
-    if (late != (job->late_stage != STAGE_NONE) && !is_unaware(was, step))
+    if (late != (job->late_stage != STAGE_NONE))
         violate(world, 11, "job %lld began %lld ms after its time, and its record says %s", (long long)job->id,
                 (long long)(started - was->ready_at), job->late_stage ? "late" : "in time");
 }
@@ -131,7 +125,7 @@ static void check_tries(struct world *world, struct shadow *shadow, const struct
     const struct said *said = said_to(shadow, step->token);
     enum job_outcome kept = step->attempt ? (enum job_outcome)step->attempt->outcome : OUTCOME_NONE;
     bool retried = by_target(kept) && job->state == JOB_DELAYED;
-    bool lost = kept == OUTCOME_LOST && was->state == JOB_RESERVED && !is_unaware(was, step);
+    bool lost = kept == OUTCOME_LOST && was->state == JOB_RESERVED;
     if (job->retries != was->retries + retried || job->losses != was->losses + lost || job->retries > shadow->policy.retry.max)
         violate(world, 13, "job %lld: %d retries and %d losses after %d and %d, the attempt was %s", (long long)job->id,
                 job->retries, job->losses, was->retries, was->losses, job_outcome_text(kept));
