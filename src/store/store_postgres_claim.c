@@ -1,0 +1,166 @@
+// CLAIM and DUE: what takes jobs from their lanes, or makes them ready there.
+//
+// A claim is one statement for all lanes it wants. For each it goes through the ten places of the lane, and stops where it has
+// enough; rows that somebody else has locked are left out, never waited for. The CTE is MATERIALIZED, or the limit might be
+// exceeded. What a claim does to a record is asked of core once, and the statement does the same.
+#include "store/store_postgres_private.h"
+
+#include <assert.h>
+
+static const char fence[] = "SELECT 1 FROM @incarnations WHERE id=$1 AND NOT dead FOR KEY SHARE";
+
+// $1 slot, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows; then the wants.
+static const char claim_picked[] =
+    " s JOIN @lanes l ON l.id=s.lane WHERE NOT l.paused AND s.max>0"
+    " AND EXISTS (SELECT FROM @incarnations WHERE id=$2 AND NOT dead)),"
+    " p AS MATERIALIZED (SELECT w.no, x.id, x.state FROM w CROSS JOIN LATERAL (SELECT y.id, y.state"
+    " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state FROM @jobs j WHERE j.place=g"
+    " AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
+    " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, place=-$2, picked_at=$3, started_at=0, completed_at=0,"
+    " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL FROM p WHERE j.id=p.id RETURNING p.no, p.state AS "
+    "was," PG_JOB_OF_J "),"
+    " c AS (" PG_COUNT(
+        "SELECT u.lane, u.was AS state, -1 AS n FROM u UNION ALL SELECT u.lane, u.state, 1 FROM u") ")"
+                                                                                                    " SELECT " PG_JOB_OF_U
+                                                                                                    ", t.doc FROM u LEFT JOIN "
+                                                                                                    "@tasks t ON t.id=u.task_id"
+                                                                                                    " ORDER BY u.no, u.priority "
+                                                                                                    "DESC, u.due_at, u.id";
+
+static const char next_due_from[] = "SELECT s.no, min(x.due_at) FROM ";
+static const char next_due[] = " s CROSS JOIN generate_series(0,9) g CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j"
+                               " WHERE j.place=s.lane*16+g ORDER BY j.due_at LIMIT 1) x GROUP BY s.no";
+
+static void read_fence(void *ctx, const PGresult *result)
+{
+    struct store_claim *claim = ctx;
+    if (!PQntuples(result))
+        store_op_fail(&claim->op, ERR_FENCED, "the holder was declared dead, or is unknown");
+}
+
+static void read_claimed(void *ctx, const PGresult *result)
+{
+    struct store_claim *claim = ctx;
+    if (!claim->op.err)
+        pg_read_store_jobs(result, 0, &claim->op.arena, &claim->jobs, &claim->job_count);
+}
+
+// The wants of one statement: no lane comes twice.
+struct part {
+    struct store_claim *claim;
+    struct store_want *wants;
+    size_t count;
+};
+
+static void read_next(void *ctx, const PGresult *result)
+{
+    const struct part *part = ctx;
+    for (int row = 0; row < PQntuples(result) && !part->claim->op.err; row++)
+        part->wants[pg_int(result, row, 0)].next_due = pg_int(result, row, 1);
+}
+
+static void want_rows(struct pg_link *link, struct pg_rows *rows, const struct part *part)
+{
+    pg_rows_init(rows, &link->arena, part->count);
+    int64_t *lanes = pg_rows_ints(rows, "lane"), *most = pg_rows_ints(rows, "max");
+    for (size_t i = 0; i < part->count; i++) {
+        lanes[i] = part->wants[i].lane;
+        most[i] = part->wants[i].max > INT32_MAX ? INT32_MAX : (int64_t)part->wants[i].max;
+    }
+}
+
+static bool wants_any(const struct part *part)
+{
+    for (size_t i = 0; i < part->count; i++)
+        if (part->wants[i].max)
+            return true;
+    return false;
+}
+
+static void send_part(struct pg_link *link, struct store_claim *claim, size_t first, size_t count)
+{
+    struct part *part = arena_alloc(&link->arena, sizeof *part);
+    struct pg_rows rows;
+    struct job sample = {.state = JOB_READY};
+    enum err err = job_claim(&sample, claim->holder, claim->now_ms);
+    assert(!err);
+    *part = (struct part){claim, &claim->wants[first], count};
+    want_rows(link, &rows, part);
+    if (wants_any(part)) {
+        pg_begin_query(link);
+        for (int i = 0; i < 6; i++)
+            pg_param_int(
+                link, (int64_t[]){pg_slot(link), claim->holder, claim->now_ms, claim->until_ms, sample.state, sample.token}[i]);
+        pg_put(link, "WITH w AS MATERIALIZED (SELECT s.* FROM ");
+        pg_put_rows(link, &rows);
+        pg_put(link, claim_picked);
+        pg_send(link, read_claimed, claim);
+    }
+    pg_begin_query(link);
+    pg_put(link, next_due_from);
+    pg_put_rows(link, &rows);
+    pg_put(link, next_due);
+    pg_send(link, read_next, part);
+}
+
+void pg_claim_send(struct pg_link *link, struct store_op *op)
+{
+    struct store_claim *claim = container_of(op, struct store_claim, op);
+    struct map seen = {0};
+    size_t first = 0;
+    pg_sql(link, fence, read_fence, claim, claim->holder);
+    for (size_t i = 0; i < claim->want_count; i++) {
+        if (map_put(&seen, claim->wants[i].lane, link)) {
+            send_part(link, claim, first, i - first);
+            map_done(&seen);
+            map_put(&seen, claim->wants[i].lane, link);
+            first = i;
+        }
+    }
+    if (first < claim->want_count)
+        send_part(link, claim, first, claim->want_count - first);
+    map_done(&seen);
+}
+
+// ---- becoming ready
+
+// $1 slot, $2 lane, $3 from, $4 to, $5 from_id, $6 max. Of each place one more than wanted is looked at, to know whether there is
+// more. Rows that are locked are waited for, in order of id as in a CHANGE; those that are no longer delayed then are left as
+// they are.
+static const char make_ready[] =
+    "WITH f AS MATERIALIZED (SELECT x.id, x.due_at, row_number() OVER (ORDER BY x.due_at, x.id) AS rank"
+    " FROM generate_series($2*16, $2*16+9) g CROSS JOIN LATERAL ("
+    "(SELECT j.id, j.due_at FROM @jobs j WHERE j.place=g AND j.due_at=$3+1 AND j.due_at<=$4 AND j.id>$5 AND j.state=1"
+    " ORDER BY j.due_at, j.id LIMIT $6+1) UNION ALL"
+    " (SELECT j.id, j.due_at FROM @jobs j WHERE j.place=g AND j.due_at>$3+1 AND j.due_at<=$4 AND j.state=1"
+    " ORDER BY j.due_at, j.id LIMIT $6+1)) x ORDER BY x.due_at, x.id LIMIT $6+1),"
+    " l AS MATERIALIZED (SELECT j.id FROM @jobs j WHERE j.id IN (SELECT id FROM f WHERE rank<=$6) AND j.state=1"
+    " AND j.due_at<=$4 ORDER BY j.id FOR UPDATE),"
+    " u AS (UPDATE @jobs j SET state=2 FROM l WHERE j.id=l.id RETURNING j.lane),"
+    " c AS (" PG_COUNT(
+        "SELECT u.lane, 1 AS state, -1 AS n FROM u UNION ALL SELECT u.lane, 2, 1 FROM u") ")"
+                                                                                          " SELECT (SELECT count(*) FROM f), "
+                                                                                          "(SELECT count(*) FROM u), f.due_at, "
+                                                                                          "f.id FROM (SELECT) AS one LEFT JOIN f "
+                                                                                          "ON f.rank=$6";
+
+static void read_due(void *ctx, const PGresult *result)
+{
+    struct store_due *due = ctx;
+    size_t found = (size_t)pg_int(result, 0, 0);
+    due->changed = (size_t)pg_int(result, 0, 1);
+    if (found <= due->max) {
+        due->upto_ms = due->to_ms;
+        due->upto_id = 0;
+    } else if (due->max) {
+        due->upto_ms = pg_int(result, 0, 2) - 1;
+        due->upto_id = pg_int(result, 0, 3);
+    }
+}
+
+void pg_due_send(struct pg_link *link, struct store_op *op)
+{
+    struct store_due *due = container_of(op, struct store_due, op);
+    int64_t max = due->max > INT32_MAX ? INT32_MAX : (int64_t)due->max;
+    pg_sql(link, make_ready, read_due, due, pg_slot(link), due->lane, due->from_ms, due->to_ms, due->from_id, max);
+}
