@@ -21,7 +21,7 @@ struct pg_desk {
     struct pg_link link;
     void (*run)(struct pg_link *link, struct list *group);
     int64_t since_ms;    // those that wait have waited since then at most
-    int64_t began_ms;    // when the latest group began
+    int64_t began_ms;    // when the latest group began, or what waited was last given up
     int64_t next_try_ms; // not to connect before
     int64_t back_off_ms;
 };
@@ -139,6 +139,7 @@ static bool reach(struct pg_desk *desk, struct list *waiting)
         int64_t now = now_ms(), end = desk->since_ms + PG_DEADLINE_MS;
         if (now >= end || is_closing(desk)) {
             fail_all(waiting, ERR_STORE_UNAVAILABLE, link->err ? link->why : "PostgreSQL: no connection");
+            desk->began_ms = now;
             return false;
         }
         if (now >= desk->next_try_ms)
@@ -283,6 +284,8 @@ static enum err pg_open(struct store **ret_store, const char *url, char why[ERR_
         free_all(pg);
         return err;
     }
+    for (int i = 0; i < DESKS; i++)
+        pg->desks[i].began_ms = now_ms();
     for (int i = 0; i < DESKS; i++)
         desk_start(&pg->desks[i].desk, desk_rows[i].name, desk_main, &pg->desks[i]);
     *ret_store = &pg->store;
