@@ -112,32 +112,24 @@ static void run_group(struct pg_desk *desk, struct list *group)
 
 // ---- a desk
 
-static bool is_closing(void *ctx)
-{
-    return desk_closing(&((struct pg_desk *)ctx)->desk);
-}
-
 static void try_connect(struct pg_desk *desk)
 {
     struct pg_link *link = &desk->link;
     int64_t now = now_ms();
     link->deadline_ms = time_min(now + CONNECT_MS, desk->since_ms + PG_DEADLINE_MS);
-    link->give_up = is_closing;
-    link->give_up_ctx = desk;
     pg_link_connect(link);
-    link->give_up = NULL;
     desk->back_off_ms = link->conn ? 0 : time_min(time_max(desk->back_off_ms * 2, BACK_OFF_MIN_MS), BACK_OFF_MAX_MS);
     desk->next_try_ms = now_ms() + desk->back_off_ms;
 }
 
-// Sees to it that there is a connection. False: what waited has failed instead.
+// Sees to it that there is a connection. False: what waited has failed instead. A desk that closes tries once, and does not wait.
 static bool reach(struct pg_desk *desk, struct list *waiting)
 {
     struct pg_link *link = &desk->link;
     while (!pg_link_alive(link)) {
         pg_link_drop(link);
         int64_t now = now_ms(), end = desk->since_ms + PG_DEADLINE_MS;
-        if (now >= end || is_closing(desk)) {
+        if (now >= end || (desk->back_off_ms && desk_closing(&desk->desk))) {
             fail_all(waiting, ERR_STORE_UNAVAILABLE, link->err ? link->why : "PostgreSQL: no connection");
             desk->began_ms = now;
             return false;

@@ -33,10 +33,10 @@ static const char keep_attempts[] =
     " picked_at=excluded.picked_at, started_at=excluded.started_at, completed_at=excluded.completed_at, holder=excluded.holder,"
     " reason=excluded.reason)";
 
-static const char
-    count_changes[] = ", c AS (" PG_COUNT("SELECT h.lane, h.was AS state, -1 AS n FROM h UNION ALL SELECT h.lane, h.state, 1 "
-                                          "FROM h") ")"
-                                                    " SELECT s.no, (s.expected=l.token)::int FROM s JOIN l ON l.id=s.id";
+static const char count_changes[] =
+    ", c AS (" PG_COUNT("SELECT h.lane, h.was AS state, -1 AS n FROM h UNION ALL SELECT h.lane, h.state, 1 "
+                        "FROM h") ")"
+                                  " SELECT s.no, (s.expected=l.token)::int FROM s JOIN l ON l.id=s.id";
 
 struct batch {
     struct store_step **steps;

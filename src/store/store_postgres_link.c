@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 enum { OID_INT8 = 20, OID_INT8S = 1016, OID_BYTES = 17, OID_BYTESS = 1001, OID_TEXT = 25, OID_TEXTS = 1009 };
-enum { POLL_SLICE_MS = 100, VERSION_MIN = 130000 };
+enum { VERSION_MIN = 130000 };
 
 static int64_t now_ms(void)
 {
@@ -101,7 +101,7 @@ static void note_lost(struct pg_link *link)
 
 // ---- waiting
 
-// Until the socket is ready for `events`. False: the deadline passed, or waiting is no longer wanted.
+// Until the socket is ready for `events`. False: the deadline passed.
 static bool wait_for(struct pg_link *link, short events)
 {
     for (;;) {
@@ -110,12 +110,8 @@ static bool wait_for(struct pg_link *link, short events)
             pg_fail(link, PG_AWAY, ERR_STORE_UNAVAILABLE, "no answer in time");
             return false;
         }
-        if (link->give_up && link->give_up(link->give_up_ctx)) {
-            pg_fail(link, PG_AWAY, ERR_STORE_UNAVAILABLE, "the store is closing");
-            return false;
-        }
         struct pollfd socket = {.fd = PQsocket(link->conn), .events = events};
-        if (poll(&socket, 1, left < POLL_SLICE_MS ? (int)left : POLL_SLICE_MS) > 0)
+        if (poll(&socket, 1, left > INT32_MAX ? INT32_MAX : (int)left) > 0)
             return true;
     }
 }

@@ -70,8 +70,6 @@ struct pg_link {
     int number; // which of the store's links: it counts in rows of its own
     PGconn *conn;
     int64_t deadline_ms; // of all that is done now
-    bool (*give_up)(void *ctx);
-    void *give_up_ctx;
     enum err err;
     enum pg_class class;
     char why[ERR_WHY_MAX];

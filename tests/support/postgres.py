@@ -7,7 +7,8 @@ ROTA_TEST_POSTGRES_PORT  its port, also on 127.0.0.1
 ROTA_TEST_POSTGRES_DIR   the directory; data/postmaster.pid tells the process
 
 A server that ends (a test kills it, or says `-m immediate`) is started again at once, unless there is a file `down` in the directory:
-then when that is gone. Everything is written and synced as it should be, but in memory where there is /dev/shm.
+then when that is gone. Everything is written and synced as it should be, but in memory where there is /dev/shm; a bench
+sets ROTA_TEST_POSTGRES_ROOT to a directory on a disk.
 """
 
 import contextlib
@@ -57,7 +58,7 @@ class Cluster:
     """PostgreSQL refuses to run as root, so root lends it the user that Debian's package made."""
 
     def __init__(self):
-        root = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        root = os.environ.get("ROTA_TEST_POSTGRES_ROOT") or ("/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="rota-pg-", dir=root))
         self.data, self.port, self.bin, self.process = self.dir / "data", free_port(), binaries(), None
         self.user = {}
