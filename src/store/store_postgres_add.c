@@ -24,18 +24,21 @@ static const char make_lanes[] =
     " ON l.tenant=s.tenant AND l.queue=coalesce(s.queue,'')";
 
 // The items of a run: new tasks, or (second form) those whose task is there.
-static const char new_items[] = " s WHERE s.lane>0 AND (s.holder=0 OR s.holder IN (SELECT id FROM @incarnations WHERE NOT dead))"
-                                " AND NOT EXISTS (SELECT FROM @tasks t WHERE t.id=s.id)";
+static const char new_items[] =
+    " s WHERE s.lane>0 AND (s.holder=0 OR s.holder IN (SELECT id FROM @incarnations WHERE NOT dead)))";
 static const char more_items[] =
     " s JOIN (SELECT t.id, t.tenant, t.lane FROM @tasks t WHERE t.id=ANY($2) ORDER BY t.id FOR KEY SHARE) t"
-    " ON t.id=s.id AND t.tenant=s.tenant"
-    " WHERE (s.holder=0 OR s.holder IN (SELECT id FROM @incarnations WHERE NOT dead))";
+    " ON t.id=s.id AND t.tenant=s.tenant WHERE s.holder=0 OR s.holder IN (SELECT id FROM @incarnations WHERE NOT dead))";
 
-// A first job that is final is only looked for where its task is there: its partition is not known.
-static const char taken[] = ", taken AS MATERIALIZED (SELECT n.item FROM n WHERE EXISTS (SELECT FROM @jobs j WHERE j.id=n.id)"
-                            " OR EXISTS (SELECT FROM @extras e WHERE e.id=n.id)";
-static const char taken_done[] =
-    " OR (EXISTS (SELECT FROM @tasks t WHERE t.id=n.id) AND EXISTS (SELECT FROM @jobs_done d WHERE d.id=n.id))";
+// Items one of whose ids is taken. A first job that is final is only looked for where its task is there: its partition is not
+// known.
+static const char taken_jobs[] =
+    ", taken AS MATERIALIZED (SELECT n.item FROM n WHERE n.id IN (SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY(
+        "SELECT id FROM n") " UNION ALL SELECT e.id FROM @extras e WHERE e.id=" PG_ANY("SELECT id FROM n");
+static const char taken_done[] = " UNION ALL SELECT d.id FROM @jobs_done d WHERE d.id=" PG_ANY(
+    "SELECT t.id FROM @tasks t WHERE t.id=" PG_ANY("SELECT id FROM n"));
+static const char taken_tasks[] =
+    " UNION ALL SELECT i.no FROM i WHERE i.id IN (SELECT t.id FROM @tasks t WHERE t.id=" PG_ANY("SELECT id FROM i") ")";
 
 static const char take_keys[] =
     ", k AS (INSERT INTO @keys(tenant,key,task_id,until,loose,digest) SELECT tenant,key,id,0,false,digest FROM i"
@@ -63,7 +66,8 @@ static const char add_counts[] = ", c AS (" PG_COUNT(
                                                                       "LEFT JOIN ok ON ok.no=i.no";
 
 static const char find_keys_from[] = "SELECT s.no, k.task_id, k.digest FROM ";
-static const char find_keys[] = " s JOIN @keys k ON k.tenant=s.tenant AND k.key=s.key";
+static const char find_keys[] =
+    " s CROSS JOIN LATERAL (SELECT k.task_id, k.digest FROM @keys k WHERE k.tenant=s.tenant AND k.key=s.key LIMIT 1) k";
 
 // An item on its way, and what came of it.
 struct entry {
@@ -273,12 +277,15 @@ static void send_items(struct run *run, bool of_new, bool keyed)
     pg_put(link, of_new ? "WITH i AS MATERIALIZED (SELECT * FROM " : "WITH i AS MATERIALIZED (SELECT s.no, t.lane FROM ");
     pg_put_rows(link, &items);
     pg_put(link, of_new ? new_items : more_items);
-    pg_put(link, "), n AS MATERIALIZED (SELECT * FROM ");
+    pg_put(link, ", n AS MATERIALIZED (SELECT * FROM ");
     pg_put_rows(link, &jobs);
     pg_put(link, " n)");
-    pg_put(link, taken);
+    pg_put(link, taken_jobs);
     if (list.extra)
         pg_put(link, taken_done);
+    pg_put(link, ")");
+    if (of_new)
+        pg_put(link, taken_tasks);
     pg_put(link, ")");
     if (keyed)
         pg_put(link, take_keys);

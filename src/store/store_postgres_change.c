@@ -6,22 +6,25 @@
 // elsewhere. That is looked up only for what was not found among the others, in a transaction behind the first.
 #include "store/store_postgres_private.h"
 
-static const char lock_live[] = ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane FROM @jobs j WHERE j.id=ANY($2)"
-                                " ORDER BY j.id FOR UPDATE)";
-static const char lock_done[] = ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane FROM @jobs_done j WHERE j.id=ANY($2)"
-                                " ORDER BY j.id FOR UPDATE)";
+static const char lock_live[] = ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane FROM @jobs j WHERE j.id=" PG_ANY(
+    "SELECT id FROM s") " ORDER BY j.id FOR UPDATE)";
+static const char lock_done[] = ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane FROM @jobs_done j WHERE j.id=" PG_ANY(
+    "SELECT id FROM s") " ORDER BY j.id FOR UPDATE)";
 static const char hits[] =
     ", h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane FROM s JOIN l ON l.id=s.id AND l.token=s.expected)";
 
 #define ASSIGN(name) #name "=h." #name ","
 static const char update_live[] =
     ", u AS (UPDATE @jobs j SET " JOB_MOVING(ASSIGN) "reason=h.reason, response=h.response, place=" PG_PLACE(
-        "h.state", "h.holder", "j.lane", "j.priority") " FROM h WHERE j.id=h.id AND h.state<5)";
+        "h.state", "h.holder", "j.lane",
+        "j.priority") " FROM h WHERE j.id=h.id AND h.state<5 AND j.id=" PG_ANY("SELECT id FROM h WHERE state<5") ")";
 
 #define FIXED_OF_J "j.id" JOB_FIXED(PG_NAME_OF_J)
 #define RECORD "g.id" JOB_FIXED(PG_NAME_OF_G) JOB_MOVING(PG_NAME_OF_H) ",h.reason,h.response"
-static const char leave_live[] = ", g AS (DELETE FROM @jobs j USING h WHERE j.id=h.id AND h.state>=5 RETURNING " FIXED_OF_J ")";
-static const char leave_done[] = ", g AS (DELETE FROM @jobs_done j USING h WHERE j.id=h.id RETURNING " FIXED_OF_J ")";
+static const char leave_live[] =
+    ", g AS (DELETE FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM h WHERE state>=5") " RETURNING " FIXED_OF_J ")";
+static const char leave_done[] =
+    ", g AS (DELETE FROM @jobs_done j WHERE j.id=" PG_ANY("SELECT id FROM h") " RETURNING " FIXED_OF_J ")";
 static const char enter_done[] =
     ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day) SELECT " RECORD ",h.day FROM g JOIN h ON h.id=g.id WHERE h.state>=5)";
 static const char enter_live[] =
@@ -112,7 +115,6 @@ static void send_batch(struct pg_link *link, struct batch *batch, bool done)
     step_rows(link, &rows, batch, &final, &live);
     pg_begin_query(link);
     pg_param_int(link, pg_slot(link));
-    pg_param_ints(link, rows.columns[0].ints, rows.count);
     pg_put(link, "WITH s AS MATERIALIZED (SELECT * FROM ");
     pg_put_rows(link, &rows);
     pg_put(link, " s)");

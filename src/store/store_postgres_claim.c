@@ -10,22 +10,20 @@
 static const char fence[] = "SELECT 1 FROM @incarnations WHERE id=$1 AND NOT dead FOR KEY SHARE";
 
 // $1 slot, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows; then the wants.
-static const char claim_picked[] =
-    " s JOIN @lanes l ON l.id=s.lane WHERE NOT l.paused AND s.max>0"
-    " AND EXISTS (SELECT FROM @incarnations WHERE id=$2 AND NOT dead)),"
-    " p AS MATERIALIZED (SELECT w.no, x.id, x.state FROM w CROSS JOIN LATERAL (SELECT y.id, y.state"
-    " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state FROM @jobs j WHERE j.place=g"
-    " AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
-    " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, place=-$2, picked_at=$3, started_at=0, completed_at=0,"
-    " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL FROM p WHERE j.id=p.id RETURNING p.no, p.state AS "
-    "was," PG_JOB_OF_J "),"
-    " c AS (" PG_COUNT(
-        "SELECT u.lane, u.was AS state, -1 AS n FROM u UNION ALL SELECT u.lane, u.state, 1 FROM u") ")"
-                                                                                                    " SELECT " PG_JOB_OF_U
-                                                                                                    ", t.doc FROM u LEFT JOIN "
-                                                                                                    "@tasks t ON t.id=u.task_id"
-                                                                                                    " ORDER BY u.no, u.priority "
-                                                                                                    "DESC, u.due_at, u.id";
+static const char claim_picked
+    [] = " s JOIN @lanes l ON l.id=s.lane WHERE NOT l.paused AND s.max>0"
+         " AND EXISTS (SELECT FROM @incarnations WHERE id=$2 AND NOT dead)),"
+         " p AS MATERIALIZED (SELECT w.no, w.lane, x.id, x.state FROM w CROSS JOIN LATERAL (SELECT y.id, y.state"
+         " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state FROM @jobs j WHERE j.place=g"
+         " AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
+         " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, place=-$2, picked_at=$3, started_at=0, completed_at=0,"
+         " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL WHERE j.id=" PG_ANY(
+             "SELECT id FROM p") " RETURNING " PG_JOB_OF_J "),"
+                                 " c AS (" PG_COUNT("SELECT p.lane, p.state, -1 AS n FROM p UNION ALL SELECT p.lane, $5, 1 FROM "
+                                                    "p") ")"
+                                                         " SELECT " PG_JOB_OF_U
+                                                         ", " PG_DOC_OF("u") " FROM u JOIN p ON p.id=u.id ORDER BY p.no, "
+                                                                             "u.priority DESC, u.due_at, u.id";
 
 static const char next_due_from[] = "SELECT s.no, min(x.due_at) FROM ";
 static const char next_due[] = " s CROSS JOIN generate_series(0,9) g CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j"
@@ -134,15 +132,21 @@ static const char make_ready[] =
     " ORDER BY j.due_at, j.id LIMIT $6+1) UNION ALL"
     " (SELECT j.id, j.due_at FROM @jobs j WHERE j.place=g AND j.due_at>$3+1 AND j.due_at<=$4 AND j.state=1"
     " ORDER BY j.due_at, j.id LIMIT $6+1)) x ORDER BY x.due_at, x.id LIMIT $6+1),"
-    " l AS MATERIALIZED (SELECT j.id FROM @jobs j WHERE j.id IN (SELECT id FROM f WHERE rank<=$6) AND j.state=1"
-    " AND j.due_at<=$4 ORDER BY j.id FOR UPDATE),"
-    " u AS (UPDATE @jobs j SET state=2 FROM l WHERE j.id=l.id RETURNING j.lane),"
-    " c AS (" PG_COUNT(
-        "SELECT u.lane, 1 AS state, -1 AS n FROM u UNION ALL SELECT u.lane, 2, 1 FROM u") ")"
-                                                                                          " SELECT (SELECT count(*) FROM f), "
-                                                                                          "(SELECT count(*) FROM u), f.due_at, "
-                                                                                          "f.id FROM (SELECT) AS one LEFT JOIN f "
-                                                                                          "ON f.rank=$6";
+    " l AS MATERIALIZED (SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY(
+        "SELECT id FROM f WHERE rank<=$6") " AND j.state=1"
+                                           " AND j.due_at<=$4 ORDER BY j.id FOR UPDATE),"
+                                           " u AS (UPDATE @jobs j SET state=2 WHERE j.id=" PG_ANY(
+                                               "SELECT id FROM l") " RETURNING j.lane),"
+                                                                   " c AS (" PG_COUNT(
+                                                                       "SELECT u.lane, 1 AS state, -1 AS n FROM u UNION ALL "
+                                                                       "SELECT u.lane, 2, 1 FROM u") ")"
+                                                                                                     " SELECT (SELECT count(*) "
+                                                                                                     "FROM f), "
+                                                                                                     "(SELECT count(*) FROM u), "
+                                                                                                     "f.due_at, "
+                                                                                                     "f.id FROM (SELECT) AS one "
+                                                                                                     "LEFT JOIN f "
+                                                                                                     "ON f.rank=$6";
 
 static void read_due(void *ctx, const PGresult *result)
 {

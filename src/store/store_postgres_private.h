@@ -138,6 +138,11 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
 #define PG_PLACE(state, holder, lane, priority) \
     "CASE WHEN " state " IN (1,2) THEN " lane "*16+9-" priority " WHEN " state " IN (3,4) THEN -" holder " END"
 
+// The rows whose id is among those: each is looked up by the index. In a join with a list PostgreSQL would read all of a table
+// that is not large yet, for every batch again.
+#define PG_ANY(ids) "ANY(ARRAY(" ids "))"
+#define PG_DOC_OF(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id)"
+
 // Adds up moves (lane, state, n) into the link's own rows; $1 is its slot.
 #define PG_COUNT(moves)                                                                                                    \
     "INSERT INTO @counts AS o(slot,lane,state,n) SELECT $1, coalesce(m.lane,0), m.state, sum(m.n)::bigint FROM (" moves    \

@@ -5,8 +5,8 @@
 static const char held_jobs[] = "SELECT " PG_JOB_OF_J ", t.doc FROM @jobs j LEFT JOIN @tasks t ON t.id=j.task_id WHERE j.id IN"
                                 " (SELECT id FROM @jobs WHERE place=-$1 AND id>$2 ORDER BY id LIMIT $3) ORDER BY j.id";
 static const char expired_jobs[] =
-    "SELECT " PG_JOB_OF_J ", t.doc FROM (SELECT * FROM @jobs WHERE expires_at>0 AND state<=2 AND expires_at<=$1"
-    " ORDER BY expires_at, id LIMIT $2) j LEFT JOIN @tasks t ON t.id=j.task_id ORDER BY j.expires_at, j.id";
+    "SELECT " PG_JOB_OF_J "," PG_DOC_OF("j") " FROM (SELECT * FROM @jobs WHERE expires_at>0 AND state<=2 AND expires_at<=$1"
+                                             " ORDER BY expires_at, id LIMIT $2) j ORDER BY j.expires_at, j.id";
 #define COUNTS_OF_9                                                                                                         \
     "sum(n) FILTER (WHERE state=0)::bigint, sum(n) FILTER (WHERE state=1)::bigint, sum(n) FILTER (WHERE state=2)::bigint,"  \
     " sum(n) FILTER (WHERE state=3)::bigint, sum(n) FILTER (WHERE state=4)::bigint, sum(n) FILTER (WHERE state=5)::bigint," \
@@ -28,14 +28,15 @@ static const char counts_of_tenant[] =
 static const char task_of_job[] = TASK_COLUMNS "WHERE t.tenant=$2 AND t.id=(SELECT task_id FROM @jobs WHERE id=$1 UNION ALL"
                                                " SELECT task_id FROM @jobs_done WHERE id=$1 LIMIT 1)";
 static const char task_by_id[] = TASK_COLUMNS "WHERE t.tenant=$2 AND t.id=$1";
-#define IDS_OF_TASK "(SELECT $1 UNION SELECT id FROM @extras WHERE task_id=$1)"
-static const char jobs_of_task[] =
-    "SELECT " PG_JOB_OF_J " FROM @jobs j WHERE j.task_id=$1 AND j.id IN " IDS_OF_TASK " UNION ALL SELECT " PG_JOB_OF_J
-    " FROM @jobs_done j WHERE j.task_id=$1 AND j.id IN " IDS_OF_TASK " ORDER BY scheduled_at DESC, id DESC LIMIT $2";
+#define IDS_OF_TASK "SELECT $1 UNION SELECT id FROM @extras WHERE task_id=$1"
+static const char jobs_of_task[] = "SELECT " PG_JOB_OF_J " FROM @jobs j WHERE j.task_id=$1 AND j.id=" PG_ANY(
+    IDS_OF_TASK) " UNION ALL SELECT " PG_JOB_OF_J
+                 " FROM @jobs_done j WHERE j.task_id=$1 AND j.id=" PG_ANY(
+                     IDS_OF_TASK) " ORDER BY scheduled_at DESC, id DESC LIMIT $2";
 #define ATTEMPT_COLUMNS \
     "SELECT job_id, number, status, outcome, picked_at, started_at, completed_at, holder, reason FROM @attempts "
 static const char attempts_of_job[] = ATTEMPT_COLUMNS "WHERE job_id=$1 ORDER BY number";
-static const char attempts_of_task[] = ATTEMPT_COLUMNS "WHERE job_id IN " IDS_OF_TASK " ORDER BY job_id, number";
+static const char attempts_of_task[] = ATTEMPT_COLUMNS "WHERE job_id=" PG_ANY(IDS_OF_TASK) " ORDER BY job_id, number";
 
 static int64_t limit(size_t max)
 {
