@@ -68,6 +68,7 @@ static bool try_group(struct pg_desk *desk, struct list *group)
             store_op_clear(list_entry(node, struct store_op, link));
         link->err = ERR_OK;
         link->stored = false;
+        link->careful = tries > 0;
         desk->run(link, group);
         arena_done(&link->arena);
         arena_init(&link->arena);

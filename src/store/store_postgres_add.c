@@ -30,11 +30,13 @@ static const char more_items[] =
     " s JOIN (SELECT t.id, t.tenant, t.lane FROM @tasks t WHERE t.id=ANY($2) ORDER BY t.id FOR KEY SHARE) t"
     " ON t.id=s.id AND t.tenant=s.tenant WHERE s.holder=0 OR s.holder IN (SELECT id FROM @incarnations WHERE NOT dead))";
 
-// Items one of whose ids is taken. A first job that is final is only looked for where its task is there: its partition is not
-// known.
-static const char taken_jobs[] =
-    ", taken AS MATERIALIZED (SELECT n.item FROM n WHERE n.id IN (SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY(
-        "SELECT id FROM n") " UNION ALL SELECT e.id FROM @extras e WHERE e.id=" PG_ANY("SELECT id FROM n");
+// Items one of whose ids is taken. That never happens unless somebody makes a mistake, so a new task is looked up only after its
+// group was refused for it; but a job that is not its task's first, and final, is found by no unique index. Where such a job is
+// to be added, a first job is only looked for where its task is there: its partition is not known.
+static const char taken_extras[] =
+    ", taken AS MATERIALIZED (SELECT n.item FROM n WHERE n.id IN (SELECT e.id FROM @extras e WHERE e.id=" PG_ANY(
+        "SELECT id FROM n");
+static const char taken_jobs[] = " UNION ALL SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM n");
 static const char taken_done[] = " UNION ALL SELECT d.id FROM @jobs_done d WHERE d.id=" PG_ANY(
     "SELECT t.id FROM @tasks t WHERE t.id=" PG_ANY("SELECT id FROM n"));
 static const char taken_tasks[] =
@@ -280,11 +282,13 @@ static void send_items(struct run *run, bool of_new, bool keyed)
     pg_put(link, ", n AS MATERIALIZED (SELECT * FROM ");
     pg_put_rows(link, &jobs);
     pg_put(link, " n)");
-    pg_put(link, taken_jobs);
+    pg_put(link, taken_extras);
+    if (link->careful || list.extra)
+        pg_put(link, taken_jobs);
     if (list.extra)
         pg_put(link, taken_done);
     pg_put(link, ")");
-    if (of_new)
+    if (of_new && link->careful)
         pg_put(link, taken_tasks);
     pg_put(link, ")");
     if (keyed)

@@ -10,20 +10,20 @@
 static const char fence[] = "SELECT 1 FROM @incarnations WHERE id=$1 AND NOT dead FOR KEY SHARE";
 
 // $1 slot, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows; then the wants.
-static const char claim_picked
-    [] = " s JOIN @lanes l ON l.id=s.lane WHERE NOT l.paused AND s.max>0"
-         " AND EXISTS (SELECT FROM @incarnations WHERE id=$2 AND NOT dead)),"
-         " p AS MATERIALIZED (SELECT w.no, w.lane, x.id, x.state FROM w CROSS JOIN LATERAL (SELECT y.id, y.state"
-         " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state FROM @jobs j WHERE j.place=g"
-         " AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
-         " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, place=-$2, picked_at=$3, started_at=0, completed_at=0,"
-         " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL WHERE j.id=" PG_ANY(
-             "SELECT id FROM p") " RETURNING " PG_JOB_OF_J "),"
-                                 " c AS (" PG_COUNT("SELECT p.lane, p.state, -1 AS n FROM p UNION ALL SELECT p.lane, $5, 1 FROM "
-                                                    "p") ")"
-                                                         " SELECT " PG_JOB_OF_U
-                                                         ", " PG_DOC_OF("u") " FROM u JOIN p ON p.id=u.id ORDER BY p.no, "
-                                                                             "u.priority DESC, u.due_at, u.id";
+static const char claim_picked[] =
+    " s JOIN @lanes l ON l.id=s.lane WHERE NOT l.paused AND s.max>0"
+    " AND EXISTS (SELECT FROM @incarnations WHERE id=$2 AND NOT dead)),"
+    " p AS MATERIALIZED (SELECT w.no, w.lane, x.id, x.state FROM w CROSS JOIN LATERAL (SELECT y.id, y.state"
+    " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state FROM @jobs j WHERE j.place=g"
+    " AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
+    " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, place=-$2, picked_at=$3, started_at=0, completed_at=0,"
+    " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL WHERE j.id=" PG_ANY(
+        "SELECT id FROM p") " RETURNING " PG_JOB_OF_J "),"
+                            " c AS (" PG_COUNT("SELECT p.lane, p.state, -1 AS n FROM p UNION ALL SELECT p.lane, $5, 1 FROM "
+                                               "p") ")"
+                                                    " SELECT " PG_JOB_OF_U
+                                                    ", " PG_DOC_OF("u") " FROM u JOIN p ON p.id=u.id ORDER BY p.no, "
+                                                                        "u.priority DESC, u.due_at, u.id";
 
 static const char next_due_from[] = "SELECT s.no, min(x.due_at) FROM ";
 static const char next_due[] = " s CROSS JOIN generate_series(0,9) g CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j"

@@ -80,6 +80,7 @@ struct pg_link {
     } * pending; // statements sent and not yet answered
     size_t pending_count, pending_cap;
     struct arena arena; // of the group under way
+    bool careful;       // the group was refused once: look before adding
     bool stored;        // a part of the group is committed
     struct map lanes;   // by hash of tenant and queue: the links that add remember them
     struct map days;    // partitions of jobs_done known to be there
