@@ -103,8 +103,11 @@ static void add_batch(struct bench *bench, size_t first, bool held)
 static void claim_batch(struct bench *bench, size_t first)
 {
     struct store_want want = {.lane = bench->lane, .max = bench->batch};
-    struct store_claim claim = {
-        .holder = HOLDER, .now_ms = 1763200000000, .until_ms = TIME_NEVER - 1, .wants = &want, .want_count = 1};
+    struct store_claim claim = {.holder = HOLDER,
+                                .now_ms = 1763200000000 + (int64_t)first + 60000,
+                                .until_ms = TIME_NEVER - 1,
+                                .wants = &want,
+                                .want_count = 1};
     store_op_init(&claim.op, STORE_CLAIM, NULL);
     store_call(bench->store, &claim.op);
     assert(!claim.op.err && claim.job_count == bench->batch);

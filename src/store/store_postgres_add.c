@@ -62,6 +62,8 @@ static const char add_done[] = ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS 
                                ",n.day FROM n JOIN ok ON ok.no=n.item WHERE n.state>=5)";
 static const char add_extras[] =
     ", e AS (INSERT INTO @extras(id,task_id) SELECT n.id,n.task_id FROM n JOIN ok ON ok.no=n.item WHERE n.id<>n.task_id)";
+static const char lower_floors[] =
+    ", f AS (" PG_LOWER_FLOORS("SELECT ok.lane, n.due_at FROM n JOIN ok ON ok.no=n.item WHERE n.state IN (1,2)") ")";
 static const char add_counts[] = ", c AS (" PG_COUNT(
     "SELECT ok.lane, n.state, 1 AS n FROM n JOIN ok ON ok.no=n.item") ")"
                                                                       " SELECT i.no, i.lane, (ok.no IS NOT NULL)::int FROM i "
@@ -225,7 +227,7 @@ struct job_list {
     const struct job **jobs;
     int64_t *items;
     size_t count;
-    bool final, extra; // there are some of these
+    bool final, extra, waiting; // there are some of these
 };
 
 static struct job_list list_jobs(struct run *run)
@@ -240,6 +242,7 @@ static struct job_list list_jobs(struct run *run)
         for (size_t k = 0; run->part[i]->whole && k < run->part[i]->item->job_count; k++) {
             const struct job *job = &run->part[i]->item->jobs[k];
             list.final = list.final || job_state_final(job->state);
+            list.waiting = list.waiting || job_state_waiting(job->state);
             list.extra = list.extra || job->id != job->task_id;
             list.items[list.count] = (int64_t)i;
             list.jobs[list.count++] = job;
@@ -301,6 +304,8 @@ static void send_items(struct run *run, bool of_new, bool keyed)
         pg_put(link, add_done);
     if (list.extra)
         pg_put(link, add_extras);
+    if (list.waiting)
+        pg_put(link, lower_floors);
     pg_put(link, add_counts);
     pg_send(link, read_items, run);
 }

@@ -36,6 +36,8 @@ static const char keep_attempts[] =
     " picked_at=excluded.picked_at, started_at=excluded.started_at, completed_at=excluded.completed_at, holder=excluded.holder,"
     " reason=excluded.reason)";
 
+static const char lower_floors[] = ", f AS (" PG_LOWER_FLOORS("SELECT h.lane, h.due_at FROM h WHERE h.state IN (1,2)") ")";
+
 static const char count_changes[] =
     ", c AS (" PG_COUNT("SELECT h.lane, h.was AS state, -1 AS n FROM h UNION ALL SELECT h.lane, h.state, 1 "
                         "FROM h") ")"
@@ -129,6 +131,8 @@ static void send_batch(struct pg_link *link, struct batch *batch, bool done)
     if (live && done)
         pg_put(link, enter_live);
     put_attempts(link, batch);
+    if (live)
+        pg_put(link, lower_floors);
     pg_put(link, count_changes);
     pg_send(link, read_steps, batch);
 }

@@ -7,27 +7,42 @@
 
 #include <assert.h>
 
+// Floors stay behind what is due now, for what comes in time is not to lower them; and a claim looks below them now and then.
+enum { FLOOR_LAG_MS = 10000, FULL_LOOK_MS = 5000 };
+
 static const char fence[] = "SELECT 1 FROM @incarnations WHERE id=$1 AND NOT dead FOR KEY SHARE";
 
-// $1 slot, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows; then the wants.
+// clang-format off
+
+// $1 slot, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows, $7 whether to look below the floors too;
+// then the wants.
+static const char claim_from[] =
+    "WITH w AS MATERIALIZED (SELECT s.*, CASE WHEN $7=0 THEN l.floor ELSE 0 END AS floor FROM ";
 static const char claim_picked[] =
     " s JOIN @lanes l ON l.id=s.lane WHERE NOT l.paused AND s.max>0"
     " AND EXISTS (SELECT FROM @incarnations WHERE id=$2 AND NOT dead)),"
     " p AS MATERIALIZED (SELECT w.no, w.lane, x.id, x.state FROM w CROSS JOIN LATERAL (SELECT y.id, y.state"
     " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state FROM @jobs j WHERE j.place=g"
-    " AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
+    " AND j.due_at>=w.floor AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
     " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, place=-$2, picked_at=$3, started_at=0, completed_at=0,"
-    " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL WHERE j.id=" PG_ANY(
-        "SELECT id FROM p") " RETURNING " PG_JOB_OF_J "),"
-                            " c AS (" PG_COUNT("SELECT p.lane, p.state, -1 AS n FROM p UNION ALL SELECT p.lane, $5, 1 FROM "
-                                               "p") ")"
-                                                    " SELECT " PG_JOB_OF_U
-                                                    ", " PG_DOC_OF("u") " FROM u JOIN p ON p.id=u.id ORDER BY p.no, "
-                                                                        "u.priority DESC, u.due_at, u.id";
+    " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL WHERE j.id=" PG_ANY("SELECT id FROM p")
+    " RETURNING " PG_JOB_OF_J "),"
+    " c AS (" PG_COUNT("SELECT p.lane, p.state, -1 AS n FROM p UNION ALL SELECT p.lane, $5, 1 FROM p") ")"
+    " SELECT " PG_JOB_OF_U "," PG_DOC_OF("u") " FROM u JOIN p ON p.id=u.id ORDER BY p.no, u.priority DESC, u.due_at, u.id";
 
-static const char next_due_from[] = "SELECT s.no, min(x.due_at) FROM ";
-static const char next_due[] = " s CROSS JOIN generate_series(0,9) g CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j"
-                               " WHERE j.place=s.lane*16+g ORDER BY j.due_at LIMIT 1) x GROUP BY s.no";
+// $1 where floors may be raised to, $2 whether to look below them too. A floor is raised a second at a time, so as not to be
+// written all the time; and lowered when something is found below it.
+static const char next_due_from[] =
+    "WITH d AS MATERIALIZED (SELECT s.no, l.id, (SELECT min(x.due_at) FROM generate_series(s.lane*16, s.lane*16+9) g"
+    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g"
+    " AND j.due_at>=CASE WHEN $2=0 THEN l.floor ELSE 0 END ORDER BY j.due_at LIMIT 1) x) AS due_at FROM ";
+static const char next_due[] =
+    " s JOIN @lanes l ON l.id=s.lane),"
+    " r AS (UPDATE @lanes l SET floor=least(d.due_at, greatest(l.floor,$1)) FROM d WHERE l.id=d.id"
+    " AND (d.due_at<l.floor OR least(d.due_at,$1)>=l.floor+1000))"
+    " SELECT d.no, d.due_at FROM d WHERE d.due_at IS NOT NULL";
+
+// clang-format on
 
 static void read_fence(void *ctx, const PGresult *result)
 {
@@ -75,7 +90,7 @@ static bool wants_any(const struct part *part)
     return false;
 }
 
-static void send_part(struct pg_link *link, struct store_claim *claim, size_t first, size_t count)
+static void send_part(struct pg_link *link, struct store_claim *claim, size_t first, size_t count, bool full)
 {
     struct part *part = arena_alloc(&link->arena, sizeof *part);
     struct pg_rows rows;
@@ -86,37 +101,50 @@ static void send_part(struct pg_link *link, struct store_claim *claim, size_t fi
     want_rows(link, &rows, part);
     if (wants_any(part)) {
         pg_begin_query(link);
-        for (int i = 0; i < 6; i++)
-            pg_param_int(
-                link, (int64_t[]){pg_slot(link), claim->holder, claim->now_ms, claim->until_ms, sample.state, sample.token}[i]);
-        pg_put(link, "WITH w AS MATERIALIZED (SELECT s.* FROM ");
+        int64_t values[] = {pg_slot(link), claim->holder, claim->now_ms, claim->until_ms, sample.state, sample.token, full};
+        for (size_t i = 0; i < array_count(values); i++)
+            pg_param_int(link, values[i]);
+        pg_put(link, claim_from);
         pg_put_rows(link, &rows);
         pg_put(link, claim_picked);
         pg_send(link, read_claimed, claim);
     }
     pg_begin_query(link);
+    pg_param_int(link, time_min(claim->now_ms, claim->until_ms) - FLOOR_LAG_MS);
+    pg_param_int(link, full);
     pg_put(link, next_due_from);
     pg_put_rows(link, &rows);
     pg_put(link, next_due);
     pg_send(link, read_next, part);
 }
 
+// A job that was made to wait below a floor, by somebody who had not yet seen how high that was, is found this way, if late.
+static bool is_full_look(struct pg_link *link)
+{
+    int64_t now = clock_mono_ns() / 1000000;
+    if (now < link->full_look_ms + FULL_LOOK_MS)
+        return false;
+    link->full_look_ms = now;
+    return true;
+}
+
 void pg_claim_send(struct pg_link *link, struct store_op *op)
 {
+    bool full = is_full_look(link);
     struct store_claim *claim = container_of(op, struct store_claim, op);
     struct map seen = {0};
     size_t first = 0;
     pg_sql(link, fence, read_fence, claim, claim->holder);
     for (size_t i = 0; i < claim->want_count; i++) {
         if (map_put(&seen, claim->wants[i].lane, link)) {
-            send_part(link, claim, first, i - first);
+            send_part(link, claim, first, i - first, full);
             map_done(&seen);
             map_put(&seen, claim->wants[i].lane, link);
             first = i;
         }
     }
     if (first < claim->want_count)
-        send_part(link, claim, first, claim->want_count - first);
+        send_part(link, claim, first, claim->want_count - first, full);
     map_done(&seen);
 }
 

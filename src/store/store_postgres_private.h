@@ -79,11 +79,12 @@ struct pg_link {
         void *ctx;
     } * pending; // statements sent and not yet answered
     size_t pending_count, pending_cap;
-    struct arena arena; // of the group under way
-    bool careful;       // the group was refused once: look before adding
-    bool stored;        // a part of the group is committed
-    struct map lanes;   // by hash of tenant and queue: the links that add remember them
-    struct map days;    // partitions of jobs_done known to be there
+    struct arena arena;   // of the group under way
+    int64_t full_look_ms; // when claims last looked below the floors too
+    bool careful;         // the group was refused once: look before adding
+    bool stored;          // a part of the group is committed
+    struct map lanes;     // by hash of tenant and queue: the links that add remember them
+    struct map days;      // partitions of jobs_done known to be there
 };
 
 // ---- store_postgres_link.c
@@ -143,6 +144,11 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
 // that is not large yet, for every batch again.
 #define PG_ANY(ids) "ANY(ARRAY(" ids "))"
 #define PG_DOC_OF(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id)"
+
+// Lowers the floors of lanes in which jobs (lane, due_at) are to wait from now on.
+#define PG_LOWER_FLOORS(jobs)                                                                                                    \
+    "UPDATE @lanes l SET floor=x.due_at FROM (SELECT q.lane, min(q.due_at) AS due_at FROM (" jobs ") q GROUP BY q.lane) x WHERE" \
+    " l.id=x.lane AND l.floor>x.due_at"
 
 // Adds up moves (lane, state, n) into the link's own rows; $1 is its slot.
 #define PG_COUNT(moves)                                                                                                    \

@@ -15,7 +15,7 @@ _Static_assert(JOB_STATE_COUNT == 9, "the counts are nine columns");
 static const char some_lanes[] =
     "SELECT l.id, l.tenant, l.paused::int, d.due_at, l.queue, c.* FROM (SELECT * FROM @lanes WHERE id>$1 AND ($2=0 OR tenant=$2)"
     " ORDER BY id LIMIT $3) l CROSS JOIN LATERAL (SELECT min(x.due_at) AS due_at FROM generate_series(l.id*16,l.id*16+9) g"
-    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g ORDER BY j.due_at LIMIT 1) x) d"
+    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g AND j.due_at>=l.floor ORDER BY j.due_at LIMIT 1) x) d"
     " CROSS JOIN LATERAL (SELECT " COUNTS_OF_9 " FROM @counts WHERE lane=l.id) c ORDER BY l.id";
 static const char all_counts[] = "SELECT " COUNTS_OF_9 " FROM @counts WHERE lane=0 AND $1=0";
 static const char counts_of_tenant[] =

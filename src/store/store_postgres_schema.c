@@ -34,8 +34,11 @@ static const char *const steps[][8] = {
     {
         "CREATE TABLE @incarnations(id bigint PRIMARY KEY, node int NOT NULL UNIQUE, beat bigint NOT NULL, dead boolean NOT NULL)"
         " WITH (fillfactor=50, " BUSY_TABLE ")",
-        "CREATE TABLE @lanes(id bigint PRIMARY KEY, tenant int NOT NULL, queue text COLLATE \"C\" NOT NULL,"
-        " paused boolean NOT NULL, UNIQUE(tenant, queue))",
+        // No job waits in the lane with a due_at before `floor`: claims look from there on, and not through all that was claimed
+        // since the table was vacuumed last. Who makes a job wait before it lowers it.
+        "CREATE TABLE @lanes(id bigint PRIMARY KEY, floor bigint NOT NULL DEFAULT 0, tenant int NOT NULL, queue text COLLATE "
+        "\"C\" NOT NULL,"
+        " paused boolean NOT NULL, UNIQUE(tenant, queue)) WITH (fillfactor=50, " BUSY_TABLE ")",
         // Jobs per lane and state, as the sum over slots. Each link of each node has a slot, so that none waits for another's
         // row. Lane 0 is the sum of all lanes.
         "CREATE TABLE @counts(slot int, lane bigint, state smallint, n bigint NOT NULL, PRIMARY KEY(lane, state, slot))"

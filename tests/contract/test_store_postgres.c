@@ -135,6 +135,32 @@ static void what_others_have_locked_is_left_out_and_not_waited_for(void **state)
 
 // ---- what is scanned stays small
 
+static long long floor_of(const struct world *world)
+{
+    return session_ask_in(world->schema, "SELECT floor FROM @lanes WHERE queue='q'");
+}
+
+static void a_job_that_comes_long_after_its_time_is_claimed_at_once(void **state)
+{
+    struct world *world = *state;
+    int64_t lane = lane_of(world, TENANT, "q"), first = add(world, (struct sample){.due_at = NOW - 50});
+    assert_int_equal(claim(world, A, NOW, lane, 10)->job_count, 1);
+    assert_int_equal(floor_of(world), NOW - 10000);
+    int64_t late = add(world, (struct sample){.due_at = 7});
+    assert_int_equal(floor_of(world), 7);
+    struct store_claim *op = claim(world, A, NOW, lane, 10);
+    assert_int_equal(op->job_count, 1);
+    assert_int_equal(op->jobs[0].job.id, late);
+    assert_int_equal(floor_of(world), NOW - 10000);
+    struct job job = job_now(world, first);
+    int64_t token = job.token++;
+    job.state = JOB_READY; // and one that is given back
+    job.due_at = 5;
+    assert_int_equal(change(world, token, job, NULL), ERR_OK);
+    assert_int_equal(claim(world, A, NOW, lane, 0)->wants[0].next_due, 5);
+    assert_int_equal(claim(world, A, NOW, lane, 10)->jobs[0].job.id, first);
+}
+
 static void finish(struct world *world, int64_t id, int64_t purge_at)
 {
     struct job job = job_now(world, id);
@@ -445,6 +471,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         PROMISE(several_sessions_at_once_get_each_job_once),
         PROMISE(what_others_have_locked_is_left_out_and_not_waited_for),
+        PROMISE(a_job_that_comes_long_after_its_time_is_claimed_at_once),
         PROMISE(finished_jobs_leave_the_table_that_is_scanned),
         PROMISE(days_that_are_past_are_dropped_and_the_counters_stay_right),
         PROMISE(migrations_go_on_after_a_cut_at_any_point),
