@@ -17,9 +17,8 @@ static const char make_lanes[] =
     " NOT EXISTS (SELECT FROM @keys k WHERE k.tenant=s.tenant AND k.key=s.key)),"
     " new AS (SELECT tenant, coalesce(queue,'') AS queue, min(no) AS no FROM s WHERE NOT EXISTS"
     " (SELECT FROM @lanes l WHERE l.tenant=s.tenant AND l.queue=coalesce(s.queue,'')) GROUP BY 1,2),"
-    " made AS (INSERT INTO @lanes(id,tenant,queue,paused) SELECT (SELECT coalesce(max(id),0) FROM @lanes)+row_number() OVER "
-    "(ORDER BY no),"
-    " tenant, queue, false FROM new RETURNING id, tenant, queue)"
+    " made AS (INSERT INTO @lanes(id,tenant,queue,paused) SELECT (SELECT coalesce(max(id),0) FROM @lanes)"
+    "+row_number() OVER (ORDER BY no), tenant, queue, false FROM new RETURNING id, tenant, queue)"
     " SELECT s.no, l.id FROM s JOIN (SELECT id,tenant,queue FROM made UNION ALL SELECT id,tenant,queue FROM @lanes) l"
     " ON l.tenant=s.tenant AND l.queue=coalesce(s.queue,'')";
 
@@ -33,14 +32,17 @@ static const char more_items[] =
 // Items one of whose ids is taken. That never happens unless somebody makes a mistake, so a new task is looked up only after its
 // group was refused for it; but a job that is not its task's first, and final, is found by no unique index. Where such a job is
 // to be added, a first job is only looked for where its task is there: its partition is not known.
+// clang-format off
 static const char taken_extras[] =
-    ", taken AS MATERIALIZED (SELECT n.item FROM n WHERE n.id IN (SELECT e.id FROM @extras e WHERE e.id=" PG_ANY(
-        "SELECT id FROM n");
-static const char taken_jobs[] = " UNION ALL SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM n");
-static const char taken_done[] = " UNION ALL SELECT d.id FROM @jobs_done d WHERE d.id=" PG_ANY(
-    "SELECT t.id FROM @tasks t WHERE t.id=" PG_ANY("SELECT id FROM n"));
+    ", taken AS MATERIALIZED (SELECT n.item FROM n WHERE n.id IN"
+    " (SELECT e.id FROM @extras e WHERE e.id=" PG_ANY("SELECT id FROM n");
+static const char taken_jobs[] =
+    " UNION ALL SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM n");
+static const char taken_done[] =
+    " UNION ALL SELECT d.id FROM @jobs_done d WHERE d.id=" PG_ANY("SELECT t.id FROM @tasks t WHERE t.id=" PG_ANY("SELECT id FROM n"));
 static const char taken_tasks[] =
     " UNION ALL SELECT i.no FROM i WHERE i.id IN (SELECT t.id FROM @tasks t WHERE t.id=" PG_ANY("SELECT id FROM i") ")";
+// clang-format on
 
 static const char take_keys[] =
     ", k AS (INSERT INTO @keys(tenant,key,task_id,until,loose,digest) SELECT tenant,key,id,0,false,digest FROM i"
@@ -64,10 +66,11 @@ static const char add_extras[] =
     ", e AS (INSERT INTO @extras(id,task_id) SELECT n.id,n.task_id FROM n JOIN ok ON ok.no=n.item WHERE n.id<>n.task_id)";
 static const char lower_floors[] =
     ", f AS (" PG_LOWER_FLOORS("SELECT ok.lane, n.due_at FROM n JOIN ok ON ok.no=n.item WHERE n.state IN (1,2)") ")";
-static const char add_counts[] = ", c AS (" PG_COUNT(
-    "SELECT ok.lane, n.state, 1 AS n FROM n JOIN ok ON ok.no=n.item") ")"
-                                                                      " SELECT i.no, i.lane, (ok.no IS NOT NULL)::int FROM i "
-                                                                      "LEFT JOIN ok ON ok.no=i.no";
+// clang-format off
+static const char add_counts[] =
+    ", c AS (" PG_COUNT("SELECT ok.lane, n.state, 1 AS n FROM n JOIN ok ON ok.no=n.item") ")"
+    " SELECT i.no, i.lane, (ok.no IS NOT NULL)::int FROM i LEFT JOIN ok ON ok.no=i.no";
+// clang-format on
 
 static const char find_keys_from[] = "SELECT s.no, k.task_id, k.digest FROM ";
 static const char find_keys[] =

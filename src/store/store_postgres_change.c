@@ -6,18 +6,20 @@
 // elsewhere. That is looked up only for what was not found among the others, in a transaction behind the first.
 #include "store/store_postgres_private.h"
 
-static const char lock_live[] = ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane FROM @jobs j WHERE j.id=" PG_ANY(
-    "SELECT id FROM s") " ORDER BY j.id FOR UPDATE)";
-static const char lock_done[] = ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane FROM @jobs_done j WHERE j.id=" PG_ANY(
-    "SELECT id FROM s") " ORDER BY j.id FOR UPDATE)";
+// clang-format off
+#define LOCKED(table) \
+    ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane FROM " table " j WHERE j.id=" PG_ANY("SELECT id FROM s") \
+    " ORDER BY j.id FOR UPDATE)"
+static const char lock_live[] = LOCKED("@jobs"), lock_done[] = LOCKED("@jobs_done");
 static const char hits[] =
     ", h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane FROM s JOIN l ON l.id=s.id AND l.token=s.expected)";
 
 #define ASSIGN(name) #name "=h." #name ","
 static const char update_live[] =
-    ", u AS (UPDATE @jobs j SET " JOB_MOVING(ASSIGN) "reason=h.reason, response=h.response, place=" PG_PLACE(
-        "h.state", "h.holder", "j.lane",
-        "j.priority") " FROM h WHERE j.id=h.id AND h.state<5 AND j.id=" PG_ANY("SELECT id FROM h WHERE state<5") ")";
+    ", u AS (UPDATE @jobs j SET " JOB_MOVING(ASSIGN) "reason=h.reason, response=h.response,"
+    " place=" PG_PLACE("h.state", "h.holder", "j.lane", "j.priority")
+    " FROM h WHERE j.id=h.id AND h.state<5 AND j.id=" PG_ANY("SELECT id FROM h WHERE state<5") ")";
+// clang-format on
 
 #define FIXED_OF_J "j.id" JOB_FIXED(PG_NAME_OF_J)
 #define RECORD "g.id" JOB_FIXED(PG_NAME_OF_G) JOB_MOVING(PG_NAME_OF_H) ",h.reason,h.response"
@@ -38,10 +40,11 @@ static const char keep_attempts[] =
 
 static const char lower_floors[] = ", f AS (" PG_LOWER_FLOORS("SELECT h.lane, h.due_at FROM h WHERE h.state IN (1,2)") ")";
 
+// clang-format off
 static const char count_changes[] =
-    ", c AS (" PG_COUNT("SELECT h.lane, h.was AS state, -1 AS n FROM h UNION ALL SELECT h.lane, h.state, 1 "
-                        "FROM h") ")"
-                                  " SELECT s.no, (s.expected=l.token)::int FROM s JOIN l ON l.id=s.id";
+    ", c AS (" PG_COUNT("SELECT h.lane, h.was AS state, -1 AS n FROM h UNION ALL SELECT h.lane, h.state, 1 FROM h") ")"
+    " SELECT s.no, (s.expected=l.token)::int FROM s JOIN l ON l.id=s.id";
+// clang-format on
 
 struct batch {
     struct store_step **steps;

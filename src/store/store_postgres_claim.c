@@ -7,8 +7,7 @@
 
 #include <assert.h>
 
-// Floors stay behind what is due now, for what comes in time is not to lower them; and a claim looks below them now and then.
-enum { FLOOR_LAG_MS = 10000, FULL_LOOK_MS = 5000 };
+enum { FLOOR_LAG_MS = 10000 }; // floors stay behind what is due now, for what comes in time is not to lower them
 
 static const char fence[] = "SELECT 1 FROM @incarnations WHERE id=$1 AND NOT dead FOR KEY SHARE";
 
@@ -118,19 +117,9 @@ static void send_part(struct pg_link *link, struct store_claim *claim, size_t fi
     pg_send(link, read_next, part);
 }
 
-// A job that was made to wait below a floor, by somebody who had not yet seen how high that was, is found this way, if late.
-static bool is_full_look(struct pg_link *link)
-{
-    int64_t now = clock_mono_ns() / 1000000;
-    if (now < link->full_look_ms + FULL_LOOK_MS)
-        return false;
-    link->full_look_ms = now;
-    return true;
-}
-
 void pg_claim_send(struct pg_link *link, struct store_op *op)
 {
-    bool full = is_full_look(link);
+    bool full = pg_full_look(link);
     struct store_claim *claim = container_of(op, struct store_claim, op);
     struct map seen = {0};
     size_t first = 0;
@@ -153,6 +142,7 @@ void pg_claim_send(struct pg_link *link, struct store_op *op)
 // $1 slot, $2 lane, $3 from, $4 to, $5 from_id, $6 max. Of each place one more than wanted is looked at, to know whether there is
 // more. Rows that are locked are waited for, in order of id as in a CHANGE; those that are no longer delayed then are left as
 // they are.
+// clang-format off
 static const char make_ready[] =
     "WITH f AS MATERIALIZED (SELECT x.id, x.due_at, row_number() OVER (ORDER BY x.due_at, x.id) AS rank"
     " FROM generate_series($2*16, $2*16+9) g CROSS JOIN LATERAL ("
@@ -160,21 +150,12 @@ static const char make_ready[] =
     " ORDER BY j.due_at, j.id LIMIT $6+1) UNION ALL"
     " (SELECT j.id, j.due_at FROM @jobs j WHERE j.place=g AND j.due_at>$3+1 AND j.due_at<=$4 AND j.state=1"
     " ORDER BY j.due_at, j.id LIMIT $6+1)) x ORDER BY x.due_at, x.id LIMIT $6+1),"
-    " l AS MATERIALIZED (SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY(
-        "SELECT id FROM f WHERE rank<=$6") " AND j.state=1"
-                                           " AND j.due_at<=$4 ORDER BY j.id FOR UPDATE),"
-                                           " u AS (UPDATE @jobs j SET state=2 WHERE j.id=" PG_ANY(
-                                               "SELECT id FROM l") " RETURNING j.lane),"
-                                                                   " c AS (" PG_COUNT(
-                                                                       "SELECT u.lane, 1 AS state, -1 AS n FROM u UNION ALL "
-                                                                       "SELECT u.lane, 2, 1 FROM u") ")"
-                                                                                                     " SELECT (SELECT count(*) "
-                                                                                                     "FROM f), "
-                                                                                                     "(SELECT count(*) FROM u), "
-                                                                                                     "f.due_at, "
-                                                                                                     "f.id FROM (SELECT) AS one "
-                                                                                                     "LEFT JOIN f "
-                                                                                                     "ON f.rank=$6";
+    " l AS MATERIALIZED (SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM f WHERE rank<=$6")
+    " AND j.state=1 AND j.due_at<=$4 ORDER BY j.id FOR UPDATE),"
+    " u AS (UPDATE @jobs j SET state=2 WHERE j.id=" PG_ANY("SELECT id FROM l") " RETURNING j.lane),"
+    " c AS (" PG_COUNT("SELECT u.lane, 1 AS state, -1 AS n FROM u UNION ALL SELECT u.lane, 2, 1 FROM u") ")"
+    " SELECT (SELECT count(*) FROM f), (SELECT count(*) FROM u), f.due_at, f.id FROM (SELECT) AS one LEFT JOIN f ON f.rank=$6";
+// clang-format on
 
 static void read_due(void *ctx, const PGresult *result)
 {

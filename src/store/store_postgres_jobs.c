@@ -8,6 +8,17 @@ int64_t pg_slot(const struct pg_link *link)
     return (int64_t)(atomic_load(&link->pg->node) + 1) * 8 + link->number;
 }
 
+// A job that was made to wait below a floor, by somebody who had not yet seen how high that was, is found this way, if late.
+bool pg_full_look(struct pg_link *link)
+{
+    enum { FULL_LOOK_MS = 5000 };
+    int64_t now = clock_mono_ns() / 1000000;
+    if (now < link->full_look_ms + FULL_LOOK_MS)
+        return false;
+    link->full_look_ms = now;
+    return true;
+}
+
 int pg_read_job(const PGresult *result, int row, int column, struct job *ret_job, struct arena *arena)
 {
     ret_job->id = pg_int(result, row, column++);

@@ -80,7 +80,7 @@ struct pg_link {
     } * pending; // statements sent and not yet answered
     size_t pending_count, pending_cap;
     struct arena arena;   // of the group under way
-    int64_t full_look_ms; // when claims last looked below the floors too
+    int64_t full_look_ms; // when it last looked below the floors too
     bool careful;         // the group was refused once: look before adding
     bool stored;          // a part of the group is committed
     struct map lanes;     // by hash of tenant and queue: the links that add remember them
@@ -156,6 +156,7 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
     ") m GROUP BY GROUPING SETS ((m.lane,m.state),(m.state)) HAVING sum(m.n)<>0 ORDER BY 2,3 ON CONFLICT(lane,state,slot)" \
     " DO UPDATE SET n=o.n+excluded.n"
 int64_t pg_slot(const struct pg_link *link);
+bool pg_full_look(struct pg_link *link); // whether to look below the floors this time
 
 // ---- the verbs: each runs a group of operations in one transaction
 

@@ -2,11 +2,15 @@
 // moment.
 #include "store/store_postgres_private.h"
 
-static const char held_jobs[] = "SELECT " PG_JOB_OF_J ", t.doc FROM @jobs j LEFT JOIN @tasks t ON t.id=j.task_id WHERE j.id IN"
-                                " (SELECT id FROM @jobs WHERE place=-$1 AND id>$2 ORDER BY id LIMIT $3) ORDER BY j.id";
+// clang-format off
+static const char held_jobs[] =
+    "SELECT " PG_JOB_OF_J "," PG_DOC_OF("j") " FROM @jobs j"
+    " WHERE j.id=" PG_ANY("SELECT id FROM @jobs WHERE place=-$1 AND id>$2 ORDER BY id LIMIT $3") " ORDER BY j.id";
 static const char expired_jobs[] =
     "SELECT " PG_JOB_OF_J "," PG_DOC_OF("j") " FROM (SELECT * FROM @jobs WHERE expires_at>0 AND state<=2 AND expires_at<=$1"
-                                             " ORDER BY expires_at, id LIMIT $2) j ORDER BY j.expires_at, j.id";
+    " ORDER BY expires_at, id LIMIT $2) j ORDER BY j.expires_at, j.id";
+// clang-format on
+
 #define COUNTS_OF_9                                                                                                         \
     "sum(n) FILTER (WHERE state=0)::bigint, sum(n) FILTER (WHERE state=1)::bigint, sum(n) FILTER (WHERE state=2)::bigint,"  \
     " sum(n) FILTER (WHERE state=3)::bigint, sum(n) FILTER (WHERE state=4)::bigint, sum(n) FILTER (WHERE state=5)::bigint," \
@@ -15,7 +19,8 @@ _Static_assert(JOB_STATE_COUNT == 9, "the counts are nine columns");
 static const char some_lanes[] =
     "SELECT l.id, l.tenant, l.paused::int, d.due_at, l.queue, c.* FROM (SELECT * FROM @lanes WHERE id>$1 AND ($2=0 OR tenant=$2)"
     " ORDER BY id LIMIT $3) l CROSS JOIN LATERAL (SELECT min(x.due_at) AS due_at FROM generate_series(l.id*16,l.id*16+9) g"
-    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g AND j.due_at>=l.floor ORDER BY j.due_at LIMIT 1) x) d"
+    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g"
+    " AND j.due_at>=CASE WHEN $4=0 THEN l.floor ELSE 0 END ORDER BY j.due_at LIMIT 1) x) d"
     " CROSS JOIN LATERAL (SELECT " COUNTS_OF_9 " FROM @counts WHERE lane=l.id) c ORDER BY l.id";
 static const char all_counts[] = "SELECT " COUNTS_OF_9 " FROM @counts WHERE lane=0 AND $1=0";
 static const char counts_of_tenant[] =
@@ -29,10 +34,12 @@ static const char task_of_job[] = TASK_COLUMNS "WHERE t.tenant=$2 AND t.id=(SELE
                                                " SELECT task_id FROM @jobs_done WHERE id=$1 LIMIT 1)";
 static const char task_by_id[] = TASK_COLUMNS "WHERE t.tenant=$2 AND t.id=$1";
 #define IDS_OF_TASK "SELECT $1 UNION SELECT id FROM @extras WHERE task_id=$1"
-static const char jobs_of_task[] = "SELECT " PG_JOB_OF_J " FROM @jobs j WHERE j.task_id=$1 AND j.id=" PG_ANY(
-    IDS_OF_TASK) " UNION ALL SELECT " PG_JOB_OF_J
-                 " FROM @jobs_done j WHERE j.task_id=$1 AND j.id=" PG_ANY(
-                     IDS_OF_TASK) " ORDER BY scheduled_at DESC, id DESC LIMIT $2";
+// clang-format off
+#define JOBS_OF_TASK(table) "SELECT " PG_JOB_OF_J " FROM " table " j WHERE j.task_id=$1 AND j.id=" PG_ANY(IDS_OF_TASK)
+static const char jobs_of_task[] =
+    JOBS_OF_TASK("@jobs") " UNION ALL " JOBS_OF_TASK("@jobs_done") " ORDER BY scheduled_at DESC, id DESC LIMIT $2";
+// clang-format on
+
 #define ATTEMPT_COLUMNS \
     "SELECT job_id, number, status, outcome, picked_at, started_at, completed_at, holder, reason FROM @attempts "
 static const char attempts_of_job[] = ATTEMPT_COLUMNS "WHERE job_id=$1 ORDER BY number";
@@ -85,7 +92,7 @@ static void read_lanes(void *ctx, const PGresult *result)
 static void send_lanes(struct pg_link *link, struct store_op *op)
 {
     struct store_lanes *lanes = container_of(op, struct store_lanes, op);
-    pg_sql(link, some_lanes, read_lanes, lanes, lanes->after_id, lanes->tenant, limit(lanes->max));
+    pg_sql(link, some_lanes, read_lanes, lanes, lanes->after_id, lanes->tenant, limit(lanes->max), pg_full_look(link));
 }
 
 static void read_stats(void *ctx, const PGresult *result)

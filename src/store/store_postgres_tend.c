@@ -136,29 +136,18 @@ static void send_pause(struct pg_link *link, struct store_op *op)
 // ---- sweeping
 
 // $1 slot, $2 now, $3 the day of now, $4 max.
+// clang-format off
 static const char remove_jobs[] =
     "WITH due AS MATERIALIZED (SELECT j.id FROM @jobs_done j WHERE j.purge_at>0 AND j.purge_at<=$2 AND j.day<=$3"
     " ORDER BY j.purge_at, j.id LIMIT $4 FOR UPDATE SKIP LOCKED),"
-    " g AS (DELETE FROM @jobs_done j WHERE j.day<=$3 AND j.id=" PG_ANY(
-        "SELECT id FROM due") " RETURNING j.id, j.task_id, j.lane, j.state),"
-                              " a AS (DELETE FROM @attempts a WHERE a.job_id=" PG_ANY(
-                                  "SELECT id FROM g") "),"
-                                                      " e AS (DELETE FROM @extras e WHERE e.id=" PG_ANY(
-                                                          "SELECT id FROM g WHERE id<>task_id") "),"
-                                                                                                " f AS (INSERT INTO @meta AS "
-                                                                                                "o(name,value) SELECT "
-                                                                                                "'id_floor', "
-                                                                                                "max(greatest(g.id,g.task_id)) "
-                                                                                                "FROM g HAVING count(*)>0"
-                                                                                                " ON CONFLICT(name) DO UPDATE "
-                                                                                                "SET "
-                                                                                                "value=greatest(o.value,excluded."
-                                                                                                "value)),"
-                                                                                                " c AS (" PG_COUNT(
-                                                                                                    "SELECT g.lane, g.state, -1 "
-                                                                                                    "AS n FROM g") ") SELECT "
-                                                                                                                   "task_id FROM "
-                                                                                                                   "g";
+    " g AS (DELETE FROM @jobs_done j WHERE j.day<=$3 AND j.id=" PG_ANY("SELECT id FROM due")
+    " RETURNING j.id, j.task_id, j.lane, j.state),"
+    " a AS (DELETE FROM @attempts a WHERE a.job_id=" PG_ANY("SELECT id FROM g") "),"
+    " e AS (DELETE FROM @extras e WHERE e.id=" PG_ANY("SELECT id FROM g WHERE id<>task_id") "),"
+    " f AS (INSERT INTO @meta AS o(name,value) SELECT 'id_floor', max(greatest(g.id,g.task_id)) FROM g HAVING count(*)>0"
+    " ON CONFLICT(name) DO UPDATE SET value=greatest(o.value,excluded.value)),"
+    " c AS (" PG_COUNT("SELECT g.lane, g.state, -1 AS n FROM g") ") SELECT task_id FROM g";
+// clang-format on
 // $1 keys_until, $2 the tasks some of whose jobs went.
 static const char lock_tasks[] = "SELECT 1 FROM @tasks WHERE id=ANY($1) ORDER BY id FOR UPDATE";
 static const char remove_tasks[] =
