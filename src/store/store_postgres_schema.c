@@ -153,7 +153,8 @@ static int64_t take_step(struct pg_link *link)
     if (!link->err && version < SCHEMA_VERSION) {
         for (size_t i = 0; i < array_count(steps[version]) && steps[version][i]; i++)
             run(link, steps[version][i]);
-        pg_sql(link, "UPDATE @meta SET value=$1 WHERE name='schema'", NULL, NULL, ++version);
+        version++;
+        pg_sql(link, "UPDATE @meta SET value=$1 WHERE name='schema'", NULL, NULL, version);
     }
     run(link, "COMMIT");
     pg_sync(link);

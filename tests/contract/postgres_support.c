@@ -62,7 +62,9 @@ long long session_ask_in(const char *schema, const char *sql_with_at)
 
 int cluster_port(void)
 {
-    return (int)strtol(getenv("ROTA_TEST_POSTGRES_PORT"), NULL, 10);
+    const char *port = getenv("ROTA_TEST_POSTGRES_PORT");
+    assert_non_null(port); // tests/support/postgres.py sets it
+    return port ? (int)strtol(port, NULL, 10) : 0;
 }
 
 static pid_t postmaster(void)
