@@ -3,6 +3,7 @@
 
 #include "postgres_support.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +83,10 @@ static pid_t postmaster(void)
 
 void cluster_kill(void)
 {
-    assert_int_equal(kill(postmaster(), SIGQUIT), 0);
+    pid_t killed = postmaster();
+    assert_int_equal(kill(killed, SIGQUIT), 0);
+    while (kill(killed, 0) == 0)
+        poll(NULL, 0, 10);
 }
 
 static void signal_all(int number)
