@@ -1,4 +1,4 @@
-"""Measures rota against its budgets (DESIGN.md §7): life, late, submit, kill.
+"""Measures rota against its budgets: life, late, submit, kill.
 
 Starts the target, a release build of rota and the load generator on this machine's cores, takes CPU from /proc, prints one line
 a figure, and appends what it saw to bench/results/NAME.jsonl. A figure below its budget is reported, not failed: this is no

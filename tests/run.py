@@ -66,19 +66,29 @@ class Tally:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
+RUNNING = set()  # process groups
+
+
+def stop(number, frame):
+    """Ctrl-C: everything that was started ends with us, and at once."""
+    for group in list(RUNNING):
+        os.killpg(group, signal.SIGKILL)
+    os._exit(128 + number)
+
+
 def run(command, env, seconds):
     """Exit code (None: it took too long and was killed with all it had started) and output."""
     process = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, start_new_session=True)
+    RUNNING.add(process.pid)
     try:
         output, _ = process.communicate(timeout=seconds)
         return process.returncode, output.decode(errors="replace")
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         return None, process.communicate()[0].decode(errors="replace") + f"\nkilled: not done after {seconds} s\n"
-    except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
-        raise
+    finally:
+        RUNNING.discard(process.pid)
 
 
 def environment(suite):
@@ -236,6 +246,8 @@ def main():
     if only_trees:
         print("\n".join(dict.fromkeys(suite.tree for suite in suites if suite.tree)))
         return
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
     total = Tally()
     for suite in suites:
         total.add(run_suite(suite, options))

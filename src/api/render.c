@@ -134,6 +134,7 @@ void render_job(struct buf *buf, const struct job *job, const struct attempt *at
     put_id(buf, ",\"parent_job_id\":", ID_JOB, job->parent_id);
     put_text(buf, ",\"state\":", str_of(job_state_text(job_state_at(job, now_ms))), true);
     put_time(buf, ",\"scheduled_at\":", job->scheduled_at);
+    put_time(buf, ",\"due_at\":", job_state_final(job->state) ? 0 : job->due_at);
     put_time(buf, ",\"nominal_at\":", job->nominal_at);
     put_time(buf, ",\"picked_at\":", job->picked_at);
     put_time(buf, ",\"started_at\":", job->started_at);

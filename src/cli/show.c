@@ -102,6 +102,15 @@ static void put_scheduled(struct buf *buf, const struct show *show, const struct
     put_time(buf, show, object, "scheduled_at");
 }
 
+// Only where it is another time than the planned one: after a failure.
+static void put_next_try(struct buf *buf, const struct show *show, const struct value *job)
+{
+    int64_t planned, due;
+    bool waits = !value_at(job, "started_at") && read_time(job, "due_at", &due) && read_time(job, "scheduled_at", &planned);
+    if (waits && due != planned)
+        put_time(buf, show, job, "due_at");
+}
+
 static void put_created(struct buf *buf, const struct show *show, const struct value *object)
 {
     put_time(buf, show, object, "created_at");
@@ -274,6 +283,8 @@ static void put_reason(struct buf *buf, const struct show *show, const struct va
 static void put_response(struct buf *buf, const struct show *show, const struct value *job)
 {
     struct str response = value_text(value_at(job, "response"));
+    while (response.n && response.p[response.n - 1] == '\n') // how many answers end, and nothing to look at
+        response.n--;
     bool whole = text_put_short(buf, response, RESPONSE_MAX);
     if (!whole)
         buf_puts(buf, " (more with -o json)");
@@ -290,8 +301,9 @@ static void put_late(struct buf *buf, const struct show *show, const struct valu
 }
 
 static const struct line job_lines[] = {
-    {"job", put_head},    {"task", put_task_id}, {"retry of", put_parent}, {"planned", put_scheduled}, {"started", put_started},
-    {"ended", put_ended}, {"late", put_late},    {"status", put_status},   {"why", put_reason},        {"response", put_response},
+    {"job", put_head},          {"task", put_task_id},    {"retry of", put_parent},   {"planned", put_scheduled},
+    {"next try", put_next_try}, {"started", put_started}, {"ended", put_ended},       {"late", put_late},
+    {"status", put_status},     {"why", put_reason},      {"response", put_response},
 };
 
 // Attempts: a table whose columns are as wide as what is in them.

@@ -105,12 +105,14 @@ enum job_state job_next(enum job_state state, enum job_event event)
     return table[state][event] ? (enum job_state)(table[state][event] - 1) : JOB_STATE_COUNT;
 }
 
+// I2: the table, and nothing but the table.
 static enum err change_state(struct job *job, enum job_event event)
 {
     enum job_state next = job_next(job->state, event);
     if (next == JOB_STATE_COUNT)
         return ERR_ILLEGAL_TRANSITION;
-    // The start of an attempt leaves the job in the same hands, the passing of time in nobody's.
+    // I3: who leaves a hand raises the token. The start of an attempt leaves the job in the same hands, the passing of time in
+    // nobody's.
     if (event != JOB_ON_START && event != JOB_ON_DUE)
         job->token++;
     job->state = next;
@@ -177,6 +179,7 @@ enum err job_start(struct job *job, const struct job_policy *policy, int64_t now
         return err;
     job->attempts++;
     job->started_at = now_ms;
+    // I11
     if (job->late_stage == STAGE_NONE && now_ms - job->ready_at > policy->sla_ms)
         job->late_stage = latest_stage(job);
     return ERR_OK;
@@ -246,7 +249,7 @@ enum err job_interrupt(struct job *job, int64_t now_ms, struct job_step *ret_ste
     return ERR_OK;
 }
 
-// A job that was only watched may have been started by the dead holder, which writes `reserved` late: if its time had
+// I6: a job that was only watched may have been started by the dead holder, which writes `reserved` late: if its time had
 // come, the record says so. It stays free, because it did not count as begun.
 static enum err lose_watched(struct job *job, int64_t now_ms, struct job_step *ret_step)
 {
@@ -309,7 +312,8 @@ enum err job_cancel(struct job *job, const struct job_policy *policy, int64_t no
 enum err job_cancel_elsewhere(struct job *job, const struct job_policy *policy, int64_t now_ms, struct str reason,
                               struct job_step *ret_step)
 {
-    bool may_have_begun = job->state == JOB_WATCHING && job->due_at <= now_ms;
+    // Even if its time is not quite there: it may come between this decision and its being written.
+    bool may_have_begun = job->state == JOB_WATCHING;
     enum err err = job_cancel(job, policy, now_ms, reason, ret_step);
     if (err || !may_have_begun)
         return err;

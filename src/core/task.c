@@ -242,9 +242,10 @@ static enum err take_time(struct parse *parse, const struct field *field, struct
 {
     int64_t ms;
     if (value.type != JSON_STRING || !when_parse(json_text(value, parse->arena), &ms))
-        return refuse_value(parse, field,
-                            "%s must be a time with a zone that exists, such as \"2026-11-15T20:22:00Z\" (RFC 3339).",
-                            field->name.p);
+        return refuse_value(
+            parse, field,
+            "%s must be a date and time that exist, with a zone, such as \"2030-01-31T09:30:00Z\" or \"2030-01-31T09:30:00+02:00\".",
+            field->name.p);
     *(int64_t *)to = time_max(ms, 1); // 0 means that there is none; both lie in the past
     return ERR_OK;
 }
@@ -540,8 +541,25 @@ static const struct field *guess_field(struct fields fields, struct str name)
     return best;
 }
 
+// Fields that are spoken of and not built yet. They are refused, so that nothing is scheduled otherwise than it was meant.
+// clang-format off
+static const char *const later_fields[] = {
+    "kind", "args", "args_url", "artifact", "argv", "env", "stdin", "cron", "timezone", "every", "misfire", "overlap", "dst_gap",
+    "starts_at", "ends_at", "max_runs", "jitter", "after", "on_dependency_failure", "ref"};
+// clang-format on
+
+static bool is_later_field(struct parse *parse, struct str name)
+{
+    for (size_t i = 0; !parse->within[0] && i < array_count(later_fields); i++)
+        if (str_is(name, later_fields[i]))
+            return true;
+    return false;
+}
+
 static enum err refuse_unknown(struct parse *parse, struct fields fields, struct str name)
 {
+    if (is_later_field(parse, name))
+        return refuse(parse, ERR_UNKNOWN_FIELD, name, "This version of rota does not have this field yet.");
     const struct field *meant = guess_field(fields, name);
     const char *of = parse->within[0] ? parse->within + 1 : "a task";
     if (meant)
@@ -553,7 +571,7 @@ static const struct field *find_field(struct fields fields, struct str name)
 {
     for (size_t i = 0; i < fields.count; i++)
         if (fields.rows[i].name.n == name.n && memcmp(fields.rows[i].name.p, name.p, name.n) == 0)
-            return &fields.rows[i];
+            return fields.rows + i;
     return NULL;
 }
 

@@ -23,16 +23,6 @@ struct beat {
     struct store_beat beat;
 };
 
-static void join_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct beat, join.op)->answers, &op->link);
-}
-
-static void beat_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct beat, beat.op)->answers, &op->link);
-}
-
 struct beat *beat_new(struct node *node, struct reap *reap, uint64_t seed)
 {
     struct beat *beat = mem_zero(sizeof *beat);
@@ -61,7 +51,7 @@ bool beat_ok(const struct beat *beat)
 static void send_join(struct beat *beat, struct now now)
 {
     struct store_join *join = &beat->join;
-    store_op_init(&join->op, STORE_JOIN, join_done);
+    store_op_post(&join->op, STORE_JOIN, &beat->answers);
     if (!join->incarnation) // otherwise this life may have been written although the answer was lost: it is asked for again
         join->incarnation = (int64_t)(rand_next(&beat->rand) >> 2) | 1;
     join->now_ms = now.wall_ms;
@@ -73,14 +63,14 @@ static void send_join(struct beat *beat, struct now now)
 static void send_beat(struct beat *beat, struct now now)
 {
     struct store_beat *op = &beat->beat;
-    store_op_init(&op->op, STORE_BEAT, beat_done);
+    store_op_post(&op->op, STORE_BEAT, &beat->answers);
     op->incarnation = atomic_load(&beat->node->incarnation);
     beat->waiting = true;
     beat->sent_at = now.mono_ms;
     store_submit(beat->node->store, &op->op);
 }
 
-// The right to act counts from when the beat was sent: the others count from when they see it, which is later.
+// I3: the right to act counts from when the beat was sent: the others count from when they see it, which is later.
 static void stay_alive(struct beat *beat)
 {
     atomic_store(&beat->node->alive_until_ms, beat->sent_at + BEAT_ALIVE_MS);
@@ -89,7 +79,7 @@ static void stay_alive(struct beat *beat)
 
 static void failed(struct beat *beat, const struct store_op *op, struct now now)
 {
-    log_warn("beat: %s: %s", err_info(op->err)->code, op->why);
+    node_say_failed(beat->node, "beat", op, now.mono_ms);
     atomic_store(&beat->ok, false);
     beat->next_at = now.mono_ms + FAIL_WAIT_MS;
 }

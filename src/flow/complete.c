@@ -134,7 +134,7 @@ static enum err decide(struct complete *complete, struct run *run, struct now no
 static struct batch *batch_new(struct complete *complete, size_t max)
 {
     struct batch *batch = mem_zero(sizeof *batch);
-    store_op_init(&batch->change.op, STORE_CHANGE, NULL);
+    store_op_post(&batch->change.op, STORE_CHANGE, &complete->answers);
     batch->complete = complete;
     batch->items = arena_array(&batch->change.op.arena, struct decided, max);
     batch->change.steps = arena_array(&batch->change.op.arena, struct store_step, max);
@@ -163,16 +163,9 @@ static void add_ended(struct batch *batch, struct run *run, struct now now)
         (struct store_step){.token = run->token, .job = &run->job, .attempt = item->step.kept ? &item->step.attempt : NULL};
 }
 
-static void change_done(struct store_op *op)
-{
-    struct batch *batch = container_of(op, struct batch, change.op);
-    mailbox_post(&batch->complete->answers, &batch->change.op.link);
-}
-
 static void submit(struct complete *complete, struct batch *batch)
 {
     complete->writing++;
-    batch->change.op.done = change_done;
     CRASH_POINT("complete.before_change");
     store_submit(complete->node->store, &batch->change.op);
 }
@@ -228,7 +221,7 @@ static void take_answers(struct complete *complete, struct now now)
         complete->writing--;
         CRASH_POINT("complete.after_change");
         if (batch->change.op.err) {
-            log_warn("complete: %s: %s", err_info(batch->change.op.err)->code, batch->change.op.why);
+            node_say_failed(complete->node, "complete", &batch->change.op, now.mono_ms);
             batch->again_at = now.mono_ms + fail_wait(&batch->failures);
             complete->next_at = now.mono_ms + fail_wait(&complete->failures);
             list_append(&complete->failed, &batch->link);

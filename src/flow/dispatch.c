@@ -195,7 +195,7 @@ static void ended(void *ctx, struct run *run)
     send_back(dispatch, run, stopped ? run->end : RUN_ENDED);
 }
 
-// How a run that has a slot goes on: RUN_ENDED means that it may start; anything else is why it may not.
+// How a run that has a slot goes on (I4, I6, I15): RUN_ENDED means that it may start; anything else is why it may not.
 static enum run_end verdict(struct dispatch *dispatch, const struct run *run)
 {
     struct now now = dispatch->now;

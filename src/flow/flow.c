@@ -19,6 +19,7 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     flow->reap = reap_new(node);
     flow->beat = beat_new(node, flow->reap, config->seed);
     flow->sweep = sweep_new(node);
+    flow->survey = survey_new(node);
     return flow;
 }
 
@@ -26,6 +27,7 @@ void flow_free(struct flow *flow)
 {
     if (!flow)
         return;
+    survey_free(flow->survey);
     sweep_free(flow->sweep);
     beat_free(flow->beat);
     reap_free(flow->reap);
@@ -46,6 +48,7 @@ int64_t flow_turn(struct flow *flow, struct now now)
     next = time_min(next, reap_turn(flow->reap, now));
     next = time_min(next, sweep_turn(flow->sweep, now));
     next = time_min(next, steer_turn(flow->steer, now));
+    next = time_min(next, survey_turn(flow->survey, now));
     return time_min(next, pull_turn(flow->pull, now));
 }
 

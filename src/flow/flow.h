@@ -9,6 +9,7 @@
 #include "flow/pull.h"
 #include "flow/reap.h"
 #include "flow/steer.h"
+#include "flow/survey.h"
 #include "flow/sweep.h"
 
 struct flow_config {
@@ -28,6 +29,7 @@ struct flow {
     struct reap *reap;
     struct beat *beat;
     struct sweep *sweep;
+    struct survey *survey;
 };
 
 // The store, broker and executor stay the caller's. flow_waker and exec_waker wake the threads that run the turns.

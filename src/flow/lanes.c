@@ -24,6 +24,7 @@ struct lane {
     char queue[QUEUE_NAME_MAX + 1];
     struct lane *same_name; // next lane whose name has the same hash
     bool paused;
+    bool told;    // I15: the store has said whether it is paused
     bool planned; // a claim for it is under way
     bool aside;   // in lanes->aside: no room when last looked at
     int weight;
@@ -162,7 +163,7 @@ int64_t lanes_take(struct lanes *lanes, int32_t tenant, struct str queue, int64_
 {
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = find_name(lanes, tenant, queue);
-    bool take = lane && !lane->paused && !lane->planned && lane->next_due > now_ms && more_room(lanes, lane) > 0;
+    bool take = lane && lane->told && !lane->paused && !lane->planned && lane->next_due > now_ms && more_room(lanes, lane) > 0;
     if (take) {
         lane->held++;
         lanes->used++;
@@ -185,12 +186,13 @@ bool lanes_hold(struct lanes *lanes, int64_t id)
 {
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = map_get(&lanes->by_id, id);
-    if (lane) {
+    bool hold = lane && lanes->used < lanes->room;
+    if (hold) {
         lane->held++;
         lanes->used++;
     }
     pthread_mutex_unlock(&lanes->lock);
-    return lane != NULL;
+    return hold;
 }
 
 void lanes_note(struct lanes *lanes, int64_t id, int32_t tenant, struct str queue, int64_t due_ms)
@@ -213,6 +215,7 @@ void lanes_learn(struct lanes *lanes, const struct store_lane *from, int64_t ask
 {
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = learn(lanes, from->id, from->tenant, from->queue);
+    lane->told = true;
     if (lane->pause_count <= asked)
         set_paused(lanes, lane, from->paused);
     note_due(lanes, lane, from->next_due);
@@ -237,6 +240,7 @@ void lanes_pause(struct lanes *lanes, int64_t id, int32_t tenant, struct str que
     struct lane *lane = learn(lanes, id, tenant, queue);
     set_paused(lanes, lane, paused);
     lane->pause_count = ++lanes->pause_count;
+    lane->told = true;
     arrange(lanes, lane);
     pthread_mutex_unlock(&lanes->lock);
 }

@@ -9,11 +9,11 @@ struct lanes;
 struct lanes *lanes_new(int room); // how many jobs this node holds at most
 void lanes_free(struct lanes *lanes);
 
-// Takes one place for a job that is due now, if its lane is known, not paused, without backlog and within its share: the push
-// path. Returns the lane, or 0.
+// Takes one place for a job that is due now, if its lane is known to the store as not paused, without backlog and within its
+// share: the push path. Returns the lane, or 0.
 int64_t lanes_take(struct lanes *lanes, int32_t tenant, struct str queue, int64_t now_ms);
 void lanes_give(struct lanes *lanes, int64_t lane); // a place is free again
-bool lanes_hold(struct lanes *lanes, int64_t lane); // a job turned out to be held that nobody had counted; false: lane unknown
+bool lanes_hold(struct lanes *lanes, int64_t lane); // takes a place for a job found held; false: no room, or the lane is unknown
 
 // Something waits in this lane and is due then. Learns lanes it does not know.
 void lanes_note(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, int64_t due_ms);

@@ -1,5 +1,9 @@
 #include "flow/node.h"
 
+#include "base/log.h"
+
+enum { SAY_MS = 5000 };
+
 void node_init(struct node *node, struct store *store, struct broker *broker, struct lanes *lanes, struct waker *flow_waker)
 {
     *node = (struct node){.store = store, .broker = broker, .lanes = lanes, .flow_waker = flow_waker};
@@ -36,4 +40,15 @@ bool node_push_begin(struct node *node)
 void node_push_end(struct node *node)
 {
     atomic_fetch_sub(&node->pushing, 1);
+}
+
+void node_say_failed(struct node *node, const char *who, const struct store_op *op, int64_t mono_ms)
+{
+    if (node->said_at && mono_ms - node->said_at < SAY_MS) {
+        node->unsaid++;
+        return;
+    }
+    log_warn("%s: %s: %s (%d more since the last such line)", who, err_info(op->err)->code, op->why, node->unsaid);
+    node->said_at = mono_ms;
+    node->unsaid = 0;
 }

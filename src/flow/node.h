@@ -19,6 +19,9 @@ struct node {
     pthread_mutex_t id_lock;
     struct id_maker ids; // under id_lock
 
+    int64_t said_at; // the flow thread's, monotonic: when a failure of the store was last logged
+    int unsaid;      // and how many were not since
+
     // Which life this is. Changes only when this process was declared dead by the others and begins anew.
     _Atomic int64_t incarnation;
     // On the monotonic clock: until when this incarnation may start and claim jobs. Moved on by each heartbeat that was
@@ -36,6 +39,9 @@ struct node {
 void node_init(struct node *node, struct store *store, struct broker *broker, struct lanes *lanes, struct waker *flow_waker);
 void node_done(struct node *node);
 int64_t node_make_id(struct node *node, int64_t wall_ms);
+// Logs that the store failed `who`; an outage is one line every few seconds, however many it meets. Flow thread.
+void node_say_failed(struct node *node, const char *who, const struct store_op *op, int64_t mono_ms);
+
 bool node_push_begin(struct node *node); // false: not now
 void node_push_end(struct node *node);
 bool node_alive(struct node *node, int64_t mono_ms);

@@ -2,7 +2,7 @@
 //
 // The map `held` is what this node believes to hold. The store is the truth: when an answer was lost, and regularly, pull asks
 // the store what this incarnation holds and takes in hand what it does not know of (recount). So a lost hand-over costs time,
-// never the job. In the same way it walks round the lanes, so a lane it was not told of is found.
+// never the job.
 //
 // It does not decide whether a run may start (dispatch does) nor what follows its end (complete does).
 #include "flow/pull.h"
@@ -22,12 +22,7 @@ enum {
     RECOUNT_MS = 30000,    // how often the store is asked what is held
     RECOUNT_SOON_MS = 500, // … when an answer was lost: by then what is on its way has come
     RECOUNT_MAX = 500,
-    SCAN_MS = 1000, // how often some lanes are looked at
-    SCAN_MAX = 500,
-    PROMOTE_MS = 100,
-    OVERDUE_MS = 300, // a job that was not claimed so long after its time is marked ready
-    PROMOTE_MAX = 2000,
-    CALLED_OFF = 1024, // cancelled jobs that are remembered
+    CALLED_OFF = 8192, // cancelled jobs that are remembered: more than can be cancelled while one answer is on its way
     BACK_MS = 1000,    // a clock set back by more than this
 };
 
@@ -45,7 +40,7 @@ struct pull {
     struct mailbox asks;    // struct pull_ask
     struct mailbox answers; // struct store_op
     struct map held;        // job id -> hold
-    struct map returned;    // jobs that came back while a recount was under way: what it says of them is old
+    struct map returned;    // jobs that came back while a recount was under way, by their token: what it says of them is old
     struct wheel wheel;
     // Jobs whose cancel is written: a claim or hand-over on its way may still bring them.
     int64_t called_off[CALLED_OFF];
@@ -53,40 +48,16 @@ struct pull {
     struct map called_off_ids; // job id -> its place in `called_off` + 1
     struct list open_asks;     // wait for their run to come back
 
-    bool claiming, counting, scanning, promoting;
-    bool quiet;                                        // stopping, and every run that was pushed has been taken
-    int64_t claim_at, recount_at, scan_at, promote_at; // monotonic: not before
+    bool claiming, counting;
+    bool quiet;                   // stopping, and every run that was pushed has been taken
+    bool doubt;                   // an answer was lost: until a recount has come, something may be held unknowingly
+    int64_t claim_at, recount_at; // monotonic: not before
     int64_t last_wall_ms;
-    int64_t scan_asked; // lanes_pauses() when the scan under way was asked for
 
     struct store_claim claim;
     struct store_want wants[WANTS_MAX];
     struct store_held recount;
-    struct store_lanes scan;
-    struct store_due due;
 };
-
-// The operations are members; which pull one belongs to is found from its place in it.
-static void answer(struct pull *pull, struct store_op *op)
-{
-    mailbox_post(&pull->answers, &op->link);
-}
-static void claim_done(struct store_op *op)
-{
-    answer(container_of(op, struct pull, claim.op), op);
-}
-static void recount_done(struct store_op *op)
-{
-    answer(container_of(op, struct pull, recount.op), op);
-}
-static void scan_done(struct store_op *op)
-{
-    answer(container_of(op, struct pull, scan.op), op);
-}
-static void due_done(struct store_op *op)
-{
-    answer(container_of(op, struct pull, due.op), op);
-}
 
 struct pull *pull_new(struct node *node, struct dispatch *dispatch)
 {
@@ -119,7 +90,7 @@ void pull_free(struct pull *pull)
     map_done(&pull->held);
     map_done(&pull->returned);
     map_done(&pull->called_off_ids);
-    struct store_op *const ops[] = {&pull->claim.op, &pull->recount.op, &pull->scan.op, &pull->due.op};
+    struct store_op *const ops[] = {&pull->claim.op, &pull->recount.op};
     for (size_t i = 0; i < array_count(ops); i++)
         store_op_done(ops[i]); // of answers that came too late
     mailbox_done(&pull->pushed);
@@ -143,9 +114,10 @@ size_t pull_count(const struct pull *pull)
     return pull->held.count;
 }
 
+// I16: what a lost answer left in this hand must have been found, too.
 bool pull_idle(const struct pull *pull)
 {
-    return pull->quiet && !pull->claiming && pull->held.count == 0;
+    return pull->quiet && !pull->claiming && !pull->counting && !pull->doubt && pull->held.count == 0;
 }
 
 // Hands a run that did not begin to the completer, which writes what follows.
@@ -185,7 +157,7 @@ static void close_asks(struct pull *pull, int64_t job_id)
 static void forget(struct pull *pull, struct hold *hold)
 {
     if (pull->counting)
-        map_put(&pull->returned, hold->job_id, pull);
+        map_put(&pull->returned, hold->job_id, (void *)(intptr_t)hold->token);
     if (hold->run) {
         wheel_remove(&pull->wheel, &hold->run->timer);
         run_free(hold->run);
@@ -286,6 +258,7 @@ static void take_asks(struct pull *pull)
 
 static void recount_soon(struct pull *pull, struct now now)
 {
+    pull->doubt = true;
     pull->recount_at = time_min(pull->recount_at, now.mono_ms + RECOUNT_SOON_MS);
 }
 
@@ -303,66 +276,51 @@ static void take_claim(struct pull *pull, struct now now)
     }
     if (claim->op.err) {
         mark(MARK_CLAIM_FAILED);
-        log_warn("claim: %s: %s", err_info(claim->op.err)->code, claim->op.why);
+        node_say_failed(pull->node, "claim", &claim->op, now.mono_ms);
         pull->claim_at = now.mono_ms + FAIL_WAIT_MS;
         recount_soon(pull, now);
     }
     store_op_done(&claim->op);
 }
 
-// Takes in hand what this life holds without knowing it. A lane not known yet will be known at the next recount.
-static void adopt(struct pull *pull, const struct store_job *found, struct now now)
+// Takes in hand what this life holds without knowing it, or gives it back when there is no room for it.
+// False: it must be looked at again. The word of the end of an earlier claim may still be on its way, or has come meanwhile,
+// while the store already shows a later claim whose answer was lost.
+static bool adopt(struct pull *pull, const struct store_job *found, struct now now)
 {
-    if (map_get(&pull->held, found->job.id) || map_get(&pull->returned, found->job.id) ||
-        found->job.holder != atomic_load(&pull->node->incarnation))
-        return;
-    if (!lanes_hold(pull->node->lanes, found->job.lane))
-        return;
+    const struct hold *hold = map_get(&pull->held, found->job.id);
+    intptr_t returned = (intptr_t)map_get(&pull->returned, found->job.id);
+    if (found->job.holder != atomic_load(&pull->node->incarnation))
+        return true;
+    if (hold || returned)
+        return found->job.token <= (hold ? hold->token : (int64_t)returned);
     mark(MARK_ADOPTED);
-    take_claimed(pull, found, now);
+    if (lanes_hold(pull->node->lanes, found->job.lane)) {
+        take_claimed(pull, found, now);
+        return true;
+    }
+    give_up(pull, run_new(&found->job, found->doc), RUN_RELEASED);
+    return false;
 }
 
 static void take_recount(struct pull *pull, struct now now)
 {
     struct store_held *recount = &pull->recount;
+    bool settled = !recount->op.err;
     pull->counting = false;
     for (size_t i = 0; i < recount->job_count; i++)
-        adopt(pull, &recount->jobs[i], now);
+        settled &= adopt(pull, &recount->jobs[i], now);
     if (recount->job_count)
         recount->after_id = recount->jobs[recount->job_count - 1].job.id;
     bool more = !recount->op.err && recount->job_count == RECOUNT_MAX;
-    if (!more)
+    if (!more || !settled)
         recount->after_id = 0;
+    settled &= !more;
+    pull->doubt &= !settled;
     map_done(&pull->returned);
     atomic_store(&pull->node->counting, false);
-    pull->recount_at = now.mono_ms + (more || recount->op.err ? RECOUNT_SOON_MS : RECOUNT_MS);
+    pull->recount_at = now.mono_ms + (settled ? RECOUNT_MS : RECOUNT_SOON_MS);
     store_op_done(&recount->op);
-}
-
-static void take_scan(struct pull *pull, struct now now)
-{
-    struct store_lanes *scan = &pull->scan;
-    pull->scanning = false;
-    for (size_t i = 0; i < scan->lane_count; i++) {
-        lanes_learn(pull->node->lanes, &scan->lanes[i], pull->scan_asked);
-        scan->after_id = scan->lanes[i].id;
-    }
-    bool more = !scan->op.err && scan->lane_count == SCAN_MAX;
-    if (!more)
-        scan->after_id = 0;
-    pull->scan_at = now.mono_ms + SCAN_MS;
-    store_op_done(&scan->op);
-}
-
-static void take_due(struct pull *pull)
-{
-    struct store_due *due = &pull->due;
-    pull->promoting = false;
-    if (!due->op.err && due->changed)
-        mark(MARK_PROMOTED);
-    if (!due->op.err)
-        lanes_promoted(pull->node->lanes, due->lane, due->upto_ms, due->upto_id);
-    store_op_done(&due->op);
 }
 
 static void take_answers(struct pull *pull, struct now now)
@@ -374,12 +332,8 @@ static void take_answers(struct pull *pull, struct now now)
         struct store_op *op = list_entry(link, struct store_op, link);
         if (op == &pull->claim.op)
             take_claim(pull, now);
-        else if (op == &pull->recount.op)
-            take_recount(pull, now);
-        else if (op == &pull->scan.op)
-            take_scan(pull, now);
         else
-            take_due(pull);
+            take_recount(pull, now);
     }
 }
 
@@ -389,7 +343,7 @@ static void give_up_marked(struct pull *pull, struct run *run, enum run_end end,
     give_up(pull, run, end);
 }
 
-// A run may go on only in the life that claimed it: of what an earlier life held, others may have hold by now.
+// I6: a run may go on only in the life that claimed it: of what an earlier life held, others may have hold by now.
 static void publish(struct pull *pull, struct run *run, struct now now)
 {
     struct node *node = pull->node;
@@ -443,7 +397,8 @@ static void watch_clock(struct pull *pull, struct now now)
 
 static void start_claim(struct pull *pull, struct now now)
 {
-    if (pull->claiming || atomic_load(&pull->node->counting) || now.mono_ms < pull->claim_at)
+    // In doubt, what is held unknowingly has no places: claiming on would take them a second time (I7).
+    if (pull->claiming || pull->doubt || atomic_load(&pull->node->counting) || now.mono_ms < pull->claim_at)
         return;
     if (!node_alive(pull->node, now.mono_ms)) {
         pull->claim_at = now.mono_ms + FAIL_WAIT_MS;
@@ -454,7 +409,7 @@ static void start_claim(struct pull *pull, struct now now)
     size_t count = lanes_plan(pull->node->lanes, now.wall_ms, until, pull->wants, WANTS_MAX, CLAIM_MAX);
     if (count == 0)
         return;
-    store_op_init(&claim->op, STORE_CLAIM, claim_done);
+    store_op_post(&claim->op, STORE_CLAIM, &pull->answers);
     claim->holder = atomic_load(&pull->node->incarnation);
     claim->now_ms = now.wall_ms;
     claim->until_ms = until;
@@ -466,7 +421,7 @@ static void start_claim(struct pull *pull, struct now now)
     store_submit(pull->node->store, &claim->op);
 }
 
-// Waits until no answer is under way that could bring a job in hand; start_claim and admit hold back meanwhile.
+// I12. Waits until no answer is under way that could bring a job in hand; start_claim and admit hold back meanwhile.
 static void start_recount(struct pull *pull, struct now now)
 {
     struct node *node = pull->node;
@@ -481,7 +436,7 @@ static void start_recount(struct pull *pull, struct now now)
     if (pull->claiming || atomic_load(&node->pushing) > 0)
         return;
     struct store_held *recount = &pull->recount;
-    store_op_init(&recount->op, STORE_HELD, recount_done);
+    store_op_post(&recount->op, STORE_HELD, &pull->answers);
     recount->holder = atomic_load(&node->incarnation);
     recount->max = RECOUNT_MAX;
     recount->job_count = 0;
@@ -489,50 +444,16 @@ static void start_recount(struct pull *pull, struct now now)
     store_submit(node->store, &recount->op);
 }
 
-static void start_scan(struct pull *pull, struct now now)
-{
-    if (pull->scanning || now.mono_ms < pull->scan_at)
-        return;
-    struct store_lanes *scan = &pull->scan;
-    store_op_init(&scan->op, STORE_LANES, scan_done);
-    scan->max = SCAN_MAX;
-    scan->lane_count = 0;
-    pull->scan_asked = lanes_pauses(pull->node->lanes);
-    pull->scanning = true;
-    store_submit(pull->node->store, &scan->op);
-}
-
-static void start_promotion(struct pull *pull, struct now now)
-{
-    struct store_due *due = &pull->due;
-    int64_t from, from_id;
-    if (pull->promoting || now.mono_ms < pull->promote_at)
-        return;
-    pull->promote_at = now.mono_ms + PROMOTE_MS;
-    int64_t lane = lanes_overdue(pull->node->lanes, now.wall_ms - OVERDUE_MS, &from, &from_id);
-    if (!lane)
-        return;
-    store_op_init(&due->op, STORE_DUE, due_done);
-    due->lane = lane;
-    due->from_ms = from;
-    due->from_id = from_id;
-    due->to_ms = now.wall_ms;
-    due->max = PROMOTE_MAX;
-    pull->promoting = true;
-    store_submit(pull->node->store, &due->op);
-}
-
 static int64_t next_turn(struct pull *pull, struct now now)
 {
     int64_t next = wheel_next(&pull->wheel);
-    if (!pull->scanning)
-        next = time_min(next, now.wall_ms + time_max(pull->scan_at - now.mono_ms, 1));
     if (pull->claiming || pull->counting)
         return next; // the answer wakes
+    next = time_min(next, now.wall_ms + time_max(pull->recount_at - now.mono_ms, 1));
     if (atomic_load(&pull->node->counting))
         return now.wall_ms + 1; // a recount waits for pushes to end, and they wait for it
     int64_t claim = lanes_next_due(pull->node->lanes);
-    if (claim == TIME_NEVER)
+    if (claim == TIME_NEVER || pull->doubt)
         return next;
     int64_t earliest = now.wall_ms + time_max(pull->claim_at - now.mono_ms, 1);
     return time_min(next, time_max(claim - PULL_HORIZON_MS, earliest));
@@ -549,6 +470,8 @@ int64_t pull_turn(struct pull *pull, struct now now)
     if (atomic_exchange(&pull->node->recount_wanted, false))
         recount_soon(pull, now);
     if (atomic_load(&pull->node->stopping)) {
+        if (pull->doubt)
+            start_recount(pull, now); // what it finds is given back at once
         give_back(pull, INT64_MIN);
         return TIME_NEVER;
     }
@@ -557,7 +480,5 @@ int64_t pull_turn(struct pull *pull, struct now now)
         return TIME_NEVER;
     start_recount(pull, now);
     start_claim(pull, now);
-    start_scan(pull, now);
-    start_promotion(pull, now);
     return next_turn(pull, now);
 }

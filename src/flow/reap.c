@@ -1,7 +1,7 @@
 // Liveness is judged by counters and this process's own monotonic clock, never by comparing wall clocks: a peer whose counter was
 // seen standing still for BEAT_DEAD_MS is declared dead (STORE_BURY, which fails if the counter moved after all). Then its
 // holdings are read in batches, core says what follows for each, and they are written by token, so a holder that wakes up in
-// between loses or wins each job, never both.
+// between loses or wins each job, never both (I3, I10).
 //
 // One peer and one operation at a time: bury -> (held -> change)* -> forget.
 #include "flow/reap.h"
@@ -38,23 +38,6 @@ struct reap {
     struct store_change change;
     struct store_forget forget;
 };
-
-static void bury_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct reap, bury.op)->answers, &op->link);
-}
-static void held_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct reap, held.op)->answers, &op->link);
-}
-static void change_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct reap, change.op)->answers, &op->link);
-}
-static void forget_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct reap, forget.op)->answers, &op->link);
-}
 
 struct reap *reap_new(struct node *node)
 {
@@ -152,7 +135,7 @@ static void submit(struct reap *reap, struct store_op *op)
 
 static void send_bury(struct reap *reap)
 {
-    store_op_init(&reap->bury.op, STORE_BURY, bury_done);
+    store_op_post(&reap->bury.op, STORE_BURY, &reap->answers);
     reap->bury.incarnation = reap->victim->incarnation;
     reap->bury.beat = reap->victim->beat;
     submit(reap, &reap->bury.op);
@@ -161,7 +144,7 @@ static void send_bury(struct reap *reap)
 static void send_held(struct reap *reap)
 {
     struct store_held *held = &reap->held;
-    store_op_init(&held->op, STORE_HELD, held_done);
+    store_op_post(&held->op, STORE_HELD, &reap->answers);
     held->holder = reap->victim->incarnation;
     held->after_id = 0;
     held->max = HELD_MAX;
@@ -171,7 +154,7 @@ static void send_held(struct reap *reap)
 
 static void send_forget(struct reap *reap)
 {
-    store_op_init(&reap->forget.op, STORE_FORGET, forget_done);
+    store_op_post(&reap->forget.op, STORE_FORGET, &reap->answers);
     reap->forget.incarnation = reap->victim->incarnation;
     submit(reap, &reap->forget.op);
 }
@@ -180,7 +163,7 @@ static void send_forget(struct reap *reap)
 static void send_change(struct reap *reap, struct now now)
 {
     struct store_change *change = &reap->change;
-    store_op_init(&change->op, STORE_CHANGE, change_done);
+    store_op_post(&change->op, STORE_CHANGE, &reap->answers);
     struct arena *arena = &change->op.arena;
     change->steps = arena_array(arena, struct store_step, reap->held.job_count);
     change->count = 0;
@@ -189,10 +172,11 @@ static void send_change(struct reap *reap, struct now now)
         struct job_policy policy = task_policy(found->doc, arena);
         struct job_step *step = arena_alloc(arena, sizeof *step);
         int64_t token = found->job.token;
+        bool watched = found->job.state == JOB_WATCHING;
         if (job_lose(&found->job, &policy, now.wall_ms, step))
             continue; // it changed hands since: not ours to take
-        change->steps[change->count++] =
-            (struct store_step){.token = token, .job = &found->job, .attempt = step->kept ? &step->attempt : NULL};
+        change->steps[change->count++] = (struct store_step){
+            .token = token, .watched = watched, .job = &found->job, .attempt = step->kept ? &step->attempt : NULL};
     }
     CRASH_POINT("reap.before_change");
     submit(reap, &change->op);
@@ -250,7 +234,7 @@ static void take_answer(struct reap *reap, struct store_op *op, struct now now)
     }
     enum err err = op->err;
     if (err && err != ERR_LEASE_LOST)
-        log_warn("reap: %s: %s", err_info(err)->code, op->why);
+        node_say_failed(reap->node, "reap", op, now.mono_ms);
     store_op_done(op);
     next_step(reap, op, err, now); // which may use the same operation again
 }

@@ -2,7 +2,7 @@
 // meanwhile. A job that this node has in hand is fetched back first (pull_ask), because its record is behind what happens.
 //
 // Cancelling asks twice: after the record is cancelled, a run that was handed over in between is called off too, and only then is
-// the request answered. That is what makes "no new attempt after a confirmed cancel" true.
+// the request answered. That is what makes "no new attempt after a confirmed cancel" true (I5).
 #include "flow/steer.h"
 
 #include "base/mark.h"
@@ -78,19 +78,6 @@ void steer_submit(struct steer *steer, struct steer_op *op)
     mailbox_post(&steer->inbox, &op->link);
 }
 
-static void get_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct work, get.op)->steer->answers, &op->link);
-}
-static void change_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct work, change.op)->steer->answers, &op->link);
-}
-static void add_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct work, add.op)->steer->answers, &op->link);
-}
-
 static void finish(struct work *work, enum err err, const char *why)
 {
     struct steer_op *op = work->op;
@@ -110,9 +97,12 @@ static void read_record(struct work *work)
     }
     struct store_get *get = &work->get;
     store_op_done(&get->op);
-    *get = (struct store_get){
-        .tenant = work->op->tenant, .task_id = work->op->task_id, .job_id = work->op->job_id, .max_jobs = JOBS_MAX};
-    store_op_init(&get->op, STORE_GET, get_done);
+    *get = (struct store_get){.tenant = work->op->tenant,
+                              .task_id = work->op->task_id,
+                              .job_id = work->op->job_id,
+                              .max_jobs = JOBS_MAX,
+                              .open_first = true};
+    store_op_post(&get->op, STORE_GET, &work->steer->answers);
     store_submit(work->steer->node->store, &get->op);
 }
 
@@ -133,11 +123,14 @@ static void ask_back(struct work *work, const struct job *job, enum run_end end,
     pull_ask(work->steer->pull, &work->ask);
 }
 
-static void write_record(struct work *work, int64_t token)
+static void write_record(struct work *work, const struct job *was)
 {
-    work->write = (struct store_step){.token = token, .job = &work->job, .attempt = work->step.kept ? &work->step.attempt : NULL};
+    work->write = (struct store_step){.token = was->token,
+                                      .watched = was->state == JOB_WATCHING,
+                                      .job = &work->job,
+                                      .attempt = work->step.kept ? &work->step.attempt : NULL};
     work->change = (struct store_change){.steps = &work->write, .count = 1};
-    store_op_init(&work->change.op, STORE_CHANGE, change_done);
+    store_op_post(&work->change.op, STORE_CHANGE, &work->steer->answers);
     store_submit(work->steer->node->store, &work->change.op);
 }
 
@@ -190,7 +183,7 @@ static void cancel(struct work *work)
     if (job_cancel_elsewhere(&work->job, &policy, work->steer->now.wall_ms, STR("cancelled by hand"), &work->step))
         finish(work, ERR_ILLEGAL_TRANSITION, "it has ended already");
     else
-        write_record(work, open->token);
+        write_record(work, open);
 }
 
 static void run_now(struct work *work)
@@ -216,7 +209,7 @@ static void run_now(struct work *work)
     else if (job_run_now(&work->job, work->steer->now.wall_ms))
         finish(work, ERR_ILLEGAL_TRANSITION, "it has ended already");
     else
-        write_record(work, open->token);
+        write_record(work, open);
 }
 
 static void retry(struct work *work)
@@ -225,6 +218,10 @@ static void retry(struct work *work)
     int64_t now_ms = work->steer->now.wall_ms;
     if (!job_state_final(old->state)) {
         finish(work, ERR_ILLEGAL_TRANSITION, "the job has not ended; only an ended one can be retried");
+        return;
+    }
+    if (!atomic_load(&work->steer->node->incarnation)) { // until it has joined, its ids may be another's
+        finish(work, ERR_STORE_UNAVAILABLE, "this node has not joined the others yet; try again");
         return;
     }
     work->op->new_job_id = node_make_id(work->steer->node, now_ms);
@@ -240,7 +237,7 @@ static void retry(struct work *work)
                              .token = 1};
     work->item = (struct store_new){.jobs = &work->job, .job_count = 1};
     work->add = (struct store_add){.now_ms = now_ms, .items = &work->item, .count = 1};
-    store_op_init(&work->add.op, STORE_ADD, add_done);
+    store_op_post(&work->add.op, STORE_ADD, &work->steer->answers);
     store_submit(work->steer->node->store, &work->add.op);
 }
 

@@ -4,7 +4,6 @@
 #include "flow/sweep.h"
 
 #include "base/crash.h"
-#include "base/log.h"
 #include "base/mark.h"
 #include "base/mem.h"
 #include "core/task.h"
@@ -21,19 +20,6 @@ struct sweep {
     struct store_change change;
     struct store_sweep sweep;
 };
-
-static void expired_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct sweep, expired.op)->answers, &op->link);
-}
-static void change_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct sweep, change.op)->answers, &op->link);
-}
-static void sweep_done(struct store_op *op)
-{
-    mailbox_post(&container_of(op, struct sweep, sweep.op)->answers, &op->link);
-}
 
 struct sweep *sweep_new(struct node *node)
 {
@@ -62,7 +48,7 @@ static void submit(struct sweep *sweep, struct store_op *op)
 
 static void send_expired(struct sweep *sweep, struct now now)
 {
-    store_op_init(&sweep->expired.op, STORE_EXPIRED, expired_done);
+    store_op_post(&sweep->expired.op, STORE_EXPIRED, &sweep->answers);
     sweep->expired.now_ms = now.wall_ms;
     sweep->expired.max = EXPIRED_MAX;
     sweep->expired.job_count = 0;
@@ -72,7 +58,7 @@ static void send_expired(struct sweep *sweep, struct now now)
 static void send_sweep(struct sweep *sweep, struct now now)
 {
     CRASH_POINT("sweep.before");
-    store_op_init(&sweep->sweep.op, STORE_SWEEP, sweep_done);
+    store_op_post(&sweep->sweep.op, STORE_SWEEP, &sweep->answers);
     sweep->sweep.now_ms = now.wall_ms;
     sweep->sweep.keys_until = now.wall_ms + KEYS_KEPT_MS;
     sweep->sweep.max = SWEEP_MAX;
@@ -83,7 +69,7 @@ static void send_sweep(struct sweep *sweep, struct now now)
 static void send_change(struct sweep *sweep, struct now now)
 {
     struct store_change *change = &sweep->change;
-    store_op_init(&change->op, STORE_CHANGE, change_done);
+    store_op_post(&change->op, STORE_CHANGE, &sweep->answers);
     struct arena *arena = &change->op.arena;
     change->steps = arena_array(arena, struct store_step, sweep->expired.job_count);
     change->count = 0;
@@ -112,7 +98,7 @@ static void take_answer(struct sweep *sweep, struct store_op *op, struct now now
         store_op_done(&sweep->expired.op);
     enum err err = op->err;
     if (err)
-        log_warn("sweep: %s: %s", err_info(err)->code, op->why);
+        node_say_failed(sweep->node, "sweep", op, now.mono_ms);
     store_op_done(op);
     if (err) {
         sweep->next_at = now.mono_ms + FAIL_WAIT_MS;

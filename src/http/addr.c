@@ -76,7 +76,7 @@ static const struct prefix6 table6[] = {
 static bool has_prefix(const uint8_t *bytes, const uint8_t *prefix, int bits)
 {
     int whole = bits / 8, rest = bits % 8;
-    if (memcmp(bytes, prefix, (size_t)whole))
+    if (memcmp(bytes, prefix, (size_t)whole) != 0)
         return false;
     return !rest || !((bytes[whole] ^ prefix[whole]) & (0xff << (8 - rest)) & 0xff);
 }

@@ -276,7 +276,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
 
 static bool header_value(struct str line, struct str name, struct str *ret_value)
 {
-    if (line.n <= name.n || line.p[name.n] != ':' || strncasecmp(line.p, name.p, name.n))
+    if (line.n <= name.n || line.p[name.n] != ':' || strncasecmp(line.p, name.p, name.n) != 0)
         return false;
     line.p += name.n + 1;
     line.n -= name.n + 1;
@@ -521,7 +521,7 @@ static void set_method(struct http_call *call)
         curl_easy_setopt(call->easy, CURLOPT_POSTFIELDS, order->body.n ? order->body.p : "");
         curl_easy_setopt(call->easy, CURLOPT_POST, 1L);
     }
-    if (strcmp(call->method_set, order->method)) {
+    if (strcmp(call->method_set, order->method) != 0) {
         snprintf(call->method_set, sizeof call->method_set, "%s", order->method);
         curl_easy_setopt(call->easy, CURLOPT_CUSTOMREQUEST, call->method_set);
     }

@@ -119,6 +119,16 @@ void resolve_forget(struct resolve_waiter *waiter)
     list_remove(&waiter->link);
 }
 
+// By members: what a library leaves in the bytes between and behind them says nothing.
+static bool same_address(const union resolve_address *a, const union resolve_address *b)
+{
+    if (a->any.sa_family != b->any.sa_family)
+        return false;
+    if (a->any.sa_family == AF_INET)
+        return a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
+    return IN6_ARE_ADDR_EQUAL(&a->v6.sin6_addr, &b->v6.sin6_addr) && a->v6.sin6_scope_id == b->v6.sin6_scope_id;
+}
+
 void resolve_demote(struct resolver *resolver, struct str host, const union resolve_address *address)
 {
     struct name *name = find(resolver, host);
@@ -127,7 +137,7 @@ void resolve_demote(struct resolver *resolver, struct str host, const union reso
     struct resolve_answer *answer = &name->answer;
     for (int i = 0; i < answer->count; i++) {
         union resolve_address found = answer->addresses[i];
-        if (memcmp(&found, address, sizeof found))
+        if (!same_address(&found, address))
             continue;
         memmove(&answer->addresses[i], &answer->addresses[i + 1], sizeof found * (size_t)(answer->count - i - 1));
         answer->addresses[answer->count - 1] = found;
@@ -166,7 +176,9 @@ static void on_socket(void *ctx, ares_socket_t fd, int readable, int writable)
 static struct timespec conf_changed(void)
 {
     struct stat file;
-    return stat("/etc/resolv.conf", &file) ? (struct timespec){0} : file.st_mtim;
+    if (stat("/etc/resolv.conf", &file))
+        return (struct timespec){0};
+    return file.st_mtim;
 }
 
 static bool open_channel(struct resolver *resolver, char why[ERR_WHY_MAX])
@@ -217,7 +229,6 @@ static void keep_addresses(struct resolve_answer *answer, const struct ares_addr
         union resolve_address *address = &answer->addresses[answer->count];
         if (node->ai_addrlen > sizeof *address || (node->ai_family != AF_INET && node->ai_family != AF_INET6))
             continue;
-        memset(address, 0, sizeof *address); // compared as bytes in resolve_demote()
         memcpy(address, node->ai_addr, node->ai_addrlen);
         answer->count++;
     }

@@ -271,7 +271,8 @@ void http_resume(struct http_request *request)
 static bool split_address(const char *address, char host[256], char port[16])
 {
     const char *colon = strrchr(address, ':');
-    if (!colon || strlen(colon + 1) >= 16 || !colon[1])
+    size_t port_n = colon ? strlen(colon + 1) : 0;
+    if (!port_n || port_n >= 16)
         return false;
     size_t n = (size_t)(colon - address);
     bool bracketed = n >= 2 && address[0] == '[' && address[n - 1] == ']';
@@ -283,7 +284,7 @@ static bool split_address(const char *address, char host[256], char port[16])
         return false;
     memcpy(host, address, n);
     host[n] = 0;
-    strcpy(port, colon + 1);
+    memcpy(port, colon + 1, port_n + 1);
     return true;
 }
 
@@ -336,7 +337,8 @@ static int listen_on(const char *address, char why[ERR_WHY_MAX])
     }
     int fd = listen_at(found);
     if (fd < 0)
-        snprintf(why, ERR_WHY_MAX, "cannot listen on %.100s: %s", address, strerror(errno));
+        snprintf(why, ERR_WHY_MAX, "cannot listen on %.100s: %s%s", address, strerror(errno),
+                 errno == EADDRINUSE ? " (another address can be named with --listen)" : "");
     freeaddrinfo(found);
     return fd;
 }

@@ -44,6 +44,17 @@ void store_op_init(struct store_op *op, enum store_verb verb, void (*done)(struc
     arena_init(&op->arena);
 }
 
+static void post(struct store_op *op)
+{
+    mailbox_post(op->answers, &op->link);
+}
+
+void store_op_post(struct store_op *op, enum store_verb verb, struct mailbox *answers)
+{
+    store_op_init(op, verb, post);
+    op->answers = answers;
+}
+
 void store_op_done(struct store_op *op)
 {
     arena_done(&op->arena);

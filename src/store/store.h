@@ -10,7 +10,7 @@
 #pragma once
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/list.h"
+#include "base/mailbox.h"
 #include "core/job.h"
 
 enum store_verb {
@@ -36,9 +36,10 @@ struct store_op {
     struct list link; // the store's while the operation is its, the owner's before and after
     enum store_verb verb;
     void (*done)(struct store_op *op);
-    enum err err;          // of the operation as a whole: nothing was stored, and every item says the same
-    char why[ERR_WHY_MAX]; // words for the log when err is set
-    struct arena arena;    // results live here; the owner of the operation frees it
+    struct mailbox *answers; // of an operation made by store_op_post
+    enum err err;            // of the operation as a whole: nothing was stored, and every item says the same
+    char why[ERR_WHY_MAX];   // words for the log when err is set
+    struct arena arena;      // results live here; the owner of the operation frees it
 };
 
 // A job as it is handed out for running: its record and its task's document.
@@ -137,6 +138,7 @@ struct store_claim {
 // A job's id, task_id, parent_id, tenant, lane, priority and nominal_at never change.
 struct store_step {
     int64_t token;
+    bool watched; // and it must still be watching: the start of an attempt does not raise the token, but changes what follows
     const struct job *job;
     const struct attempt *attempt; // or NULL
     enum err err;                  // out
@@ -223,6 +225,7 @@ struct store_get {
     int32_t tenant;
     int64_t task_id, job_id; // one of them, the other 0
     size_t max_jobs;         // with task_id: newest scheduled_at first, then largest id
+    bool open_first;         // … but before them those that are not final
     struct store_task task;  // out
     struct job *jobs;        // out
     size_t job_count;
@@ -256,7 +259,8 @@ void store_submit(struct store *store, struct store_op *op);
 void store_close(struct store *store); // accepts NULL
 
 void store_op_init(struct store_op *op, enum store_verb verb, void (*done)(struct store_op *op));
-void store_op_done(struct store_op *op); // frees the results
+void store_op_post(struct store_op *op, enum store_verb verb, struct mailbox *answers); // done() puts it into the mailbox
+void store_op_done(struct store_op *op);                                                // frees the results
 
 // Submits and waits: for tools, tests and the start of a server.
 void store_call(struct store *store, struct store_op *op);

@@ -199,7 +199,7 @@ static enum err change_job(struct memory *memory, const struct store_step *step)
     struct memory_job *job = map_get(&memory->jobs, step->job->id);
     if (!job)
         return ERR_NOT_FOUND;
-    if (job->job.token != step->token)
+    if (job->job.token != step->token || (step->watched && job->job.state != JOB_WATCHING))
         return ERR_LEASE_LOST;
     write_job(memory, job, step->job);
     if (step->attempt)
@@ -459,6 +459,28 @@ static void give_record(struct store_get *get, const struct memory_job *from)
     give_attempts(get, from);
 }
 
+static bool job_is_any(const struct job *job)
+{
+    return true;
+}
+
+static bool job_is_final(const struct job *job)
+{
+    return job_state_final(job->state);
+}
+
+static bool job_is_open(const struct job *job)
+{
+    return !job_state_final(job->state);
+}
+
+static void give_newest(struct store_get *get, const struct found *found, bool (*wanted)(const struct job *job))
+{
+    for (size_t i = found->count; i > 0 && get->job_count < get->max_jobs; i--)
+        if (wanted(&found->jobs[i - 1]->job))
+            give_record(get, found->jobs[i - 1]);
+}
+
 void memory_run_get(struct memory *memory, struct store_op *op)
 {
     struct store_get *get = container_of(op, struct store_get, op);
@@ -480,7 +502,8 @@ void memory_run_get(struct memory *memory, struct store_op *op)
     for (size_t i = 0; i < task->job_count; i++)
         found_add(&found, task->jobs[i]);
     found_sort(&found, compare_scheduled_at);
-    for (size_t i = found.count; i > 0 && get->job_count < get->max_jobs; i--)
-        give_record(get, found.jobs[i - 1]);
+    if (get->open_first)
+        give_newest(get, &found, job_is_open);
+    give_newest(get, &found, get->open_first ? job_is_final : job_is_any);
     mem_free(found.jobs);
 }

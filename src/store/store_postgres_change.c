@@ -7,12 +7,13 @@
 #include "store/store_postgres_private.h"
 
 // clang-format off
+#define STANDS "l.token=s.expected AND (s.watched=0 OR l.state=3)"
 #define LOCKED(table) \
     ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane FROM " table " j WHERE j.id=" PG_ANY("SELECT id FROM s") \
     " ORDER BY j.id FOR UPDATE)"
 static const char lock_live[] = LOCKED("@jobs"), lock_done[] = LOCKED("@jobs_done");
 static const char hits[] =
-    ", h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane FROM s JOIN l ON l.id=s.id AND l.token=s.expected)";
+    ", h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane FROM s JOIN l ON l.id=s.id AND " STANDS ")";
 
 #define ASSIGN(name) #name "=h." #name ","
 static const char update_live[] =
@@ -43,7 +44,7 @@ static const char lower_floors[] = ", f AS (" PG_LOWER_FLOORS("SELECT h.lane, h.
 // clang-format off
 static const char count_changes[] =
     ", c AS (" PG_COUNT("SELECT h.lane, h.was AS state, -1 AS n FROM h UNION ALL SELECT h.lane, h.state, 1 FROM h") ")"
-    " SELECT s.no, (s.expected=l.token)::int FROM s JOIN l ON l.id=s.id";
+    " SELECT s.no, (" STANDS ")::int FROM s JOIN l ON l.id=s.id";
 // clang-format on
 
 struct batch {
@@ -101,12 +102,13 @@ static void step_rows(struct pg_link *link, struct pg_rows *rows, const struct b
 {
     const struct job **jobs = arena_array(&link->arena, const struct job *, batch->count);
     pg_rows_init(rows, &link->arena, batch->count);
-    int64_t *ids = pg_rows_ints(rows, "id"), *expected = pg_rows_ints(rows, "expected");
+    int64_t *ids = pg_rows_ints(rows, "id"), *expected = pg_rows_ints(rows, "expected"), *watched = pg_rows_ints(rows, "watched");
     *ret_final = *ret_live = false;
     for (size_t i = 0; i < batch->count; i++) {
         jobs[i] = batch->steps[i]->job;
         ids[i] = jobs[i]->id;
         expected[i] = batch->steps[i]->token;
+        watched[i] = batch->steps[i]->watched;
         *ret_final = *ret_final || job_state_final(jobs[i]->state);
         *ret_live = *ret_live || !job_state_final(jobs[i]->state);
     }

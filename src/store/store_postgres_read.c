@@ -37,7 +37,8 @@ static const char task_by_id[] = TASK_COLUMNS "WHERE t.tenant=$2 AND t.id=$1";
 // clang-format off
 #define JOBS_OF_TASK(table) "SELECT " PG_JOB_OF_J " FROM " table " j WHERE j.task_id=$1 AND j.id=" PG_ANY(IDS_OF_TASK)
 static const char jobs_of_task[] =
-    JOBS_OF_TASK("@jobs") " UNION ALL " JOBS_OF_TASK("@jobs_done") " ORDER BY scheduled_at DESC, id DESC LIMIT $2";
+    "SELECT * FROM (" JOBS_OF_TASK("@jobs") " UNION ALL " JOBS_OF_TASK("@jobs_done") ") j"
+    " ORDER BY ($3<>0 AND j.state>=5), j.scheduled_at DESC, j.id DESC LIMIT $2";
 // clang-format on
 
 #define ATTEMPT_COLUMNS \
@@ -178,7 +179,7 @@ static void send_get(struct pg_link *link, struct store_op *op)
         return;
     }
     pg_sql(link, task_by_id, read_task, get, get->task_id, get->tenant);
-    pg_sql(link, jobs_of_task, read_jobs, get, get->task_id, limit(get->max_jobs));
+    pg_sql(link, jobs_of_task, read_jobs, get, get->task_id, limit(get->max_jobs), (int64_t)get->open_first);
     pg_sql(link, attempts_of_task, read_attempts, get, get->task_id);
 }
 

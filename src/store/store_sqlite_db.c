@@ -131,7 +131,7 @@ static const struct {
     [SQL_GET_JOB] = {"SELECT " JOB_COLUMNS " FROM jobs j WHERE j.id=?", true},
     [SQL_GET_JOBS] = {"SELECT * FROM (SELECT " JOB_COLUMNS " FROM jobs j WHERE j.id=?1 AND j.task_id=?1 UNION ALL"
                       " SELECT " JOB_COLUMNS " FROM jobs j INDEXED BY jobs_task WHERE j.task_id=?1 AND j.id<>j.task_id)"
-                      " ORDER BY scheduled_at DESC, id DESC LIMIT ?2",
+                      " ORDER BY (?3 AND state>=5), scheduled_at DESC, id DESC LIMIT ?2",
                       true},
     [SQL_GET_ATTEMPTS] = {"SELECT number, status, outcome, picked_at, started_at, completed_at, holder, reason FROM attempts"
                           " WHERE job_id=? ORDER BY number",

@@ -112,7 +112,7 @@ static void read_get(struct db *db, struct store_op *op)
         return;
     }
     if (!get->job_id)
-        read_records(db, get, db_sql(db, SQL_GET_JOBS, task_id, limit(get->max_jobs)));
+        read_records(db, get, db_sql(db, SQL_GET_JOBS, task_id, limit(get->max_jobs), (int64_t)get->open_first));
     for (size_t i = 0; i < get->job_count; i++)
         read_attempts(db, get, get->jobs[i].id);
 }

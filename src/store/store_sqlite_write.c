@@ -427,7 +427,7 @@ static enum err change_job(struct writer *writer, const struct store_step *step)
     int64_t token = sqlite3_column_int64(stmt, 0), lane = sqlite3_column_int64(stmt, 2);
     int state = sqlite3_column_int(stmt, 1), priority = sqlite3_column_int(stmt, 3);
     db_end(stmt);
-    if (token != step->token)
+    if (token != step->token || (step->watched && state != JOB_WATCHING))
         return ERR_LEASE_LOST;
     db_change_job(db, step->job, lane, priority, step->token);
     if (state != step->job->state) {

@@ -37,6 +37,7 @@ struct image {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t was_cut_back = PTHREAD_COND_INITIALIZER;
 static struct image *images;
 static struct rand dice;
 static enum power_disk disk;
@@ -162,6 +163,14 @@ void power_plan(enum power_from from, uint64_t calls)
     pthread_mutex_unlock(&lock);
 }
 
+void power_await_cut_back(void)
+{
+    pthread_mutex_lock(&lock);
+    while (!seen->cut_backs)
+        pthread_cond_wait(&was_cut_back, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
 static void count_call(const struct image *image, bool is_write, bool is_truncate)
 {
     bool in_database = !image->is_wal && !image->is_journal;
@@ -257,6 +266,7 @@ static int truncate_pending(struct disk_file *file, sqlite3_int64 size)
         seen->cut_backs++;
     add_pending(image, (size_t)size, NULL, 0);
     count_call(image, false, true);
+    pthread_cond_broadcast(&was_cut_back);
     pthread_mutex_unlock(&lock);
     return rc;
 }

@@ -34,4 +34,6 @@ void power_on(enum power_disk disk, uint64_t seed, struct power_seen *seen);
 // The power goes in the call (write, truncate, fsync) that comes `calls` calls behind the one that `from` names.
 void power_plan(enum power_from from, uint64_t calls);
 
+void power_await_cut_back(void); // returns when the WAL has been truncated
+
 _Noreturn void power_cut(void); // it goes now

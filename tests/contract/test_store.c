@@ -523,6 +523,25 @@ static void a_change_on_an_old_token_is_refused(void **state)
     assert_int_equal(get_job(world, id)->attempt_count, 0);
 }
 
+static void a_change_decided_while_it_was_watched_is_refused_once_it_has_begun(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){0});
+    struct job watched = claim(world, A, NOW, job_now(world, id).lane, 1)->jobs[0].job, begun = watched;
+    struct job_policy policy = {.sla_ms = 1000};
+    assert_int_equal(job_start(&begun, &policy, NOW), ERR_OK);
+    assert_int_equal(change(world, watched.token, begun, NULL), ERR_OK); // the token stays
+    struct job lost = watched;
+    lost.state = JOB_READY;
+    struct store_step step = {.token = watched.token, .watched = true, .job = &lost};
+    struct store_change *op = OP(world, store_change, STORE_CHANGE);
+    op->steps = &step;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(step.err, ERR_LEASE_LOST);
+    assert_int_equal(job_now(world, id).state, JOB_RESERVED);
+}
+
 static void a_change_of_what_is_gone_says_so(void **state)
 {
     struct world *world = *state;
@@ -802,6 +821,32 @@ static void a_task_is_read_with_its_newest_jobs(void **state)
     assert_int_equal(get->attempts[1].job_id, id + 3);
 }
 
+// Whoever cancels a task must find what is left of it behind any number of jobs that have ended since.
+static void open_jobs_can_be_asked_for_first(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.scheduled_at = NOW});
+    struct job jobs[2];
+    struct store_new item = {.jobs = jobs, .job_count = 2};
+    for (int i = 0; i < 2; i++)
+        jobs[i] = (struct job){
+            .id = id + 1 + i, .task_id = id, .tenant = TENANT, .state = i ? JOB_SUCCESS : JOB_READY, .scheduled_at = NOW + i};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    struct store_get *get = OP(world, store_get, STORE_GET);
+    get->tenant = TENANT;
+    get->task_id = id;
+    get->max_jobs = 3;
+    get->open_first = true;
+    assert_int_equal(call(world, &get->op), ERR_OK);
+    assert_int_equal(get->job_count, 3);
+    assert_int_equal(get->jobs[0].id, id + 1);
+    assert_int_equal(get->jobs[1].id, id);
+    assert_int_equal(get->jobs[2].id, id + 2);
+}
+
 static void another_tenants_task_is_not_found(void **state)
 {
     struct world *world = *state;
@@ -1078,6 +1123,7 @@ int main(void)
         PROMISE(lanes_are_claimed_in_the_order_they_are_wanted),
         PROMISE(the_dead_and_the_unknown_claim_nothing),
         PROMISE(a_change_on_an_old_token_is_refused),
+        PROMISE(a_change_decided_while_it_was_watched_is_refused_once_it_has_begun),
         PROMISE(a_change_of_what_is_gone_says_so),
         PROMISE(steps_of_a_batch_succeed_or_fail_one_by_one),
         PROMISE(two_steps_of_one_job_follow_each_other),
@@ -1091,6 +1137,7 @@ int main(void)
         PROMISE(sweeping_removes_what_retention_lets_go_earliest_first),
         PROMISE(a_task_goes_with_its_last_job_and_attempts_with_theirs),
         PROMISE(a_task_is_read_with_its_newest_jobs),
+        PROMISE(open_jobs_can_be_asked_for_first),
         PROMISE(another_tenants_task_is_not_found),
         PROMISE(lanes_are_listed_with_what_waits_in_them),
         PROMISE(pausing_makes_a_lane_that_is_not_there),

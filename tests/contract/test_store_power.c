@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,6 +63,8 @@ struct scenario {
     enum power_disk disk;
     int rounds, batches;
     size_t doc_max;
+    size_t first_bytes; // of documents, in the first batch: large ones until it is reached
+    bool goes_quiet;    // once, half way: until the writer has cut the WAL back
     void (*plan)(struct rand *rand, int round);
 };
 
@@ -84,13 +87,9 @@ static struct {
     struct store *store;
     struct rand rand;
     int batches_left;
-    size_t in_flight;
+    size_t in_flight, bytes;
     sem_t ended;
 } run;
-
-struct flight_join {
-    struct store_join op;
-};
 
 struct flight_add {
     struct store_add op;
@@ -168,7 +167,8 @@ static void fill_item(struct flight_add *add, size_t i)
     struct entry *entry = &add->first[i];
     int64_t id = FIRST_ID + (entry - run.ledger->entries);
     *entry = (struct entry){.add = run.ledger->adds, .is_moving = true};
-    entry->doc = slice(run.scenario->doc_max);
+    entry->doc = slice(run.bytes < run.scenario->first_bytes ? POOL_BYTES / 2 : run.scenario->doc_max);
+    run.bytes += entry->doc.n;
     entry->queue = str_of(queues[below(LANES)]);
     if (below(3) == 0)
         snprintf(entry->key, sizeof entry->key, "key %" PRId64, id);
@@ -286,6 +286,8 @@ static void next_batch(void)
         sem_post(&run.ended);
         return;
     }
+    while (run.bytes < run.scenario->first_bytes)
+        submit_add();
     for (size_t i = 1 + below(4); i > 0; i--)
         submit_add();
     for (size_t i = below(3); i > 0; i--)
@@ -301,28 +303,38 @@ static void done_join(struct store_op *op)
     end_flight(op);
 }
 
+// Joining, because that comes first in a server's life too, and then the batches.
+static void run_batches(int batches)
+{
+    struct store_join *join = mem_zero(sizeof *join);
+    join->incarnation = run.ledger->holder;
+    join->now_ms = NOW;
+    run.batches_left = batches;
+    submit(&join->op, STORE_JOIN, done_join);
+    while (sem_wait(&run.ended) != 0)
+        ;
+}
+
 static _Noreturn void run_until_the_cut(const struct scenario *scenario, struct ledger *ledger, const char *dir, uint64_t seed,
                                         int round)
 {
     char url[160], why[ERR_WHY_MAX] = "";
     run.scenario = scenario;
     run.ledger = ledger;
-    run.batches_left = scenario->batches;
     rand_init(&run.rand, seed * 1000 + (uint64_t)round);
     sem_init(&run.ended, 0, 0);
     power_on(scenario->disk, rand_next(&run.rand), &ledger->seen);
-    if (below(5) == 0)
+    if (below(5) == 0 && !scenario->goes_quiet)
         power_plan(POWER_FROM_NOW, below(40)); // while it is opened
     snprintf(url, sizeof url, "sqlite:%s/data", dir);
     enum err err = store_open(&run.store, url, why);
     expect(!err, "open", why);
     scenario->plan(&run.rand, round);
-    struct flight_join *join = mem_zero(sizeof *join);
-    join->op.incarnation = ledger->holder;
-    join->op.now_ms = NOW;
-    submit(&join->op.op, STORE_JOIN, done_join);
-    while (sem_wait(&run.ended) != 0)
-        ;
+    run_batches(scenario->batches);
+    if (scenario->goes_quiet) {
+        power_await_cut_back();
+        run_batches(scenario->batches);
+    }
     store_close(run.store);
     power_cut();
 }
@@ -332,7 +344,7 @@ static _Noreturn void run_until_the_cut(const struct scenario *scenario, struct 
 struct verdict {
     uint64_t seed;
     int round;
-    int lost;   // acknowledged, and gone or older than acknowledged
+    int lost;   // acknowledged, and gone or not as acknowledged
     int wrong;  // neither what was acknowledged nor what was wanted; a phantom; half an operation
     int broken; // the database contradicts itself, or cannot be opened
     int cuts, in_checkpoint, acknowledged;
@@ -438,7 +450,8 @@ static bool is_version(const struct store_get *get, const struct version *versio
 static bool is_version_or_claimed(const struct ledger *ledger, const struct store_get *get, struct version version,
                                   struct entry *entry)
 {
-    version.job.lane = get->jobs[0].lane;
+    if (!version.job.lane)
+        version.job.lane = get->jobs[0].lane;
     bool found = is_version(get, &version);
     if (!found && ledger->is_claiming && job_claim(&version.job, ledger->holder, NOW + 100) == ERR_OK)
         found = is_version(get, &version);
@@ -454,9 +467,7 @@ static void check_found(struct verdict *verdict, const struct ledger *ledger, st
         note(verdict, &verdict->wrong, "task %" PRId64 " is not what was submitted", id);
     bool fits = (entry->is_there && is_version_or_claimed(ledger, get, entry->now, entry)) ||
                 (entry->is_moving && is_version_or_claimed(ledger, get, entry->next, entry));
-    if (!fits && get->jobs[0].token < entry->now.job.token)
-        note(verdict, &verdict->lost, "job %" PRId64 " is older than acknowledged", id);
-    else if (!fits)
+    if (!fits)
         note(verdict, entry->is_there ? &verdict->lost : &verdict->wrong,
              "job %" PRId64 " is neither as acknowledged nor as wanted", id);
 }
@@ -616,6 +627,7 @@ static void run_seed(const struct scenario *scenario, uint64_t seed, struct verd
     snprintf(data, sizeof data, "%s/data", world->dir);
     snprintf(emptied, sizeof emptied, "%s/closed", world->dir);
     assert_int_equal(rename(data, emptied), 0);
+    // cppcheck-suppress invalidFunctionArg; memory that belongs to no file has no descriptor
     struct ledger *ledger = mmap(NULL, sizeof *ledger, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(ledger, MAP_FAILED);
     verdict->seed = seed;
@@ -664,8 +676,16 @@ static void plan_checkpoint(struct rand *rand, int round)
     power_plan(POWER_FROM_CHECKPOINT, rand_below(rand, round % 2 ? 12000 : 4500));
 }
 
+// In the truncation, which is not synced, or soon behind it, when the WAL is written from its beginning.
+static void plan_cut_back(struct rand *rand, int round)
+{
+    power_plan(POWER_FROM_CUT_BACK, rand_below(rand, 2) ? 0 : rand_below(rand, 60));
+}
+
 static const struct scenario small = {.rounds = 5, .batches = 12, .doc_max = 2000, .plan = plan_anywhere};
-static const struct scenario large = {.rounds = 3, .batches = 40, .doc_max = 200000, .plan = plan_checkpoint};
+static const struct scenario large = {.rounds = 2, .batches = 40, .doc_max = 200000, .plan = plan_checkpoint};
+static const struct scenario quiet = {
+    .rounds = 1, .batches = 2, .doc_max = 2000, .first_bytes = 68 << 20, .goes_quiet = true, .plan = plan_cut_back};
 
 // ---- the promises
 
@@ -685,8 +705,15 @@ static void checkpoints_lose_nothing(void **state)
     assert_nothing_lost(&verdict);
     if (getenv("SEED"))
         return;
-    assert_int_equal(verdict.cuts, 12);
+    assert_int_equal(verdict.cuts, 8);
     assert_true(verdict.in_checkpoint > 0 && verdict.restarts > 0);
+}
+
+static void cutting_a_large_wal_back_loses_nothing(void **state)
+{
+    struct verdict verdict = run_seeds(&quiet, 2);
+    assert_nothing_lost(&verdict);
+    assert_true(verdict.cut_backs > 0);
 }
 
 static void with_synchronous_normal_the_loss_is_found(void **state)
@@ -706,8 +733,17 @@ static void with_pages_not_waited_for_the_loss_is_found(void **state)
     assert_true(verdict.lost > 0 || verdict.broken > 0);
 }
 
-static int fill_pool(void **state)
+// Where memory has no room for the large ones, the disk must do.
+static void choose_dir(void)
 {
+    struct statvfs room;
+    if (statvfs("/dev/shm", &room) != 0 || room.f_bavail * room.f_frsize < 1 << 30)
+        setenv("ROTA_TEST_DIR", "/tmp", 0);
+}
+
+static int set_up(void **state)
+{
+    choose_dir();
     struct rand rand;
     rand_init(&rand, 1);
     for (size_t i = 0; i < POOL_BYTES; i++)
@@ -720,8 +756,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_acknowledged_is_there_after_power_loss),
         cmocka_unit_test(checkpoints_lose_nothing),
+        cmocka_unit_test(cutting_a_large_wal_back_loses_nothing),
         cmocka_unit_test(with_synchronous_normal_the_loss_is_found),
         cmocka_unit_test(with_pages_not_waited_for_the_loss_is_found),
     };
-    return cmocka_run_group_tests_name("store sqlite: power loss", tests, fill_pool, NULL);
+    return cmocka_run_group_tests_name("store sqlite: power loss", tests, set_up, NULL);
 }

@@ -175,7 +175,9 @@ static void new_item(struct pair *pair, struct world *worlds[2], struct store_ne
     job.nominal_at = below(pair, 3);
     job.expires_at = below(pair, 2) ? some_time(pair) : 0;
     struct store_task task = {.id = job.id, .tenant = job.tenant, .created_at = NOW, .queue = str_of(queues[below(pair, 3)])};
-    struct store_new item = {.job_count = 1, .key = extra ? (struct str){0} : str_of(keys[below(pair, 5)])};
+    struct store_new item = {.job_count = 1};
+    if (!extra)
+        item.key = str_of(keys[below(pair, 5)]);
     item.digest[0] = (uint8_t)below(pair, 2);
     struct rand dice = pair->rand;
     for (int i = 0; i < 2; i++) {
@@ -269,7 +271,7 @@ static void step_change(struct pair *pair, struct store_op *ops[2])
             call(pair->worlds[0], &get->op);
         }
         *job = get->job_count ? get->jobs[0] : (struct job){.id = get->job_id};
-        steps[k] = (struct store_step){.token = job->token - (below(pair, 5) == 0), .job = job};
+        steps[k] = (struct store_step){.token = job->token - (below(pair, 5) == 0), .watched = below(pair, 3) == 0, .job = job};
         struct job as = *job;
         if (get->job_count && some_change(pair, &as, step)) {
             *job = as;
@@ -370,7 +372,9 @@ static void step_get(struct pair *pair, struct store_op *ops[2])
     bool of_job = below(pair, 2);
     int32_t tenant = (int32_t)(1 + below(pair, 2));
     size_t max = (size_t)below(pair, 4);
-    BOTH(store_get, STORE_GET, .tenant = tenant, .task_id = of_job ? 0 : id, .job_id = of_job ? id : 0, .max_jobs = max)
+    bool open_first = below(pair, 2);
+    BOTH(store_get, STORE_GET, .tenant = tenant, .task_id = of_job ? 0 : id, .job_id = of_job ? id : 0, .max_jobs = max,
+         .open_first = open_first)
 }
 
 static void step_stats(struct pair *pair, struct store_op *ops[2])

@@ -92,6 +92,18 @@ class TestCancel:
         assert again.status == 200 or refused_as_illegal(again), again
         assert shared_api.first_job(task["id"]) == before
 
+    def test_all_of_a_tasks_jobs_however_many(self, shared_api, target):
+        task = shared_api.submit(target.url("/status/500/many"), **{"in": "1h"}, retry={"delay": "1h", "max_delay": "1h"})
+        first = cancel_task(shared_api, task["id"])["job"]["id"]
+        again = [shared_api.post(f"/v1/jobs/{first}/retry").json["id"] for _ in range(30)]
+        for job_id in again:
+            shared_api.wait_state(job_id, "delayed")
+        for _ in range(110):  # newer than what is left to cancel
+            newer = shared_api.post(f"/v1/jobs/{first}/retry").json["id"]
+            assert shared_api.post(f"/v1/jobs/{newer}/cancel").status == 200
+        cancel_task(shared_api, task["id"])
+        assert {shared_api.job(job_id)["state"] for job_id in again} == {"cancelled"}
+
     def test_what_is_done_stays_done(self, shared_api, target):
         task = shared_api.submit(target.url("/ok/final"))
         job = shared_api.finished(task["id"])

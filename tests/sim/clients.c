@@ -1,66 +1,21 @@
-// Clients: they submit, with and without keys, try again when they get no answer, cancel, hurry and retry. A client remembers
-// what was acknowledged.
+// Clients of two tenants: they submit, with and without keys, try again when they get no answer, cancel, hurry and retry, and now
+// and then ask for what is not theirs. A client remembers what was acknowledged.
 #include "world.h"
 
 #include <stdio.h>
 
-enum { SUBMITS_MAX = 400 };
+enum { RANDOM_MAX = 400, TASKS_MAX = 1000 };
 
-// A task somebody wants done.
-struct client_task {
-    struct event event;
-    struct world *world;
-    struct sim_node *node; // asked now; NULL: nobody
-    int life;
-    struct admission admission;
-    char doc[512];
-    char key[32];
-    int64_t id;   // once acknowledged
-    bool gave_up; // no key, no answer: it may be there or not
-    int tries;
-};
-
-struct client_steer {
+struct steering {
     struct steer_op op;
-    struct event event;
     struct sim_node *node;
-    int life;
+    int32_t owner; // the tenant whose task it is
     struct list link;
 };
 
-static struct client_task *everybody[SUBMITS_MAX];
-static size_t submitted, answered, steering;
-static struct list steers = {&steers, &steers};
-
-static struct sim_node *any_node(struct world *world)
-{
-    for (int tries = 0; tries < 20; tries++) {
-        struct sim_node *node = &world->nodes[between(world, 0, NODES - 1)];
-        if (node_acts(node))
-            return node;
-    }
-    return NULL;
-}
-
-static void write_doc(struct world *world, struct client_task *task)
-{
-    char when[64] = "", expiry[64] = "", retry[96] = "", key[64] = "";
-    int64_t dice = between(world, 0, 9);
-    if (dice < 4)
-        snprintf(when, sizeof when, ",\"in\":\"%lldms\"", (long long)between(world, 1, 30000));
-    if (chance(world, 120))
-        snprintf(expiry, sizeof expiry, ",\"not_after\":\"%lldms\"", (long long)between(world, 1, 3000));
-    snprintf(retry, sizeof retry, ",\"retry\":{\"max\":%lld,\"delay\":\"%lldms\"}", (long long)between(world, 0, 3),
-             (long long)between(world, 0, 4000));
-    if (chance(world, 500)) {
-        snprintf(task->key, sizeof task->key, "key-%zu", submitted);
-        snprintf(key, sizeof key, ",\"key\":\"%s\"", task->key);
-    }
-    snprintf(task->doc, sizeof task->doc,
-             "{\"url\":\"http://target%zu/\",\"queue\":\"q%lld\",\"priority\":%lld,\"ttl\":%s%s%s%s%s}", submitted % 5,
-             (long long)between(world, 1, 4), (long long)between(world, 0, 9), chance(world, 100) ? "\"0s\"" : "null", when,
-             expiry, retry, key);
-}
+static struct client_task *everybody[TASKS_MAX];
+static size_t submitted, answered, steering_count;
+static struct list steerings = {&steerings, &steerings};
 
 static void submit(struct event *event);
 
@@ -80,15 +35,18 @@ static void answer(struct admission *admission)
     struct client_task *task = admission->ctx;
     const struct store_new *item = &admission->add.items[0];
     enum err err = admission->add.op.err ? admission->add.op.err : item->err;
-    if (err) {
-        admission_done(admission);
+    bool refused = err == ERR_KEY_REUSED;
+    int64_t id = item->existing_id ? item->existing_id : admission->tasks[0].id;
+    admission_done(admission);
+    if (err && !refused) {
         again_or_give_up(task);
         return;
     }
     task->node = NULL;
-    task->id = item->existing_id ? item->existing_id : admission->tasks[0].id;
-    map_put(&task->world->acked, task->id, task);
-    admission_done(admission);
+    if (refused != task->must_be_refused)
+        violate(task->world, 9, "key %s was %s", task->key, refused ? "refused" : "taken for another body");
+    if (!refused)
+        task->id = id;
     answered++;
 }
 
@@ -102,8 +60,6 @@ static void submit(struct event *event)
     struct task parsed;
     struct problem problem;
     char why[ERR_WHY_MAX];
-    uint8_t digest[32] = {0};
-    task->tries++;
     if (!node) {
         world_at(world, world->now + 500, event, submit);
         return;
@@ -112,10 +68,10 @@ static void submit(struct event *event)
     if (json_check(str_of(task->doc), &value, why) || task_parse(&parsed, value, &arena, &problem))
         violate(world, 0, "the client's document is refused: %s", task->doc);
     struct now now = node_now(node);
-    admission_init(&task->admission, 1, 1);
+    admission_init(&task->admission, task->tenant, 1);
     task->admission.done = answer;
     task->admission.ctx = task;
-    if (admission_add(&task->admission, &parsed, str_of(task->doc), digest, now.wall_ms, &problem))
+    if (admission_add(&task->admission, &parsed, str_of(task->doc), task->digest, now.wall_ms, &problem))
         violate(world, 0, "the client's task is refused: %s", task->doc);
     task->node = node;
     task->life = node->life;
@@ -126,39 +82,111 @@ static void submit(struct event *event)
     arena_done(&arena);
 }
 
+struct client_task *client_submit(struct world *world, int32_t tenant, const char *key, const char *host, const char *members)
+{
+    struct client_task *task = mem_zero(sizeof *task);
+    char key_member[64] = "";
+    task->world = world;
+    task->tenant = tenant;
+    snprintf(task->key, sizeof task->key, "%s", key);
+    if (key[0])
+        snprintf(key_member, sizeof key_member, ",\"key\":\"%s\"", key);
+    snprintf(task->doc, sizeof task->doc, "{\"url\":\"http://%s/%zu\"%s%s}", host, submitted, members, key_member);
+    if (submitted == TASKS_MAX) {
+        violate(world, 0, "more tasks than the simulator remembers");
+        return task;
+    }
+    everybody[submitted++] = task;
+    world_at(world, world->now, &task->event, submit);
+    return task;
+}
+
+// Both tenants use the same keys: each has its own.
+static void submit_something(struct world *world)
+{
+    char members[320], when[64] = "", expiry[64] = "", sla[32] = "", key[32] = "";
+    int32_t tenant = (int32_t)(submitted % TENANTS) + 1;
+    if (chance(world, 400))
+        snprintf(when, sizeof when, ",\"in\":\"%lldms\"", (long long)between(world, 1, 30000));
+    if (chance(world, 120))
+        snprintf(expiry, sizeof expiry, ",\"not_after\":\"%lldms\"", (long long)between(world, 1, 3000));
+    if (chance(world, 200))
+        snprintf(sla, sizeof sla, ",\"sla\":\"%lldms\"", (long long)between(world, 1, 3000));
+    if (chance(world, 500))
+        snprintf(key, sizeof key, "key-%zu", submitted / TENANTS);
+    snprintf(members, sizeof members,
+             ",\"queue\":\"q%lld\",\"priority\":%lld,\"ttl\":%s%s%s%s,\"retry\":{\"max\":%lld,\"delay\":\"%lldms\"}",
+             (long long)between(world, 1, QUEUES), (long long)between(world, 0, 9), chance(world, 100) ? "\"0s\"" : "null", when,
+             expiry, sla, (long long)between(world, 0, 3), (long long)between(world, 0, 4000));
+    client_submit(world, tenant, key, "target", members);
+}
+
+// A key that was acknowledged is used again for something else.
+static void reuse_key(struct world *world)
+{
+    if (!submitted)
+        return;
+    const struct client_task *used = everybody[between(world, 0, (int64_t)submitted - 1)];
+    if (!used->key[0] || !used->id || submitted >= RANDOM_MAX)
+        return;
+    struct client_task *task = client_submit(world, used->tenant, used->key, "target", "");
+    task->digest[31] = 1;
+    task->must_be_refused = true;
+}
+
 void clients_crash(struct world *world, struct sim_node *node)
 {
     for (size_t i = 0; i < submitted; i++) {
         struct client_task *task = everybody[i];
         if (task->node != node)
             continue;
+        run_free(task->admission.runs[0]);
         arena_done(&task->admission.add.op.arena);
         again_or_give_up(task);
     }
-    list_each (&steers, link) {
-        struct client_steer *steer = list_entry(link, struct client_steer, link);
-        if (steer->node != node)
+    list_each (&steerings, link) {
+        struct steering *steering = list_entry(link, struct steering, link);
+        if (steering->node != node)
             continue;
         list_remove(link);
-        steering--;
-        mem_free(steer);
+        steering_count--;
+        mem_free(steering);
     }
 }
 
 static void steered(struct steer_op *op)
 {
-    struct client_steer *steer = container_of(op, struct client_steer, op);
-    struct world *world = steer->node->world;
+    struct steering *steering = container_of(op, struct steering, op);
+    struct world *world = steering->node->world;
+    if (op->tenant != steering->owner && op->err != ERR_NOT_FOUND && op->err != ERR_STORE_UNAVAILABLE)
+        violate(world, 14, "tenant %d steered a task of tenant %d: %s", op->tenant, steering->owner, err_info(op->err)->code);
     if (op->act == STEER_CANCEL && !op->err) {
         int64_t id;
         size_t at = 0;
         for (struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));)
             if (shadow->job.task_id == op->task_id && shadow->job.state == JOB_CANCELLED)
-                shadow->cancelled_on = steer->node->number + 1;
+                shadow->cancelled_on = steering->node->number + 1;
     }
-    list_remove(&steer->link);
-    steering--;
-    mem_free(steer);
+    list_remove(&steering->link);
+    steering_count--;
+    mem_free(steering);
+}
+
+void client_steer(struct world *world, struct sim_node *node, const struct client_task *task, enum steer_act act, int32_t tenant)
+{
+    struct steering *steering = mem_zero(sizeof *steering);
+    steering->node = node;
+    steering->owner = task->tenant;
+    steering->op = (struct steer_op){.act = act, .tenant = tenant, .done = steered};
+    if (act == STEER_RETRY)
+        steering->op.job_id = task->id;
+    else
+        steering->op.task_id = task->id;
+    if (act == STEER_RUN && tenant == task->tenant)
+        map_put(&world->hurried, task->id, world);
+    list_append(&steerings, &steering->link);
+    steering_count++;
+    steer_submit(node->flow->steer, &steering->op);
 }
 
 static void steer_something(struct world *world)
@@ -167,38 +195,27 @@ static void steer_something(struct world *world)
     if (!node || !submitted)
         return;
     // Mostly something recent, which is still under way.
-    int64_t back = chance(world, 800) ? between(world, 1, 8) : between(world, 1, SUBMITS_MAX);
-    struct client_task *task = everybody[back > (int64_t)submitted ? 0 : (int64_t)submitted - back];
+    int64_t back = chance(world, 800) ? between(world, 1, 8) : between(world, 1, RANDOM_MAX);
+    const struct client_task *task = everybody[back > (int64_t)submitted ? 0 : (int64_t)submitted - back];
     if (!task->id)
         return;
-    struct client_steer *steer = mem_zero(sizeof *steer);
-    steer->node = node;
-    steer->op = (struct steer_op){.act = (enum steer_act)between(world, 0, 2), .tenant = 1, .done = steered};
-    if (steer->op.act == STEER_RETRY)
-        steer->op.job_id = task->id;
-    else
-        steer->op.task_id = task->id;
-    list_append(&steers, &steer->link);
-    steering++;
-    steer_submit(node->flow->steer, &steer->op);
+    int32_t tenant = chance(world, 50) ? TENANTS + 1 - task->tenant : task->tenant;
+    client_steer(world, node, task, (enum steer_act)between(world, 0, 2), tenant);
 }
 
 static void tick(struct event *event)
 {
     struct world *world = event->world;
-    if (!world->faults || submitted == SUBMITS_MAX) {
+    if (!world->faults || submitted >= RANDOM_MAX) {
         mem_free(event);
         return;
     }
-    for (int64_t count = between(world, 0, 4); count > 0 && submitted < SUBMITS_MAX; count--) {
-        struct client_task *task = mem_zero(sizeof *task);
-        task->world = world;
-        write_doc(world, task);
-        everybody[submitted++] = task;
-        world_at(world, world->now, &task->event, submit);
-    }
+    for (int64_t count = between(world, 0, 4); count > 0; count--)
+        submit_something(world);
     for (int64_t count = between(world, 0, 2); count > 0; count--)
         steer_something(world);
+    if (chance(world, 50))
+        reuse_key(world);
     world_at(world, world->now + between(world, 50, 1500), event, tick);
 }
 
@@ -210,17 +227,16 @@ void clients_start(struct world *world)
 
 bool clients_done(struct world *world)
 {
-    return answered == submitted && steering == 0;
+    return answered == submitted && steering_count == 0;
 }
 
 void clients_check(struct world *world)
 {
     for (size_t i = 0; i < submitted; i++) {
-        struct client_task *task = everybody[i];
-        struct shadow *shadow = task->id ? map_get(&world->shadows, task->id) : NULL;
-        if (task->id && !shadow)
+        const struct client_task *task = everybody[i];
+        if (task->id && !map_get(&world->shadows, task->id))
             violate(world, 1, "task %lld was acknowledged and is unknown", (long long)task->id);
-        for (size_t j = 0; j < i && task->key[0]; j++)
+        for (size_t j = 0; j < i && task->key[0] && task->id; j++)
             if (everybody[j]->id == task->id)
                 violate(world, 9, "two keys lead to one task");
     }

@@ -79,6 +79,12 @@ struct broker *sim_broker_new(struct sim_node *node)
     return &broker->broker;
 }
 
+// The front stays: a late double may still come, and finds its life gone.
+void sim_broker_close(struct broker *port)
+{
+    broker_close(((struct sim_broker *)port)->local);
+}
+
 // ---- executor
 
 struct call {
@@ -94,9 +100,10 @@ struct sim_exec {
     struct list calls;
 };
 
-static struct job_result play_target(struct world *world)
+// A slow target always succeeds.
+static struct job_result play_target(struct world *world, bool slow)
 {
-    int64_t dice = between(world, 0, 99);
+    int64_t dice = slow ? 0 : between(world, 0, 99);
     if (dice < 70)
         return (struct job_result){.outcome = OUTCOME_SUCCESS, .status = 200, .response = STR("ok")};
     if (dice < 90)
@@ -111,9 +118,10 @@ static void start(struct exec *port, struct run *run, struct now now)
     struct world *world = exec->node->world;
     struct call *call = mem_zero(sizeof *call);
     call->run = run;
-    call->result = play_target(world);
-    int64_t length = chance(world, 50) ? between(world, 1000, 60000) : between(world, 1, 300);
-    call->end = world->now + length;
+    bool slow = str_starts(run->task.url, STR("http://slow-"));
+    call->result = play_target(world, slow);
+    int64_t length = world->faults && chance(world, 50) ? between(world, 1000, 60000) : between(world, 1, 300);
+    call->end = world->now + (slow ? SLOW_MS : length);
     run->exec = call;
     list_append(&exec->calls, &call->link);
     check_start(exec->node, run, call->end);
@@ -144,6 +152,7 @@ static void poll(struct exec *port, int64_t wait_ns)
         run->result = call->result;
         run->result.completed_at = node_now(exec->node).wall_ms;
         mem_free(call);
+        check_said(exec->node, run);
         exec->exec.ended(exec->exec.ctx, run);
     }
 }

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+enum { FLAKY = 40 }; // of a thousand operations, when nothing else goes wrong
+
 struct pending {
     struct event event;
     struct list link;
@@ -29,6 +31,8 @@ static void execute(struct pending *pending)
     pending->op->done = ignore;
     store_submit(node->world->memory, pending->op);
     pending->executed = true;
+    if (pending->op->verb == STORE_JOIN) // a lone node knows that it is, as with SQLite's lock
+        container_of(pending->op, struct store_join, op)->alone = node->world->node_count == 1;
     check_operation(node, pending->op);
 }
 
@@ -38,6 +42,7 @@ static void deliver(struct event *event)
     struct store_op *op = pending->op;
     list_remove(&pending->link);
     if (pending->store->dead) {
+        keep(event->world, op);
         mem_free(pending);
         return;
     }
@@ -56,8 +61,19 @@ static void carry_out(struct event *event)
     struct world *world = event->world;
     if (!pending->fail_before)
         execute(pending);
-    bool late = world->faults && chance(world, 20);
+    bool late = world->faults && chance(world, 40);
     world_at(world, world->now + (late ? between(world, 50, 4000) : between(world, 0, 4)), event, deliver);
+}
+
+// What a frozen node has asked for without it having left the process: it comes when the node wakes.
+void sim_store_hold(struct store *port, int64_t until)
+{
+    struct sim_store *store = (struct sim_store *)port;
+    list_each (&store->pending, link) {
+        struct pending *pending = list_entry(link, struct pending, link);
+        if (!pending->executed && !pending->fail_before)
+            world_at(store->node->world, until, &pending->event, carry_out);
+    }
 }
 
 static void submit(struct store *port, struct store_op *op)
@@ -68,13 +84,19 @@ static void submit(struct store *port, struct store_op *op)
     pending->store = store;
     pending->op = op;
     pending->done = op->done;
-    if (world->faults) {
-        pending->fail_before = world->now < world->outage_until || chance(world, 8);
-        pending->fail_after = !pending->fail_before && chance(world, 8);
+    if (world->faults || world->flaky) {
+        int often = world->flaky ? FLAKY : 8;
+        pending->fail_before = world->now < world->outage_until || chance(world, often);
+        pending->fail_after = !pending->fail_before && chance(world, often);
     }
     int64_t delay = world->faults && chance(world, 10) ? between(world, 50, 2000) : between(world, 0, 3);
     list_append(&store->pending, &pending->link);
     world_at(world, world->now + delay, &pending->event, carry_out);
+}
+
+bool sim_store_idle(const struct store *port)
+{
+    return list_empty(&((const struct sim_store *)port)->pending);
 }
 
 void sim_store_crash(struct store *port)

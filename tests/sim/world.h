@@ -8,16 +8,38 @@
 #include "base/rand.h"
 #include "flow/flow.h"
 
-enum { NODES = 3, ROOM = 40, SLOTS = 16 };
+enum {
+    NODES = 3,
+    ROOM = 40,
+    SLOTS = 16,
+    QUEUES = 4,  // q1 … of each tenant
+    TENANTS = 2, // 1 …
+    LANES_MAX = 64,
+    SAID_MAX = 8,
+    SLOW_MS = 20000, // how long a call to a host slow-… takes
+};
+
+extern const int64_t EPOCH; // the wall clock at true time 0
 
 struct world;
 
+// What a target said, to which claim of a job.
+struct said {
+    int64_t token, retry_after_ms;
+    enum job_outcome outcome;
+};
+
 // What the world knows of a job, from what the store accepted: the shadow that the checks compare with.
 struct shadow {
-    struct job job;                         // without texts
+    struct job job; // without texts
+    struct job_policy policy;
+    int64_t added_at;                       // true time
+    int64_t not_before;                     // wall clock: as planned, or as its retry was
     int calls;                              // attempts that reached the target
     int64_t last_call_start, last_call_end; // true time; the end is when the target is done with it
     int last_call_node, last_call_life;
+    struct said said[SAID_MAX];
+    size_t said_count;
     int cancelled_on;     // the node whose cancel was confirmed + 1
     bool clock_was_wrong; // at a start or a taking back: what the record says of attempts was judged by a wrong clock
 };
@@ -35,7 +57,11 @@ struct sim_node {
     struct exec *exec;
     struct waker waker;
     bool woken;
-    int64_t turn_at; // true time of its next turn
+    int64_t turn_at;       // true time of its next turn
+    int64_t stop_since;    // true time when it was told to stop, 0: it was not
+    bool drained;          // and has nothing in hand any more
+    bool interrupted;      // and was told to give up what runs
+    int64_t trouble_since; // true time of its last freeze: a stop that met one may take longer
 };
 
 struct world {
@@ -46,12 +72,22 @@ struct world {
     int64_t sequence;
     struct store *memory;
     struct sim_node nodes[NODES];
+    int node_count;     // 1: alone, and knows it, as with SQLite
     struct map shadows; // job id -> shadow
-    struct map acked;   // task id -> struct client_task
-    bool faults;
+    struct map hurried; // tasks that somebody asked to run now
+    struct map buried;  // incarnations that were declared dead
+    struct map keys;    // hash of tenant and key -> task id
+    int32_t lane_tenants[LANES_MAX];
+    int64_t paused_since[TENANTS + 1][QUEUES + 1]; // true time + 1, 0: not paused
+    bool faults;                                   // everything may happen
+    bool flaky;                                    // the store's answers get lost, nothing else
+    int64_t quiet_since;                           // true time when the faults ended, 0: they have not
+    int64_t late_max_ms; // starts must not be later than this; 0: no matter, -1: nor how long something waits
     int64_t outage_until;
+    int64_t ahead_ms; // how far a node's clock was ahead, at most: retention goes by it
     int violations;
-    void *zombies[4096]; // what crashed lives left behind: kept reachable, freed by the end of the process
+    int held_most;       // places taken on one node, at most
+    void *zombies[8192]; // what crashed lives left behind: kept reachable, freed by the end of the process
     size_t zombie_count;
 };
 
@@ -62,24 +98,61 @@ struct event {
     struct world *world;
 };
 void world_at(struct world *world, int64_t at_ms, struct event *event, void (*happen)(struct event *event));
+void world_run(struct world *world, int64_t until, bool (*stop)(struct world *world)); // until then, or until stop() says so
+bool world_idle(struct world *world); // every job is final, every node has nothing in hand, every client an answer
 
 bool chance(struct world *world, int in_thousand);
 int64_t between(struct world *world, int64_t low, int64_t high); // both included
+void keep(struct world *world, void *what);                      // among the zombies
 void violate(struct world *world, int invariant, const char *format, ...) __attribute__((format(printf, 3, 4)));
-struct now node_now(const struct sim_node *node);
-bool node_acts(const struct sim_node *node); // up and not frozen
 struct shadow *shadow_of(struct world *world, int64_t job_id);
+
+// Nodes.
+struct now node_now(const struct sim_node *node);
+bool node_acts(const struct sim_node *node); // up, not frozen and not stopping
+void node_start(struct sim_node *node);
+void node_start_later(struct sim_node *node, int64_t delay_ms);
+void node_crash(struct sim_node *node);
+void node_stop(struct sim_node *node); // gracefully; it comes back after a while
+void node_freeze(struct sim_node *node, int64_t ms);
+struct sim_node *any_node(struct world *world); // one that acts, or NULL
+
+// Misfortune, as events that go on until world->faults is off.
+void misfortune_start(struct world *world);
+void set_paused(struct world *world, int32_t tenant, int64_t queue, bool paused);
+
+// The calm after it: what must happen, and by when, if nothing goes wrong but what the step itself does.
+void calm_run(struct world *world);
 
 // The played ports.
 struct store *sim_store_new(struct sim_node *node);
-void sim_store_crash(struct store *store); // what is in flight is carried out or not, and never answered
+bool sim_store_idle(const struct store *store);          // nothing is in flight
+void sim_store_hold(struct store *store, int64_t until); // what has not been carried out is, then
+void sim_store_crash(struct store *store);               // what is in flight is carried out or not, and never answered
 struct broker *sim_broker_new(struct sim_node *node);
+void sim_broker_close(struct broker *broker);
 struct exec *sim_exec_new(struct sim_node *node);
 int64_t sim_exec_next(struct exec *exec); // true time of the next end
 void sim_exec_crash(struct exec *exec);
 
-// Clients and misfortune, as events that go on until world->faults is off.
+// Clients, who go on until world->faults is off. A task somebody wants done:
+struct client_task {
+    struct event event;
+    struct world *world;
+    struct sim_node *node; // asked now; NULL: nobody
+    int life;
+    struct admission admission;
+    int32_t tenant;
+    char doc[512];
+    char key[32];
+    uint8_t digest[32];
+    bool must_be_refused; // the key is used, with another digest
+    int64_t id;           // once acknowledged
+    bool gave_up;         // no key, no answer: it may be there or not
+};
 void clients_start(struct world *world);
+struct client_task *client_submit(struct world *world, int32_t tenant, const char *key, const char *host, const char *members);
+void client_steer(struct world *world, struct sim_node *node, const struct client_task *task, enum steer_act act, int32_t tenant);
 void clients_check(struct world *world); // at the end
 bool clients_done(struct world *world);  // everybody has an answer
 void clients_crash(struct world *world, struct sim_node *node);
@@ -87,4 +160,7 @@ void clients_crash(struct world *world, struct sim_node *node);
 // Called by the store when it has carried out an operation, before anybody hears of it.
 void check_operation(struct sim_node *node, struct store_op *op);
 void check_start(struct sim_node *node, const struct run *run, int64_t end);
+void check_said(struct sim_node *node, const struct run *run); // how the target answered
+void check_turn(struct sim_node *node);                        // after each turn
+void check_waiting(struct world *world);                       // now and then: does anything wait without need?
 void check_end(struct world *world);

@@ -143,7 +143,7 @@ static const struct target_script *script_of(const struct target *target, const 
     char path[256] = "";
     sscanf(request, "%*s %255[^ ?]", path);
     const struct target_script *script = target->scripts;
-    while (script->path && strcmp(script->path, path))
+    while (script->path && strcmp(script->path, path) != 0)
         script++;
     return script->path ? script : NULL;
 }

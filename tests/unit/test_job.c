@@ -56,7 +56,7 @@ static const struct job_policy POLICY_KEPT = {.sla_ms = 30000, .ttl_ms = -1, .lo
 
 // ---- the table ----
 
-// The picture of DESIGN.md §2, arrow by arrow, written down a second time. What is not here must not be possible.
+// The picture of a job's life, arrow by arrow, written down a second time. What is not here must not be possible.
 static const struct arrow {
     enum job_state from;
     enum job_event event;
@@ -579,18 +579,18 @@ static void a_cancelled_job_says_why_and_keeps_an_attempt_that_had_begun(void **
 static void a_cancel_of_what_another_holds_says_that_it_may_have_begun(void **state)
 {
     struct job_policy p = policy();
-    struct job due = job_in(JOB_WATCHING), planned = job_in(JOB_WATCHING);
-    int attempts = due.attempts;
-    due.due_at = T;
-    planned.due_at = T + 1;
-    assert_int_equal(job_cancel_elsewhere(&due, &p, T, STR("by hand"), &step), ERR_OK);
+    struct job held = job_in(JOB_WATCHING), waiting = job_in(JOB_DELAYED);
+    int attempts = held.attempts;
+    held.due_at = T + 1; // it may begin before the cancel is written
+    assert_int_equal(job_cancel_elsewhere(&held, &p, T, STR("by hand"), &step), ERR_OK);
     assert_true(step.kept);
     assert_int_equal(step.attempt.number, attempts + 1);
     assert_int_equal(step.attempt.outcome, OUTCOME_CANCELLED);
-    assert_int_equal(due.attempts, attempts + 1);
-    assert_int_equal(job_cancel_elsewhere(&planned, &p, T, STR("by hand"), &step), ERR_OK);
+    assert_int_equal(held.attempts, attempts + 1);
+    attempts = waiting.attempts;
+    assert_int_equal(job_cancel_elsewhere(&waiting, &p, T, STR("by hand"), &step), ERR_OK);
     assert_false(step.kept);
-    assert_int_equal(planned.attempts, attempts);
+    assert_int_equal(waiting.attempts, attempts);
 }
 
 static void run_now_brings_a_waiting_job_forward(void **state)
@@ -811,9 +811,10 @@ static void put_picture(struct buf *buf)
 
 static void print_states(struct buf *buf)
 {
-    buf_puts(buf,
-             "# The states of a job\n\nMade from the table in `src/core/job.c` by `build-test/tests/unit/test_job --print-states > "
-             "docs/states.md`; the suite `job` fails when this file differs.\n\n");
+    buf_puts(
+        buf,
+        "# The states of a job\n\nMade from the table in `src/core/job.c` by `build-test/tests/unit/test_job --print-states > "
+        "docs/states.md`; the suite `job` fails when this file differs.\n\n");
     put_events(buf);
     put_table(buf);
     put_picture(buf);

@@ -11,6 +11,7 @@
 
 static int64_t turn(struct play *play)
 {
+    survey_turn(play->flow->survey, play->now); // through which pull comes to know its lanes
     return pull_turn(play->flow->pull, play->now);
 }
 
@@ -216,6 +217,24 @@ static void a_store_that_does_not_answer_is_not_asked_in_a_loop(void **state)
     play_free(play);
 }
 
+static void a_recount_that_waits_for_a_push_is_put_off_when_this_life_may_not_act(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    settle(play);
+    play_pass(play, 40000);
+    play_live(play);
+    assert_true(node_push_begin(play->node)); // its answer does not come
+    settle(play);
+    assert_true(atomic_load(&play->node->counting));
+    play->store.hold[STORE_LANES] = true;
+    play_pass(play, 20000);
+    turn(play);
+    assert_false(atomic_load(&play->node->counting));
+    assert_true(turn(play) > play->now.wall_ms + 100);
+    node_push_end(play->node);
+    play_free(play);
+}
+
 static void a_pause_gives_back_what_is_in_hand(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -378,14 +397,14 @@ static void a_second_claim_of_a_cancelled_job_is_refused_too(void **state)
     play_free(play);
 }
 
-static void a_thousand_cancels_later_the_oldest_is_forgotten_and_no_other(void **state)
+static void thousands_of_cancels_later_the_oldest_is_forgotten_and_no_other(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     struct question question;
     int64_t old = play_add(play, (struct play_job){0}), recent = play_add(play, (struct play_job){0});
     play->store.hold[STORE_LANES] = true; // nothing is claimed until this node knows the lane
     ask(play, &question, old, RUN_CANCELLED, true);
-    for (int64_t id = 1; id < 1024; id++)
+    for (int64_t id = 1; id < 8192; id++)
         ask(play, &question, 100000 + id, RUN_CANCELLED, true);
     ask(play, &question, recent, RUN_CANCELLED, true);
     play_answer(play, play_waiting(play, STORE_LANES));
@@ -449,6 +468,7 @@ int main(void)
         cmocka_unit_test(a_recount_waits_for_answers_under_way),
         cmocka_unit_test(what_came_back_during_a_recount_is_not_adopted),
         cmocka_unit_test(a_store_that_does_not_answer_is_not_asked_in_a_loop),
+        cmocka_unit_test(a_recount_that_waits_for_a_push_is_put_off_when_this_life_may_not_act),
         cmocka_unit_test(a_pause_gives_back_what_is_in_hand),
         cmocka_unit_test(a_lane_paused_elsewhere_is_not_claimed_over_and_over),
         cmocka_unit_test(what_has_expired_in_the_wheel_is_given_up),
@@ -458,7 +478,7 @@ int main(void)
         cmocka_unit_test(a_question_is_answered_when_the_end_is_written),
         cmocka_unit_test(a_claim_that_brings_a_cancelled_job_is_refused),
         cmocka_unit_test(a_second_claim_of_a_cancelled_job_is_refused_too),
-        cmocka_unit_test(a_thousand_cancels_later_the_oldest_is_forgotten_and_no_other),
+        cmocka_unit_test(thousands_of_cancels_later_the_oldest_is_forgotten_and_no_other),
         cmocka_unit_test(stopping_gives_everything_back_and_waits_for_what_is_under_way),
         cmocka_unit_test(stopping_waits_for_a_push_that_is_under_way),
     };

@@ -87,6 +87,7 @@ static void who_was_blind_for_a_while_does_not_count_that_time_against_the_other
     struct play *play = play_with_peer();
     int64_t id = held_by_peer(play, JOB_WATCHING);
     watch(play, 5000, true);
+    watch(play, 3000, false);                              // its latest beat was seen
     play->store.fails[STORE_BEAT] = ERR_STORE_UNAVAILABLE; // the store is away from everybody
     watch(play, 60000, false);
     play->store.fails[STORE_BEAT] = ERR_OK;

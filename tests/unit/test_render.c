@@ -30,7 +30,8 @@ static void a_planned_job_has_every_member(void **state)
     assert_true(str_is(
         buf_str(&buf),
         "{\"id\":\"j0000000000001\",\"task_id\":\"t0000000000001\",\"parent_job_id\":null,\"state\":\"delayed\","
-        "\"scheduled_at\":\"2027-01-15T08:00:00.005Z\",\"nominal_at\":null,\"picked_at\":null,\"started_at\":null,\"completed_"
+        "\"scheduled_at\":\"2027-01-15T08:00:00.005Z\",\"due_at\":\"2027-01-15T08:00:00.005Z\",\"nominal_at\":null,\"picked_at\":"
+        "null,\"started_at\":null,\"completed_"
         "at\":null,"
         "\"status\":null,\"response\":null,\"response_truncated\":false,\"result\":null,\"reason\":null,\"sla_met\":null,"
         "\"late_stage\":null,\"delays\":{\"puller\":null,\"queue\":null,\"target\":null},\"retry_count\":0,\"executor\":null,"

@@ -67,7 +67,7 @@ static void no_two_rows_are_the_same(void **state)
     const struct route *routes = route_table(&count);
     for (size_t i = 0; i < count; i++)
         for (size_t k = i + 1; k < count; k++)
-            assert_true(strcmp(routes[i].path, routes[k].path) || strcmp(routes[i].method, routes[k].method));
+            assert_false(!strcmp(routes[i].path, routes[k].path) && !strcmp(routes[i].method, routes[k].method));
 }
 
 static void only_loopback_names_may_call(void **state)

@@ -281,6 +281,21 @@ static void a_store_that_fails_is_said_at_each_step(void **state)
     play_free(play);
 }
 
+static void no_id_is_made_before_this_node_has_joined(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = play_add(play, (struct play_job){.state = JOB_SUCCESS});
+    struct request request;
+    atomic_store(&play->node->incarnation, 0);
+    ask(play, &request, STEER_RETRY, 0, id);
+    for (int i = 0; i < 3; i++)
+        steer_turn(play->flow->steer, play->now);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_STORE_UNAVAILABLE);
+    assert_int_equal(play->store.count[STORE_ADD], 0);
+    play_free(play);
+}
+
 static void a_record_that_always_moves_is_given_up_after_a_while(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -319,6 +334,7 @@ int main(void)
         cmocka_unit_test(a_run_by_hand_brings_a_planned_job_forward),
         cmocka_unit_test(what_has_ended_cannot_be_run_but_retried),
         cmocka_unit_test(a_store_that_fails_is_said_at_each_step),
+        cmocka_unit_test(no_id_is_made_before_this_node_has_joined),
         cmocka_unit_test(a_record_that_always_moves_is_given_up_after_a_while),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,232 @@
+// The calm: the storm is over, every job final, every clock right. Now each step does one thing, knows what must follow, and by
+// when. Where the storm proves that nothing is lost, the calm proves that nothing is late.
+#include "world.h"
+
+#include <stdio.h>
+
+enum {
+    EXACT_MS = 100,        // a start, when nothing is in its way: a few turns and answers of the store
+    ANSWER_LOST_MS = 6000, // … when answers get lost: a few tries and a recount
+    STEP_MAX_MS = 600000,
+    FLOOD = 60,
+    SLOW_HOSTS = 8,
+    DEATH_MAX_MS = 30000,  // a dead node's jobs are taken back
+    RESTART_MAX_MS = 5000, // … when the one that comes back knows it was alone
+};
+
+static void wait_ms(struct world *world, int64_t ms)
+{
+    world_run(world, world->now + ms, NULL);
+}
+
+static void wait_idle(struct world *world, const char *step)
+{
+    world_run(world, world->now + STEP_MAX_MS, world_idle);
+    if (!world_idle(world))
+        violate(world, 12, "%s: not at its end after %d ms", step, STEP_MAX_MS);
+}
+
+// Each has a host of its own, or one of a few slow ones.
+static struct client_task *submit(struct world *world, int32_t tenant, const char *members)
+{
+    static int number;
+    char key[32];
+    snprintf(key, sizeof key, "calm-%d", number++);
+    return client_submit(world, tenant, key, key, members);
+}
+
+static struct client_task *submit_slow(struct world *world, int i)
+{
+    char key[32], host[32];
+    snprintf(key, sizeof key, "slow-%lld-%d", (long long)world->now, i);
+    snprintf(host, sizeof host, "slow-%d", i % SLOW_HOSTS);
+    return client_submit(world, 1, key, host, ",\"queue\":\"q1\"");
+}
+
+static const struct shadow *shadow_of_task(struct world *world, const struct client_task *task)
+{
+    static const struct shadow none;
+    const struct shadow *shadow = task->id ? map_get(&world->shadows, task->id) : NULL;
+    return shadow ? shadow : &none;
+}
+
+// Tasks for now and soon, on all nodes, whose targets fail as often as ever: first try and retry start at their time.
+static void submit_some(struct world *world, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char members[160];
+        snprintf(members, sizeof members, ",\"queue\":\"q%lld\",\"in\":\"%lldms\",\"retry\":{\"max\":3,\"delay\":\"%lldms\"}",
+                 (long long)between(world, 1, QUEUES), chance(world, 500) ? 0 : (long long)between(world, 1, 8000),
+                 (long long)between(world, 1, 1500));
+        submit(world, (int32_t)between(world, 1, TENANTS), members);
+        wait_ms(world, between(world, 0, 400));
+    }
+}
+
+static void in_time(struct world *world)
+{
+    world->late_max_ms = EXACT_MS;
+    submit_some(world, 40);
+    wait_idle(world, "in time");
+    world->late_max_ms = 0;
+}
+
+static void answers_lost(struct world *world)
+{
+    world->late_max_ms = ANSWER_LOST_MS;
+    world->flaky = true;
+    submit_some(world, 40);
+    wait_ms(world, 10000);
+    world->flaky = false;
+    wait_idle(world, "answers lost");
+    world->late_max_ms = 0;
+}
+
+static void hurried(struct world *world)
+{
+    struct client_task *far = submit(world, 1, ",\"in\":\"2h\"");
+    struct client_task *near = submit(world, 2, ",\"in\":\"4s\"");
+    struct client_task *never = submit(world, 2, ",\"in\":\"3s\"");
+    struct client_task *running = submit_slow(world, 0);
+    wait_ms(world, 1000);
+    int64_t asked = world->now;
+    client_steer(world, any_node(world), far, STEER_RUN, 1);
+    for (int i = 0; i < world->node_count; i++) {
+        client_steer(world, &world->nodes[i], near, STEER_RUN, 2); // one of them has it in hand
+        client_steer(world, &world->nodes[i], never, STEER_CANCEL, 2);
+        client_steer(world, &world->nodes[i], running, STEER_CANCEL, 1);
+    }
+    wait_ms(world, 1000);
+    if (shadow_of_task(world, running)->last_call_end > world->now)
+        violate(world, 5, "a call that was cancelled a second ago goes on");
+    wait_idle(world, "hurried");
+    if (shadow_of_task(world, far)->calls == 0 || world->now - asked > STEP_MAX_MS / 2)
+        violate(world, 12, "a task that was hurried did not start");
+    if (shadow_of_task(world, near)->job.scheduled_at > EPOCH + asked + EXACT_MS)
+        violate(world, 12, "a task that was hurried in the wheel kept its time");
+    if (shadow_of_task(world, never)->job.state != JOB_CANCELLED || shadow_of_task(world, never)->calls)
+        violate(world, 5, "a task that was cancelled before its time is %s and was called %d times",
+                job_state_text(shadow_of_task(world, never)->job.state), shadow_of_task(world, never)->calls);
+}
+
+static void paused(struct world *world)
+{
+    set_paused(world, 1, 1, true);
+    wait_ms(world, 2500); // everybody has looked
+    struct client_task *held = submit(world, 1, ",\"queue\":\"q1\",\"retry\":{\"max\":0}");
+    struct client_task *expiring = submit(world, 1, ",\"queue\":\"q1\",\"not_after\":\"500ms\"");
+    struct client_task *other = submit(world, 2, ",\"queue\":\"q1\"");
+    wait_ms(world, 5000);
+    if (shadow_of_task(world, held)->calls)
+        violate(world, 15, "a job of a paused queue was started");
+    if (shadow_of_task(world, held)->job.state != JOB_READY)
+        violate(world, 12, "a job that waits in a paused queue is %s", job_state_text(shadow_of_task(world, held)->job.state));
+    if (shadow_of_task(world, expiring)->job.state != JOB_CANCELLED)
+        violate(world, 4, "a job that expired in a paused queue is %s",
+                job_state_text(shadow_of_task(world, expiring)->job.state));
+    if (!shadow_of_task(world, other)->calls)
+        violate(world, 15, "another tenant's queue of the same name was held too");
+    set_paused(world, 1, 1, false);
+    int64_t resumed = world->now;
+    wait_idle(world, "paused");
+    if (shadow_of_task(world, held)->last_call_start > resumed + 2500)
+        violate(world, 12, "a job of a resumed queue was left waiting");
+}
+
+static size_t held_by(struct world *world, int64_t incarnation)
+{
+    size_t count = 0, at = 0;
+    int64_t id;
+    for (const struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));)
+        count += job_state_held(shadow->job.state) && shadow->job.holder == incarnation;
+    return count;
+}
+
+static void flood(struct world *world)
+{
+    world->late_max_ms = -1; // these wait for one another
+    for (int i = 0; i < FLOOD; i++)
+        submit_slow(world, i);
+    wait_ms(world, 2000);
+}
+
+// One tenant's slow targets fill what they may; the other's job starts all the same.
+static void crowded(struct world *world)
+{
+    flood(world);
+    int64_t asked = world->now;
+    struct client_task *small = submit(world, 2, ",\"queue\":\"q2\",\"retry\":{\"max\":0}");
+    wait_ms(world, 2000);
+    const struct shadow *shadow = shadow_of_task(world, small);
+    if (!shadow->calls || shadow->last_call_start - asked > 10 * EXACT_MS)
+        violate(world, 12, "one tenant's slow targets kept the other's job waiting");
+}
+
+// I10. A lone node that comes back takes its own back at once.
+static void death(struct world *world)
+{
+    struct sim_node *node = any_node(world);
+    int64_t incarnation = atomic_load(&node->flow->node.incarnation);
+    int64_t bound = world->node_count == 1 ? RESTART_MAX_MS : DEATH_MAX_MS;
+    node_crash(node);
+    node_start_later(node, world->node_count == 1 ? 100 : DEATH_MAX_MS + 5000);
+    wait_ms(world, bound);
+    if (held_by(world, incarnation))
+        violate(world, 10, "%zu jobs are still held %lld ms after their holder died", held_by(world, incarnation),
+                (long long)bound);
+    wait_idle(world, "death");
+}
+
+// A node sleeps until the others have declared it dead and taken its jobs back, and wakes while its calls still run: it has to
+// find out by itself, and may be given a job that it is still running from its earlier life.
+static void frozen(struct world *world)
+{
+    flood(world);
+    struct sim_node *node = any_node(world);
+    for (int i = 0; i < 12; i++) // their insertions and claims are on their way to the store just then, and come late
+        submit(world, 2, i % 2 ? ",\"queue\":\"q3\"" : ",\"queue\":\"q4\",\"in\":\"1ms\"");
+    wait_ms(world, between(world, 0, 5));
+    node_freeze(node, SLOW_MS - 2500);
+    wait_idle(world, "frozen");
+}
+
+// I4. What was due and waits for a slot is not due any more when the clock is set back.
+static void set_back(struct world *world)
+{
+    flood(world);
+    struct sim_node *node = any_node(world);
+    node->offset_ms = -SLOW_MS - 10000;
+    wait_ms(world, SLOW_MS + 5000);
+    node->offset_ms = 0;
+    wait_idle(world, "set back");
+}
+
+// I16. What runs longer than the grace is interrupted; nothing is left in hand, and no try is used (I13).
+static void stopping(struct world *world)
+{
+    flood(world);
+    struct sim_node *node = any_node(world);
+    int64_t incarnation = atomic_load(&node->flow->node.incarnation);
+    node_stop(node);
+    wait_ms(world, 7000);
+    if (held_by(world, incarnation))
+        violate(world, 16, "%zu jobs are in the hand of a node that was stopped", held_by(world, incarnation));
+    wait_idle(world, "stopping");
+    world->late_max_ms = 0;
+}
+
+void calm_run(struct world *world)
+{
+    wait_ms(world,
+            30000); // the aftermath of the storm: what was asked is answered, who slept has been declared dead and has joined
+    in_time(world);
+    answers_lost(world);
+    hurried(world);
+    paused(world);
+    crowded(world);
+    death(world);
+    frozen(world);
+    set_back(world);
+    stopping(world);
+    wait_ms(world, 11000); // for retention
+}
