@@ -28,7 +28,7 @@ static int run_serve(struct cli *cli)
 static const struct option options[] = {
     {"listen", 0, "ADDR:PORT", "where to listen, on a loopback address (or ROTA_LISTEN; else 127.0.0.1:7070)"},
     {"data", 0, "DIR", "where everything is kept (or ROTA_DATA; else ./rota-data)"},
-    {"store", 0, "URL", "another store: sqlite:DIR or memory: (or ROTA_STORE; else sqlite: in the data directory)"},
+    {"store", 0, "URL", "another store: sqlite:DIR, postgres://… or memory: (or ROTA_STORE; else sqlite: in the data directory)"},
     {0},
 };
 

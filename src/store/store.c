@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct store_ops *const backends[] = {&store_sqlite_ops, &store_memory_ops};
+static const struct store_ops *const backends[] = {&store_sqlite_ops, &store_postgres_ops, &store_postgresql_ops, &store_memory_ops};
 
 enum err store_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX])
 {
@@ -20,7 +20,7 @@ enum err store_open(struct store **ret_store, const char *url, char why[ERR_WHY_
         if (strncmp(url, backends[i]->scheme, n) == 0 && url[n] == ':')
             return backends[i]->open(ret_store, url, why);
     }
-    snprintf(why, ERR_WHY_MAX, "no store is known by \"%.100s\"; \"sqlite:DIR\" and \"memory:\" are", url);
+    snprintf(why, ERR_WHY_MAX, "no store is known by \"%.100s\"; \"sqlite:DIR\", \"postgres://…\" and \"memory:\" are", url);
     return ERR_BAD_REQUEST;
 }
 

@@ -242,7 +242,7 @@ struct store_stats {
 struct store;
 
 struct store_ops {
-    const char *scheme; // "sqlite", "memory"
+    const char *scheme; // "sqlite", "postgres", "memory"
     err_check enum err (*open)(struct store **ret_store, const char *url, char why[ERR_WHY_MAX]);
     void (*submit)(struct store *store, struct store_op *op);
     void (*close)(struct store *store); // everything in flight is completed first
@@ -253,7 +253,7 @@ struct store {
     const struct store_ops *ops;
 };
 
-// Opens by URL: "sqlite:DIR" or "memory:". `why` says what is wrong, and what would be right.
+// Opens by URL: "sqlite:DIR", "postgres://…" or "memory:". `why` says what is wrong, and what would be right.
 err_check enum err store_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX]);
 void store_submit(struct store *store, struct store_op *op);
 void store_close(struct store *store); // accepts NULL

@@ -6,6 +6,7 @@
 
 extern const struct store_ops store_memory_ops;
 extern const struct store_ops store_sqlite_ops;
+extern const struct store_ops store_postgres_ops, store_postgresql_ops;
 
 // Where a job is found: in a lane at its priority, in the hand of an incarnation, or nowhere (0) when it is final or
 // blocked. Within a lane smaller places come first, so priority 9 does.
@@ -21,3 +22,13 @@ void store_op_fail(struct store_op *op, enum err err, const char *why);
 
 // An operation as it was before it was carried out, but for the arena: what a backend starts from.
 void store_op_clear(struct store_op *op);
+
+// The members of a job as they are stored, in the order they are selected, inserted and updated: the ones that never
+// change, and the ones a step writes. `id` comes before them, `reason` and `response` behind.
+#define JOB_FIXED(X) X(task_id) X(parent_id) X(tenant) X(lane) X(priority) X(nominal_at)
+// Left alone by clang-format, which breaks it at another place each time.
+// clang-format off
+#define JOB_MOVING(X) \
+    X(state) X(token) X(holder) X(due_at) X(ready_at) X(scheduled_at) X(expires_at) X(purge_at) X(picked_at) X(started_at) \
+    X(completed_at) X(attempts) X(retries) X(losses) X(status) X(outcome) X(late_stage) X(response_truncated)
+// clang-format on

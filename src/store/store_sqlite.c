@@ -10,6 +10,7 @@
 //
 // What it does not do: SQL (store_sqlite_db.c) and what the verbs mean (store_sqlite_write.c, store_sqlite_read.c).
 #include "base/crash.h"
+#include "store/store_desk.h"
 #include "store/store_sqlite_private.h"
 
 #include <errno.h>
@@ -19,7 +20,6 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -31,15 +31,6 @@ enum {
     EXIT_FSYNC = 70,
 };
 
-// A thread and the operations that wait for it.
-struct desk {
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    struct list ops;
-    bool closing;
-};
-
 struct sqlite {
     struct store store;
     int lock_fd;
@@ -49,60 +40,6 @@ struct sqlite {
     int wal_pages;        // in the WAL; of them wal_moved are in the database too, and wal_most is the most there ever were
     int wal_moved, wal_most;
 };
-
-// ---- desks
-
-static void desk_init(struct desk *desk)
-{
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&desk->wake, &attr);
-    pthread_condattr_destroy(&attr);
-    pthread_mutex_init(&desk->lock, NULL);
-    list_init(&desk->ops);
-}
-
-static void desk_done(struct desk *desk)
-{
-    pthread_cond_destroy(&desk->wake);
-    pthread_mutex_destroy(&desk->lock);
-}
-
-static void desk_put(struct desk *desk, struct store_op *op)
-{
-    pthread_mutex_lock(&desk->lock);
-    bool sleeping = list_empty(&desk->ops);
-    list_append(&desk->ops, &op->link);
-    pthread_mutex_unlock(&desk->lock);
-    if (sleeping)
-        pthread_cond_signal(&desk->wake);
-}
-
-// Takes everything that waits. Waits for it at most wait_ms (-1: for ever). False: the desk is closed and empty.
-static bool desk_take(struct desk *desk, int wait_ms, struct list *ret_ops)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += wait_ms / 1000;
-    pthread_mutex_lock(&desk->lock);
-    int rc = 0;
-    while (list_empty(&desk->ops) && !desk->closing && rc == 0)
-        rc = wait_ms < 0 ? pthread_cond_wait(&desk->wake, &desk->lock) : pthread_cond_timedwait(&desk->wake, &desk->lock, &until);
-    list_splice(ret_ops, &desk->ops);
-    bool open = !desk->closing || !list_empty(ret_ops);
-    pthread_mutex_unlock(&desk->lock);
-    return open;
-}
-
-static void desk_close(struct desk *desk)
-{
-    pthread_mutex_lock(&desk->lock);
-    desk->closing = true;
-    pthread_cond_signal(&desk->wake);
-    pthread_mutex_unlock(&desk->lock);
-    pthread_join(desk->thread, NULL);
-}
 
 // ---- failures
 
@@ -140,35 +77,6 @@ static void roll_back(struct db *db)
 
 // ---- the writer
 
-static size_t rows_of(const struct store_op *op)
-{
-    size_t rows = 1;
-    if (op->verb == STORE_ADD)
-        rows = container_of(op, struct store_add, op)->count;
-    if (op->verb == STORE_CHANGE)
-        rows = container_of(op, struct store_change, op)->count;
-    if (op->verb == STORE_DUE)
-        rows = container_of(op, struct store_due, op)->max;
-    if (op->verb == STORE_SWEEP)
-        rows = container_of(op, struct store_sweep, op)->max;
-    if (op->verb == STORE_CLAIM)
-        for (size_t i = 0; i < container_of(op, struct store_claim, op)->want_count; i++)
-            rows += container_of(op, struct store_claim, op)->wants[i].max;
-    return rows;
-}
-
-static void take_group(struct list *from, struct list *ret_group)
-{
-    list_init(ret_group);
-    size_t rows = 0;
-    while (!list_empty(from)) {
-        rows += rows_of(list_entry(from->next, struct store_op, link));
-        if (rows > GROUP_ROWS_MAX && !list_empty(ret_group))
-            return;
-        list_append(ret_group, list_take(from));
-    }
-}
-
 static void commit(struct writer *writer)
 {
     writer_flush(writer);
@@ -203,11 +111,7 @@ static void run_group(struct writer *writer, struct list *group)
         fail_group(writer, group);
     else
         writer_settle(writer);
-    struct list *node;
-    while ((node = list_take(group))) {
-        struct store_op *op = list_entry(node, struct store_op, link);
-        op->done(op);
-    }
+    desk_give_back(group);
 }
 
 static int note_wal(void *ctx, sqlite3 *handle, const char *name, int pages)
@@ -253,7 +157,7 @@ static void *writer_main(void *ctx)
         if (list_empty(&waiting))
             checkpoint(sqlite, sqlite->wal_most > TRUNCATE_PAGES ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE);
         while (!list_empty(&waiting)) {
-            take_group(&waiting, &group);
+            desk_take_group(&waiting, GROUP_ROWS_MAX, NULL, &group);
             run_group(&sqlite->writer, &group);
             if (unmoved(sqlite) > CHECKPOINT_PAGES)
                 checkpoint(sqlite, SQLITE_CHECKPOINT_PASSIVE);
@@ -390,11 +294,8 @@ static enum err sqlite_open(struct store **ret_store, const char *url, char why[
         return err;
     }
     sqlite3_wal_hook(sqlite->writer.db.handle, note_wal, sqlite);
-    if (pthread_create(&sqlite->writes.thread, NULL, writer_main, sqlite) ||
-        pthread_create(&sqlite->reads.thread, NULL, reader_main, sqlite))
-        abort(); // as when memory is gone
-    pthread_setname_np(sqlite->writes.thread, "store-write");
-    pthread_setname_np(sqlite->reads.thread, "store-read");
+    desk_start(&sqlite->writes, "store-write", writer_main, sqlite);
+    desk_start(&sqlite->reads, "store-read", reader_main, sqlite);
     *ret_store = &sqlite->store;
     return ERR_OK;
 }

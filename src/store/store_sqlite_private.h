@@ -8,16 +8,6 @@
 
 enum { SQLITE_SCHEMA_VERSION = 1 };
 
-// The members of a job as they are stored, in the order they are selected, inserted and updated: the ones that never
-// change, and the ones a step writes. `id` comes before them, `reason` and `response` behind.
-#define JOB_FIXED(X) X(task_id) X(parent_id) X(tenant) X(lane) X(priority) X(nominal_at)
-// Left alone by clang-format, which breaks it at another place each time.
-// clang-format off
-#define JOB_MOVING(X) \
-    X(state) X(token) X(holder) X(due_at) X(ready_at) X(scheduled_at) X(expires_at) X(purge_at) X(picked_at) X(started_at) \
-    X(completed_at) X(attempts) X(retries) X(losses) X(status) X(outcome) X(late_stage) X(response_truncated)
-// clang-format on
-
 enum sql {
     SQL_BEGIN,
     SQL_BEGIN_READ,

@@ -17,11 +17,13 @@ void world_url(const struct world *world, char ret_url[160])
 {
     if (world->dir[0])
         snprintf(ret_url, 160, "sqlite:%s/data", world->dir);
+    else if (world->schema[0])
+        snprintf(ret_url, 160, "%s&schema=%s", getenv("ROTA_TEST_POSTGRES"), world->schema);
     else
         snprintf(ret_url, 160, "memory:");
 }
 
-static void open_store(struct world *world)
+void world_open(struct world *world)
 {
     char url[160], why[ERR_WHY_MAX] = "";
     world_url(world, url);
@@ -37,15 +39,20 @@ struct world *world_new(const char *scheme)
         snprintf(world->dir, sizeof world->dir, "%s/rota-store-XXXXXX", temp_root());
         assert_non_null(mkdtemp(world->dir));
     }
+    if (strcmp(scheme, "postgres") == 0) {
+        static int made;
+        assert_non_null(getenv("ROTA_TEST_POSTGRES")); // tests/support/postgres.py sets it
+        snprintf(world->schema, sizeof world->schema, "t%d_%d", (int)getpid(), made++);
+    }
     world->last_id = 1000;
-    open_store(world);
+    world_open(world);
     return world;
 }
 
 void world_reopen(struct world *world)
 {
     store_close(world->store);
-    open_store(world);
+    world_open(world);
 }
 
 static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *ftw)

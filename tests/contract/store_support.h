@@ -13,8 +13,9 @@
 
 struct world {
     struct store *store;
-    char dir[128]; // "" when the store has none
-    void **kept;   // operations, freed with the world
+    char dir[128];   // "" when the store has none
+    char schema[32]; // "" when the store has none
+    void **kept;     // operations, freed with the world
     size_t kept_count;
     int64_t last_id;
 };
@@ -22,10 +23,12 @@ struct world {
 enum { KEYS_KEPT = 5 }; // how long sweep() lets keys outlive their tasks
 enum { NOW = 100000, TENANT = 7 };
 
-// A backend by its scheme; a directory of its own when it needs one.
+// A backend by its scheme; a directory or a schema of its own when it needs one. "postgres" is the cluster that postgres.py
+// gives.
 struct world *world_new(const char *scheme);
 void world_reopen(struct world *world); // closes the store and opens it again
 void world_free(struct world *world);
+void world_open(struct world *world); // when it was closed by hand
 void world_url(const struct world *world, char ret_url[160]);
 
 void *world_op(struct world *world, size_t size, enum store_verb verb); // zeroed but for its head, freed with the world

@@ -1149,5 +1149,7 @@ int main(void)
     scheme = "memory";
     int failed = cmocka_run_group_tests_name("store memory:", tests, NULL, NULL);
     scheme = "sqlite";
-    return failed + cmocka_run_group_tests_name("store sqlite:", tests, NULL, NULL);
+    failed += cmocka_run_group_tests_name("store sqlite:", tests, NULL, NULL);
+    scheme = "postgres";
+    return failed + cmocka_run_group_tests_name("store postgres:", tests, NULL, NULL);
 }

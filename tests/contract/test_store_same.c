@@ -1,18 +1,19 @@
-// Random sequences of operations are answered alike by the reference and by SQLite: every result, byte for byte, and
-// everything that can be read at the end. Times and ids are drawn from small ranges so that ties are common, and SQLite is
-// closed and opened again in between.
+// Random sequences of operations are answered alike by the reference and by every other backend: every result, byte for byte, and
+// everything that can be read at the end. Times and ids are drawn from small ranges so that ties are common, and the other store
+// is closed and opened again in between.
 #include "base/buf.h"
 #include "store_support.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SEEDS = 200, STEPS = 60, IDS = 40, HOLDERS = 4, HORIZON = 60 };
+enum { SEEDS = 200, SEEDS_POSTGRES = 80, STEPS = 60, IDS = 40, HOLDERS = 4, HORIZON = 60 };
 
 struct pair {
     struct world *worlds[2]; // the reference, the other
     struct rand rand;
     int64_t next_id;
+    const char *scheme; // of the other
     uint64_t seed;
     int step;
 };
@@ -127,8 +128,8 @@ static void ask_both(struct pair *pair, struct store_op *ops[2])
         buf_putc(&said[i], 0);
     }
     if (said[0].n != said[1].n || memcmp(said[0].p, said[1].p, said[0].n) != 0)
-        fail_msg("seed %llu, step %d:\nmemory: %s\nsqlite: %s\n%s", (unsigned long long)pair->seed, pair->step, said[0].p,
-                 said[1].p, ops[1]->why);
+        fail_msg("seed %llu, step %d:\nmemory: %s\n%s: %s\n%s", (unsigned long long)pair->seed, pair->step, said[0].p,
+                 pair->scheme, said[1].p, ops[1]->why);
     buf_done(&said[0]);
     buf_done(&said[1]);
 }
@@ -409,9 +410,9 @@ static void compare_all_that_can_be_read(struct pair *pair)
     ask_both(pair, ops);
 }
 
-static void run_seed(uint64_t seed)
+static void run_seed(const char *scheme, uint64_t seed)
 {
-    struct pair pair = {.seed = seed, .worlds = {world_new("memory"), world_new("sqlite")}};
+    struct pair pair = {.scheme = scheme, .seed = seed, .worlds = {world_new("memory"), world_new(scheme)}};
     rand_init(&pair.rand, seed);
     for (pair.step = 0; pair.step < STEPS; pair.step++) {
         struct store_op *ops[2];
@@ -425,17 +426,30 @@ static void run_seed(uint64_t seed)
     world_free(pair.worlds[1]);
 }
 
-static void random_sequences_are_answered_alike(void **state)
+static void compare(const char *scheme, uint64_t seeds)
 {
     const char *only = getenv("SEED");
     if (only)
-        run_seed(strtoull(only, NULL, 10));
-    for (uint64_t seed = 1; !only && seed <= SEEDS; seed++)
-        run_seed(seed);
+        run_seed(scheme, strtoull(only, NULL, 10));
+    for (uint64_t seed = 1; !only && seed <= seeds; seed++)
+        run_seed(scheme, seed);
+}
+
+static void sqlite_answers_random_sequences_as_memory_does(void **state)
+{
+    compare("sqlite", SEEDS);
+}
+
+static void postgres_answers_random_sequences_as_memory_does(void **state)
+{
+    compare("postgres", SEEDS_POSTGRES);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_sequences_are_answered_alike)};
-    return cmocka_run_group_tests_name("memory and sqlite", tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sqlite_answers_random_sequences_as_memory_does),
+        cmocka_unit_test(postgres_answers_random_sequences_as_memory_does),
+    };
+    return cmocka_run_group_tests_name("backends alike", tests, NULL, NULL);
 }

@@ -1,0 +1,203 @@
+// CHANGE: writes what was decided. All steps of a group are one statement, unless a job comes twice: then its second step is in
+// the next.
+//
+// Rows are locked by id first, because an UPDATE that had to wait looks again only at the row it waited for; in order of id, so
+// that two batches do not wait for each other in a circle; and then the token is compared. A job that is final already lies
+// elsewhere. That is looked up only for what was not found among the others, in a transaction behind the first.
+#include "store/store_postgres_private.h"
+
+// clang-format off
+#define STANDS "l.token=s.expected AND (s.watched=0 OR l.state=3)"
+#define LOCKED(table) \
+    ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane FROM " table " j WHERE j.id=" PG_ANY("SELECT id FROM s") \
+    " ORDER BY j.id FOR UPDATE)"
+static const char lock_live[] = LOCKED("@jobs"), lock_done[] = LOCKED("@jobs_done");
+static const char hits[] =
+    ", h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane FROM s JOIN l ON l.id=s.id AND " STANDS ")";
+
+#define ASSIGN(name) #name "=h." #name ","
+static const char update_live[] =
+    ", u AS (UPDATE @jobs j SET " JOB_MOVING(ASSIGN) "reason=h.reason, response=h.response,"
+    " place=" PG_PLACE("h.state", "h.holder", "j.lane", "j.priority")
+    " FROM h WHERE j.id=h.id AND h.state<5 AND j.id=" PG_ANY("SELECT id FROM h WHERE state<5") ")";
+// clang-format on
+
+#define FIXED_OF_J "j.id" JOB_FIXED(PG_NAME_OF_J)
+#define RECORD "g.id" JOB_FIXED(PG_NAME_OF_G) JOB_MOVING(PG_NAME_OF_H) ",h.reason,h.response"
+static const char leave_live[] =
+    ", g AS (DELETE FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM h WHERE state>=5") " RETURNING " FIXED_OF_J ")";
+static const char leave_done[] =
+    ", g AS (DELETE FROM @jobs_done j WHERE j.id=" PG_ANY("SELECT id FROM h") " RETURNING " FIXED_OF_J ")";
+static const char enter_done[] =
+    ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day) SELECT " RECORD ",h.day FROM g JOIN h ON h.id=g.id WHERE h.state>=5)";
+static const char enter_live[] =
+    ", b AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",place) SELECT " RECORD
+    "," PG_PLACE("h.state", "h.holder", "g.lane", "g.priority") " FROM g JOIN h ON h.id=g.id WHERE h.state<5)";
+
+static const char keep_attempts[] =
+    " a JOIN h ON h.no=a.step ON CONFLICT(job_id,number) DO UPDATE SET status=excluded.status, outcome=excluded.outcome,"
+    " picked_at=excluded.picked_at, started_at=excluded.started_at, completed_at=excluded.completed_at, holder=excluded.holder,"
+    " reason=excluded.reason)";
+
+static const char lower_floors[] = ", f AS (" PG_LOWER_FLOORS("SELECT h.lane, h.due_at FROM h WHERE h.state IN (1,2)") ")";
+
+// clang-format off
+static const char count_changes[] =
+    ", c AS (" PG_COUNT("SELECT h.lane, h.was AS state, -1 AS n FROM h UNION ALL SELECT h.lane, h.state, 1 FROM h") ")"
+    " SELECT s.no, (" STANDS ")::int FROM s JOIN l ON l.id=s.id";
+// clang-format on
+
+struct batch {
+    struct store_step **steps;
+    size_t count;
+};
+
+static void read_steps(void *ctx, const PGresult *result)
+{
+    struct batch *batch = ctx;
+    for (int row = 0; row < PQntuples(result); row++)
+        batch->steps[pg_int(result, row, 0)]->err = pg_int(result, row, 1) ? ERR_OK : ERR_LEASE_LOST;
+}
+
+static bool attempt_rows(struct pg_link *link, struct pg_rows *rows, const struct batch *batch)
+{
+    size_t count = 0, at = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        count += batch->steps[i]->attempt != NULL;
+    pg_rows_init(rows, &link->arena, count);
+    int64_t *steps = pg_rows_ints(rows, "step"), *numbers = pg_rows_ints(rows, "number"),
+            *statuses = pg_rows_ints(rows, "status"), *outcomes = pg_rows_ints(rows, "outcome"),
+            *picked = pg_rows_ints(rows, "picked_at"), *started = pg_rows_ints(rows, "started_at"),
+            *completed = pg_rows_ints(rows, "completed_at"), *holders = pg_rows_ints(rows, "holder");
+    struct str *reasons = pg_rows_strs(rows, "reason", PG_BYTES);
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct attempt *attempt = batch->steps[i]->attempt;
+        if (!attempt)
+            continue;
+        steps[at] = (int64_t)i;
+        numbers[at] = attempt->number;
+        statuses[at] = attempt->status;
+        outcomes[at] = attempt->outcome;
+        picked[at] = attempt->picked_at;
+        started[at] = attempt->started_at;
+        completed[at] = attempt->completed_at;
+        holders[at] = attempt->holder;
+        reasons[at++] = attempt->reason;
+    }
+    return count > 0;
+}
+
+static void put_attempts(struct pg_link *link, const struct batch *batch)
+{
+    struct pg_rows rows;
+    if (!attempt_rows(link, &rows, batch))
+        return;
+    pg_put(link, ", a AS (INSERT INTO @attempts(job_id,number,status,outcome,picked_at,started_at,completed_at,holder,reason)"
+                 " SELECT h.id,a.number,a.status,a.outcome,a.picked_at,a.started_at,a.completed_at,a.holder,a.reason FROM ");
+    pg_put_rows(link, &rows);
+    pg_put(link, keep_attempts);
+}
+
+static void step_rows(struct pg_link *link, struct pg_rows *rows, const struct batch *batch, bool *ret_final, bool *ret_live)
+{
+    const struct job **jobs = arena_array(&link->arena, const struct job *, batch->count);
+    pg_rows_init(rows, &link->arena, batch->count);
+    int64_t *ids = pg_rows_ints(rows, "id"), *expected = pg_rows_ints(rows, "expected"), *watched = pg_rows_ints(rows, "watched");
+    *ret_final = *ret_live = false;
+    for (size_t i = 0; i < batch->count; i++) {
+        jobs[i] = batch->steps[i]->job;
+        ids[i] = jobs[i]->id;
+        expected[i] = batch->steps[i]->token;
+        watched[i] = batch->steps[i]->watched;
+        *ret_final = *ret_final || job_state_final(jobs[i]->state);
+        *ret_live = *ret_live || !job_state_final(jobs[i]->state);
+    }
+    pg_rows_moving(rows, jobs);
+}
+
+static void send_batch(struct pg_link *link, struct batch *batch, bool done)
+{
+    struct pg_rows rows;
+    bool final, live;
+    step_rows(link, &rows, batch, &final, &live);
+    pg_begin_query(link);
+    pg_param_int(link, pg_slot(link));
+    pg_put(link, "WITH s AS MATERIALIZED (SELECT * FROM ");
+    pg_put_rows(link, &rows);
+    pg_put(link, " s)");
+    pg_put(link, done ? lock_done : lock_live);
+    pg_put(link, hits);
+    if (live && !done)
+        pg_put(link, update_live);
+    if (final || done)
+        pg_put(link, done ? leave_done : leave_live);
+    if (final)
+        pg_put(link, enter_done);
+    if (live && done)
+        pg_put(link, enter_live);
+    put_attempts(link, batch);
+    if (live)
+        pg_put(link, lower_floors);
+    pg_put(link, count_changes);
+    pg_send(link, read_steps, batch);
+}
+
+// Cuts the steps where a job comes for the second time, and sends what lies between.
+static void send_batches(struct pg_link *link, struct batch *all, bool done)
+{
+    struct map seen = {0};
+    size_t first = 0;
+    for (size_t i = 0; i <= all->count; i++) {
+        if (i < all->count && (i == first || !map_get(&seen, all->steps[i]->job->id))) {
+            map_put(&seen, all->steps[i]->job->id, link);
+            continue;
+        }
+        struct batch *batch = arena_alloc(&link->arena, sizeof *batch);
+        *batch = (struct batch){&all->steps[first], i - first};
+        if (batch->count)
+            send_batch(link, batch, done);
+        map_done(&seen);
+        first = i;
+        if (i < all->count)
+            map_put(&seen, all->steps[i]->job->id, link);
+    }
+    map_done(&seen);
+}
+
+static void run_batches(struct pg_link *link, struct batch *all, bool done)
+{
+    for (size_t i = 0; i < all->count; i++)
+        all->steps[i]->err = ERR_NOT_FOUND; // until it is found
+    pg_run(link, "BEGIN", 0, NULL, NULL, NULL);
+    send_batches(link, all, done);
+    pg_commit(link);
+}
+
+static struct batch list_steps(struct pg_link *link, struct list *group)
+{
+    struct batch all = {0};
+    list_each (group, node)
+        all.count += container_of(list_entry(node, struct store_op, link), struct store_change, op)->count;
+    all.steps = arena_array(&link->arena, struct store_step *, all.count);
+    all.count = 0;
+    list_each (group, node) {
+        struct store_change *change = container_of(list_entry(node, struct store_op, link), struct store_change, op);
+        for (size_t i = 0; i < change->count; i++)
+            all.steps[all.count++] = &change->steps[i];
+    }
+    return all;
+}
+
+void pg_change_group(struct pg_link *link, struct list *group)
+{
+    struct batch all = list_steps(link, group), missing = {0};
+    for (size_t i = 0; i < all.count; i++)
+        pg_make_days(link, (const struct job *const[]){all.steps[i]->job}, 1);
+    run_batches(link, &all, false);
+    missing.steps = arena_array(&link->arena, struct store_step *, all.count);
+    for (size_t i = 0; i < all.count && !link->err; i++)
+        if (all.steps[i]->err == ERR_NOT_FOUND)
+            missing.steps[missing.count++] = all.steps[i];
+    if (missing.count)
+        run_batches(link, &missing, true);
+}

@@ -1,0 +1,179 @@
+// CLAIM and DUE: what takes jobs from their lanes, or makes them ready there.
+//
+// A claim is one statement for all lanes it wants. For each it goes through the ten places of the lane, and stops where it has
+// enough; rows that somebody else has locked are left out, never waited for. The CTE is MATERIALIZED, or the limit might be
+// exceeded. What a claim does to a record is asked of core once, and the statement does the same.
+#include "store/store_postgres_private.h"
+
+#include <assert.h>
+
+enum { FLOOR_LAG_MS = 10000 }; // floors stay behind what is due now, for what comes in time is not to lower them
+
+static const char fence[] = "SELECT 1 FROM @incarnations WHERE id=$1 AND NOT dead FOR KEY SHARE";
+
+// clang-format off
+
+// $1 slot, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows, $7 whether to look below the floors too;
+// then the wants.
+static const char claim_from[] =
+    "WITH w AS MATERIALIZED (SELECT s.*, CASE WHEN $7=0 THEN l.floor ELSE 0 END AS floor FROM ";
+static const char claim_picked[] =
+    " s JOIN @lanes l ON l.id=s.lane WHERE NOT l.paused AND s.max>0"
+    " AND EXISTS (SELECT FROM @incarnations WHERE id=$2 AND NOT dead)),"
+    " p AS MATERIALIZED (SELECT w.no, w.lane, x.id, x.state FROM w CROSS JOIN LATERAL (SELECT y.id, y.state"
+    " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state FROM @jobs j WHERE j.place=g"
+    " AND j.due_at>=w.floor AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
+    " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, place=-$2, picked_at=$3, started_at=0, completed_at=0,"
+    " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL WHERE j.id=" PG_ANY("SELECT id FROM p")
+    " RETURNING " PG_JOB_OF_J "),"
+    " c AS (" PG_COUNT("SELECT p.lane, p.state, -1 AS n FROM p UNION ALL SELECT p.lane, $5, 1 FROM p") ")"
+    " SELECT " PG_JOB_OF_U "," PG_DOC_OF("u") " FROM u JOIN p ON p.id=u.id ORDER BY p.no, u.priority DESC, u.due_at, u.id";
+
+// $1 where floors may be raised to, $2 whether to look below them too. A floor is raised a second at a time, so as not to be
+// written all the time; and lowered when something is found below it.
+static const char next_due_from[] =
+    "WITH d AS MATERIALIZED (SELECT s.no, l.id, (SELECT min(x.due_at) FROM generate_series(s.lane*16, s.lane*16+9) g"
+    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g"
+    " AND j.due_at>=CASE WHEN $2=0 THEN l.floor ELSE 0 END ORDER BY j.due_at LIMIT 1) x) AS due_at FROM ";
+static const char next_due[] =
+    " s JOIN @lanes l ON l.id=s.lane),"
+    " r AS (UPDATE @lanes l SET floor=least(d.due_at, greatest(l.floor,$1)) FROM d WHERE l.id=d.id"
+    " AND (d.due_at<l.floor OR least(d.due_at,$1)>=l.floor+1000))"
+    " SELECT d.no, d.due_at FROM d WHERE d.due_at IS NOT NULL";
+
+// clang-format on
+
+static void read_fence(void *ctx, const PGresult *result)
+{
+    struct store_claim *claim = ctx;
+    if (!PQntuples(result))
+        store_op_fail(&claim->op, ERR_FENCED, "the holder was declared dead, or is unknown");
+}
+
+static void read_claimed(void *ctx, const PGresult *result)
+{
+    struct store_claim *claim = ctx;
+    if (!claim->op.err)
+        pg_read_store_jobs(result, 0, &claim->op.arena, &claim->jobs, &claim->job_count);
+}
+
+// The wants of one statement: no lane comes twice.
+struct part {
+    struct store_claim *claim;
+    struct store_want *wants;
+    size_t count;
+};
+
+static void read_next(void *ctx, const PGresult *result)
+{
+    const struct part *part = ctx;
+    for (int row = 0; row < PQntuples(result) && !part->claim->op.err; row++)
+        part->wants[pg_int(result, row, 0)].next_due = pg_int(result, row, 1);
+}
+
+static void want_rows(struct pg_link *link, struct pg_rows *rows, const struct part *part)
+{
+    pg_rows_init(rows, &link->arena, part->count);
+    int64_t *lanes = pg_rows_ints(rows, "lane"), *most = pg_rows_ints(rows, "max");
+    for (size_t i = 0; i < part->count; i++) {
+        lanes[i] = part->wants[i].lane;
+        most[i] = part->wants[i].max > INT32_MAX ? INT32_MAX : (int64_t)part->wants[i].max;
+    }
+}
+
+static bool wants_any(const struct part *part)
+{
+    for (size_t i = 0; i < part->count; i++)
+        if (part->wants[i].max)
+            return true;
+    return false;
+}
+
+static void send_part(struct pg_link *link, struct store_claim *claim, size_t first, size_t count, bool full)
+{
+    struct part *part = arena_alloc(&link->arena, sizeof *part);
+    struct pg_rows rows;
+    struct job sample = {.state = JOB_READY};
+    enum err err = job_claim(&sample, claim->holder, claim->now_ms);
+    assert(!err);
+    *part = (struct part){claim, &claim->wants[first], count};
+    want_rows(link, &rows, part);
+    if (wants_any(part)) {
+        pg_begin_query(link);
+        int64_t values[] = {pg_slot(link), claim->holder, claim->now_ms, claim->until_ms, sample.state, sample.token, full};
+        for (size_t i = 0; i < array_count(values); i++)
+            pg_param_int(link, values[i]);
+        pg_put(link, claim_from);
+        pg_put_rows(link, &rows);
+        pg_put(link, claim_picked);
+        pg_send(link, read_claimed, claim);
+    }
+    pg_begin_query(link);
+    pg_param_int(link, time_min(claim->now_ms, claim->until_ms) - FLOOR_LAG_MS);
+    pg_param_int(link, full);
+    pg_put(link, next_due_from);
+    pg_put_rows(link, &rows);
+    pg_put(link, next_due);
+    pg_send(link, read_next, part);
+}
+
+void pg_claim_send(struct pg_link *link, struct store_op *op)
+{
+    bool full = pg_full_look(link);
+    struct store_claim *claim = container_of(op, struct store_claim, op);
+    struct map seen = {0};
+    size_t first = 0;
+    pg_sql(link, fence, read_fence, claim, claim->holder);
+    for (size_t i = 0; i < claim->want_count; i++) {
+        if (map_put(&seen, claim->wants[i].lane, link)) {
+            send_part(link, claim, first, i - first, full);
+            map_done(&seen);
+            map_put(&seen, claim->wants[i].lane, link);
+            first = i;
+        }
+    }
+    if (first < claim->want_count)
+        send_part(link, claim, first, claim->want_count - first, full);
+    map_done(&seen);
+}
+
+// ---- becoming ready
+
+// $1 slot, $2 lane, $3 from, $4 to, $5 from_id, $6 max. Of each place one more than wanted is looked at, to know whether there is
+// more. Rows that are locked are waited for, in order of id as in a CHANGE; those that are no longer delayed then are left as
+// they are.
+// clang-format off
+static const char make_ready[] =
+    "WITH f AS MATERIALIZED (SELECT x.id, x.due_at, row_number() OVER (ORDER BY x.due_at, x.id) AS rank"
+    " FROM generate_series($2*16, $2*16+9) g CROSS JOIN LATERAL ("
+    "(SELECT j.id, j.due_at FROM @jobs j WHERE j.place=g AND j.due_at=$3+1 AND j.due_at<=$4 AND j.id>$5 AND j.state=1"
+    " ORDER BY j.due_at, j.id LIMIT $6+1) UNION ALL"
+    " (SELECT j.id, j.due_at FROM @jobs j WHERE j.place=g AND j.due_at>$3+1 AND j.due_at<=$4 AND j.state=1"
+    " ORDER BY j.due_at, j.id LIMIT $6+1)) x ORDER BY x.due_at, x.id LIMIT $6+1),"
+    " l AS MATERIALIZED (SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM f WHERE rank<=$6")
+    " AND j.state=1 AND j.due_at<=$4 ORDER BY j.id FOR UPDATE),"
+    " u AS (UPDATE @jobs j SET state=2 WHERE j.id=" PG_ANY("SELECT id FROM l") " RETURNING j.lane),"
+    " c AS (" PG_COUNT("SELECT u.lane, 1 AS state, -1 AS n FROM u UNION ALL SELECT u.lane, 2, 1 FROM u") ")"
+    " SELECT (SELECT count(*) FROM f), (SELECT count(*) FROM u), f.due_at, f.id FROM (SELECT) AS one LEFT JOIN f ON f.rank=$6";
+// clang-format on
+
+static void read_due(void *ctx, const PGresult *result)
+{
+    struct store_due *due = ctx;
+    size_t found = (size_t)pg_int(result, 0, 0);
+    due->changed = (size_t)pg_int(result, 0, 1);
+    if (found <= due->max) {
+        due->upto_ms = due->to_ms;
+        due->upto_id = 0;
+    } else if (due->max) {
+        due->upto_ms = pg_int(result, 0, 2) - 1;
+        due->upto_id = pg_int(result, 0, 3);
+    }
+}
+
+void pg_due_send(struct pg_link *link, struct store_op *op)
+{
+    struct store_due *due = container_of(op, struct store_due, op);
+    int64_t max = due->max > INT32_MAX ? INT32_MAX : (int64_t)due->max;
+    pg_sql(link, make_ready, read_due, due, pg_slot(link), due->lane, due->from_ms, due->to_ms, due->from_id, max);
+}

@@ -1,0 +1,92 @@
+// Records of jobs on their way in and out of statements, and the days finished ones are filed under.
+#include "store/store_postgres_private.h"
+
+#include <stdio.h>
+
+int64_t pg_slot(const struct pg_link *link)
+{
+    return (int64_t)(atomic_load(&link->pg->node) + 1) * 8 + link->number;
+}
+
+// A job that was made to wait below a floor, by somebody who had not yet seen how high that was, is found this way, if late.
+bool pg_full_look(struct pg_link *link)
+{
+    enum { FULL_LOOK_MS = 5000 };
+    int64_t now = clock_mono_ns() / 1000000;
+    if (now < link->full_look_ms + FULL_LOOK_MS)
+        return false;
+    link->full_look_ms = now;
+    return true;
+}
+
+int pg_read_job(const PGresult *result, int row, int column, struct job *ret_job, struct arena *arena)
+{
+    ret_job->id = pg_int(result, row, column++);
+#define X(name) ret_job->name = pg_int(result, row, column++);
+    JOB_FIXED(X)
+    JOB_MOVING(X)
+#undef X
+    ret_job->reason = pg_bytes(result, row, column++, arena);
+    ret_job->response = pg_bytes(result, row, column++, arena);
+    return column;
+}
+
+void pg_read_store_jobs(const PGresult *result, int column, struct arena *arena, struct store_job **ret_jobs, size_t *ret_count)
+{
+    for (int row = 0; row < PQntuples(result); row++) {
+        *ret_jobs = store_push(arena, *ret_jobs, *ret_count, sizeof **ret_jobs);
+        struct store_job *job = &(*ret_jobs)[(*ret_count)++];
+        int at = pg_read_job(result, row, column, &job->job, arena);
+        job->doc = pg_bytes(result, row, at, arena);
+    }
+}
+
+void pg_rows_moving(struct pg_rows *rows, const struct job *const *jobs)
+{
+    int64_t *values;
+#define X(name)                              \
+    values = pg_rows_ints(rows, #name);      \
+    for (size_t i = 0; i < rows->count; i++) \
+        values[i] = jobs[i]->name;
+    JOB_MOVING(X)
+#undef X
+    values = pg_rows_ints(rows, "day");
+    struct str *reasons = pg_rows_strs(rows, "reason", PG_BYTES), *responses = pg_rows_strs(rows, "response", PG_BYTES);
+    for (size_t i = 0; i < rows->count; i++) {
+        values[i] = pg_day_of(jobs[i]);
+        reasons[i] = jobs[i]->reason;
+        responses[i] = jobs[i]->response;
+    }
+}
+
+int32_t pg_day_of(const struct job *job)
+{
+    int64_t ended = job->completed_at ? job->completed_at : job->due_at;
+    if (job->purge_at <= 0 || job->purge_at - ended > (int64_t)PG_LONG_DAYS * PG_DAY_MS)
+        return 0;
+    int64_t day = job->purge_at / PG_DAY_MS + 1;
+    return day > INT32_MAX ? 0 : (int32_t)day;
+}
+
+static void make_day(struct pg_link *link, int32_t day)
+{
+    char sql[300];
+    pg_run(link, "BEGIN", 0, NULL, NULL, NULL);
+    pg_lock(link, PG_LOCK_SCHEMA);
+    snprintf(sql, sizeof sql, "CREATE TABLE IF NOT EXISTS @jobs_done_%d PARTITION OF @jobs_done FOR VALUES IN (%d)", day, day);
+    pg_run(link, sql, 0, NULL, NULL, NULL);
+    pg_run(link, "COMMIT", 0, NULL, NULL, NULL);
+    pg_sync(link);
+}
+
+void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t count)
+{
+    for (size_t i = 0; i < count && !link->err; i++) {
+        int32_t day = job_state_final(jobs[i]->state) ? pg_day_of(jobs[i]) : 0;
+        if (day == 0 || map_get(&link->days, day))
+            continue;
+        make_day(link, day);
+        if (!link->err)
+            map_put(&link->days, day, link);
+    }
+}

@@ -1,0 +1,180 @@
+// What the files of the PostgreSQL backend share: a link (one connection, one thread), statements and how they are made, the
+// verbs. Layer: port, private to store_postgres*.c. A link belongs to one thread.
+#pragma once
+#include "base/buf.h"
+#include "base/map.h"
+#include "store/store_desk.h"
+#include "store/store_private.h"
+
+#include <libpq-fe.h>
+#include <stdatomic.h>
+
+enum {
+    PG_DEADLINE_MS = 4000, // an operation that has no answer by then has failed
+    PG_PARAMS_MAX = 96,
+    PG_COLUMNS_MAX = 40,
+    PG_DAY_MS = 86400 * 1000,
+    PG_LONG_DAYS = 32, // what is kept longer than this lies together, in day 0
+};
+
+// The rows of an operation, column by column, on their way into a statement.
+enum pg_kind { PG_INT, PG_BYTES, PG_TEXT };
+
+struct pg_column {
+    const char *name;
+    enum pg_kind kind;
+    int64_t *ints;
+    struct str *strs; // an empty one is NULL
+};
+
+struct pg_rows {
+    struct arena *arena;
+    size_t count;
+    int width;
+    struct pg_column columns[PG_COLUMNS_MAX];
+};
+
+void pg_rows_init(struct pg_rows *rows, struct arena *arena, size_t count);
+int64_t *pg_rows_ints(struct pg_rows *rows, const char *name); // to be filled in by the caller, `count` of them
+struct str *pg_rows_strs(struct pg_rows *rows, const char *name, enum pg_kind kind);
+
+// Reads the answer of one statement. It is called only while everything went well so far.
+typedef void pg_reader(void *ctx, const PGresult *result);
+
+struct pg_query {
+    struct buf sql;
+    struct arena arena; // what the parameters point to
+    int count;
+    Oid types[PG_PARAMS_MAX];
+    const char *values[PG_PARAMS_MAX];
+    int lengths[PG_PARAMS_MAX], formats[PG_PARAMS_MAX];
+};
+
+struct pg {
+    struct store store;
+    char *conninfo;
+    char schema[140]; // quoted, with the dot behind it
+    char schema_name[64];
+    bool allow_unsafe;
+    atomic_int node; // of the incarnation that joined last; -1 before
+    struct pg_desk *desks;
+};
+
+// What shall follow a failure.
+enum pg_class { PG_FINE, PG_REFUSED, PG_RETRY, PG_AWAY };
+
+// The first failure sticks in `err` and makes everything behind it do nothing, so a verb reads as if nothing could fail and
+// whoever runs the group looks once.
+struct pg_link {
+    struct pg *pg;
+    int number; // which of the store's links: it counts in rows of its own
+    PGconn *conn;
+    int64_t deadline_ms; // of all that is done now
+    enum err err;
+    enum pg_class class;
+    char why[ERR_WHY_MAX];
+    struct pg_query query;
+    struct pg_pending {
+        pg_reader *read;
+        void *ctx;
+    } * pending; // statements sent and not yet answered
+    size_t pending_count, pending_cap;
+    struct arena arena;   // of the group under way
+    int64_t full_look_ms; // when it last looked below the floors too
+    bool careful;         // the group was refused once: look before adding
+    bool stored;          // a part of the group is committed
+    struct map lanes;     // by hash of tenant and queue: the links that add remember them
+    struct map days;      // partitions of jobs_done known to be there
+};
+
+// ---- store_postgres_link.c
+
+void pg_link_init(struct pg_link *link, struct pg *pg, int number);
+void pg_link_done(struct pg_link *link);
+void pg_link_connect(struct pg_link *link); // one try, by the deadline; checks the server's settings
+void pg_link_drop(struct pg_link *link);
+bool pg_link_alive(struct pg_link *link); // as far as can be seen without asking
+void pg_link_reset(struct pg_link *link); // forgets the failure; ends a transaction that is left open
+void pg_fail(struct pg_link *link, enum pg_class class, enum err err, const char *why);
+
+// A statement: its text is put together, parameters are added, it is sent. In the text @ stands for the schema.
+void pg_begin_query(struct pg_link *link);
+void pg_put(struct pg_link *link, const char *sql);
+int pg_param_int(struct pg_link *link, int64_t value); // its number
+int pg_param_text(struct pg_link *link, struct str text);
+int pg_param_ints(struct pg_link *link, const int64_t *values, size_t count);
+void pg_put_rows(struct pg_link *link, const struct pg_rows *rows); // as a SELECT in brackets, of all columns and `no`
+void pg_send(struct pg_link *link, pg_reader *read, void *ctx);
+void pg_sync(struct pg_link *link); // waits for the answers of everything sent
+
+void pg_commit(struct pg_link *link); // and waits as above
+
+// A fixed statement with whole numbers as $1 … $n.
+void pg_run(struct pg_link *link, const char *sql, size_t count, const int64_t *values, pg_reader *read, void *ctx);
+#define pg_sql(link, sql, read, ctx, ...) \
+    pg_run((link), (sql), sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__}, (read), (ctx))
+
+int64_t pg_int(const PGresult *result, int row, int column); // of any width; 0 for NULL
+struct str pg_bytes(const PGresult *result, int row, int column, struct arena *arena);
+
+// ---- store_postgres_jobs.c: records
+
+#define PG_NAME(name) "," #name
+#define PG_NAME_OF_J(name) ",j." #name
+#define PG_NAME_OF_U(name) ",u." #name
+#define PG_NAME_OF_N(name) ",n." #name
+#define PG_NAME_OF_H(name) ",h." #name
+#define PG_NAME_OF_G(name) ",g." #name
+
+#define PG_JOB_COLUMNS "id" JOB_FIXED(PG_NAME) JOB_MOVING(PG_NAME) ",reason,response"
+#define PG_JOB_OF_J "j.id" JOB_FIXED(PG_NAME_OF_J) JOB_MOVING(PG_NAME_OF_J) ",j.reason,j.response"
+#define PG_JOB_OF_U "u.id" JOB_FIXED(PG_NAME_OF_U) JOB_MOVING(PG_NAME_OF_U) ",u.reason,u.response"
+
+int pg_read_job(const PGresult *result, int row, int column, struct job *ret_job, struct arena *arena); // the column behind it
+void pg_read_store_jobs(const PGresult *result, int column, struct arena *arena, struct store_job **ret_jobs, size_t *ret_count);
+void pg_rows_moving(struct pg_rows *rows, const struct job *const *jobs); // the columns a step writes, and `day`
+int32_t pg_day_of(const struct job *job);
+void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t count); // partitions for those that are final
+
+// Where a job with this state, holder, lane and priority is found: store_place() in SQL.
+#define PG_PLACE(state, holder, lane, priority) \
+    "CASE WHEN " state " IN (1,2) THEN " lane "*16+9-" priority " WHEN " state " IN (3,4) THEN -" holder " END"
+
+// The rows whose id is among those: each is looked up by the index. In a join with a list PostgreSQL would read all of a table
+// that is not large yet, for every batch again.
+#define PG_ANY(ids) "ANY(ARRAY(" ids "))"
+#define PG_DOC_OF(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id)"
+
+// Lowers the floors of lanes in which jobs (lane, due_at) are to wait from now on.
+#define PG_LOWER_FLOORS(jobs)                                                                                                    \
+    "UPDATE @lanes l SET floor=x.due_at FROM (SELECT q.lane, min(q.due_at) AS due_at FROM (" jobs ") q GROUP BY q.lane) x WHERE" \
+    " l.id=x.lane AND l.floor>x.due_at"
+
+// Adds up moves (lane, state, n) into the link's own rows; $1 is its slot.
+#define PG_COUNT(moves)                                                                                                    \
+    "INSERT INTO @counts AS o(slot,lane,state,n) SELECT $1, coalesce(m.lane,0), m.state, sum(m.n)::bigint FROM (" moves    \
+    ") m GROUP BY GROUPING SETS ((m.lane,m.state),(m.state)) HAVING sum(m.n)<>0 ORDER BY 2,3 ON CONFLICT(lane,state,slot)" \
+    " DO UPDATE SET n=o.n+excluded.n"
+int64_t pg_slot(const struct pg_link *link);
+bool pg_full_look(struct pg_link *link); // whether to look below the floors this time
+
+// ---- the verbs: each runs a group of operations in one transaction
+
+void pg_forget_lanes(struct pg_link *link);
+void pg_add_group(struct pg_link *link, struct list *group);
+void pg_change_group(struct pg_link *link, struct list *group);
+void pg_tend_group(struct pg_link *link, struct list *group);
+void pg_read_group(struct pg_link *link, struct list *group);
+
+void pg_claim_send(struct pg_link *link, struct store_op *op);
+void pg_due_send(struct pg_link *link, struct store_op *op);
+void pg_sweep_run(struct pg_link *link, struct store_op *op);
+
+enum pg_lock { PG_LOCK_SCHEMA, PG_LOCK_LANES, PG_LOCK_NODES, PG_LOCK_SWEEP };
+int64_t pg_lock_key(const struct pg *pg, enum pg_lock lock); // of an advisory lock of this schema
+void pg_lock(struct pg_link *link, enum pg_lock lock);       // until the transaction ends
+
+// ---- store_postgres_schema.c
+
+// Brings the schema to what this binary knows, each step in a transaction of its own.
+void pg_migrate(struct pg_link *link);

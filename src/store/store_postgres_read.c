@@ -1,0 +1,200 @@
+// The verbs that only read. They have a link of their own, so no claim or completion waits for them; all of a group see one
+// moment.
+#include "store/store_postgres_private.h"
+
+// clang-format off
+static const char held_jobs[] =
+    "SELECT " PG_JOB_OF_J "," PG_DOC_OF("j") " FROM @jobs j"
+    " WHERE j.id=" PG_ANY("SELECT id FROM @jobs WHERE place=-$1 AND id>$2 ORDER BY id LIMIT $3") " ORDER BY j.id";
+static const char expired_jobs[] =
+    "SELECT " PG_JOB_OF_J "," PG_DOC_OF("j") " FROM (SELECT * FROM @jobs WHERE expires_at>0 AND state<=2 AND expires_at<=$1"
+    " ORDER BY expires_at, id LIMIT $2) j ORDER BY j.expires_at, j.id";
+// clang-format on
+
+#define COUNTS_OF_9                                                                                                         \
+    "sum(n) FILTER (WHERE state=0)::bigint, sum(n) FILTER (WHERE state=1)::bigint, sum(n) FILTER (WHERE state=2)::bigint,"  \
+    " sum(n) FILTER (WHERE state=3)::bigint, sum(n) FILTER (WHERE state=4)::bigint, sum(n) FILTER (WHERE state=5)::bigint," \
+    " sum(n) FILTER (WHERE state=6)::bigint, sum(n) FILTER (WHERE state=7)::bigint, sum(n) FILTER (WHERE state=8)::bigint"
+_Static_assert(JOB_STATE_COUNT == 9, "the counts are nine columns");
+static const char some_lanes[] =
+    "SELECT l.id, l.tenant, l.paused::int, d.due_at, l.queue, c.* FROM (SELECT * FROM @lanes WHERE id>$1 AND ($2=0 OR tenant=$2)"
+    " ORDER BY id LIMIT $3) l CROSS JOIN LATERAL (SELECT min(x.due_at) AS due_at FROM generate_series(l.id*16,l.id*16+9) g"
+    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g"
+    " AND j.due_at>=CASE WHEN $4=0 THEN l.floor ELSE 0 END ORDER BY j.due_at LIMIT 1) x) d"
+    " CROSS JOIN LATERAL (SELECT " COUNTS_OF_9 " FROM @counts WHERE lane=l.id) c ORDER BY l.id";
+static const char all_counts[] = "SELECT " COUNTS_OF_9 " FROM @counts WHERE lane=0 AND $1=0";
+static const char counts_of_tenant[] =
+    "SELECT " COUNTS_OF_9 " FROM @counts WHERE lane IN (SELECT id FROM @lanes WHERE tenant=$1)";
+
+#define JOB_BY_ID \
+    "SELECT " PG_JOB_OF_J " FROM @jobs j WHERE j.id=$1 UNION ALL SELECT " PG_JOB_OF_J " FROM @jobs_done j WHERE j.id=$1"
+#define TASK_COLUMNS \
+    "SELECT t.id, t.tenant, t.created_at, l.queue, t.name, t.doc FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane "
+static const char task_of_job[] = TASK_COLUMNS "WHERE t.tenant=$2 AND t.id=(SELECT task_id FROM @jobs WHERE id=$1 UNION ALL"
+                                               " SELECT task_id FROM @jobs_done WHERE id=$1 LIMIT 1)";
+static const char task_by_id[] = TASK_COLUMNS "WHERE t.tenant=$2 AND t.id=$1";
+#define IDS_OF_TASK "SELECT $1 UNION SELECT id FROM @extras WHERE task_id=$1"
+// clang-format off
+#define JOBS_OF_TASK(table) "SELECT " PG_JOB_OF_J " FROM " table " j WHERE j.task_id=$1 AND j.id=" PG_ANY(IDS_OF_TASK)
+static const char jobs_of_task[] =
+    "SELECT * FROM (" JOBS_OF_TASK("@jobs") " UNION ALL " JOBS_OF_TASK("@jobs_done") ") j"
+    " ORDER BY ($3<>0 AND j.state>=5), j.scheduled_at DESC, j.id DESC LIMIT $2";
+// clang-format on
+
+#define ATTEMPT_COLUMNS \
+    "SELECT job_id, number, status, outcome, picked_at, started_at, completed_at, holder, reason FROM @attempts "
+static const char attempts_of_job[] = ATTEMPT_COLUMNS "WHERE job_id=$1 ORDER BY number";
+static const char attempts_of_task[] = ATTEMPT_COLUMNS "WHERE job_id=" PG_ANY(IDS_OF_TASK) " ORDER BY job_id, number";
+
+static int64_t limit(size_t max)
+{
+    return max > INT32_MAX ? INT32_MAX : (int64_t)max;
+}
+
+static void read_held(void *ctx, const PGresult *result)
+{
+    struct store_held *held = ctx;
+    pg_read_store_jobs(result, 0, &held->op.arena, &held->jobs, &held->job_count);
+}
+
+static void send_held(struct pg_link *link, struct store_op *op)
+{
+    struct store_held *held = container_of(op, struct store_held, op);
+    pg_sql(link, held_jobs, read_held, held, held->holder, held->after_id, limit(held->max));
+}
+
+static void read_expired(void *ctx, const PGresult *result)
+{
+    struct store_expired *expired = ctx;
+    pg_read_store_jobs(result, 0, &expired->op.arena, &expired->jobs, &expired->job_count);
+}
+
+static void send_expired(struct pg_link *link, struct store_op *op)
+{
+    struct store_expired *expired = container_of(op, struct store_expired, op);
+    pg_sql(link, expired_jobs, read_expired, expired, expired->now_ms, limit(expired->max));
+}
+
+static void read_lanes(void *ctx, const PGresult *result)
+{
+    struct store_lanes *lanes = ctx;
+    for (int row = 0; row < PQntuples(result); row++) {
+        lanes->lanes = store_push(&lanes->op.arena, lanes->lanes, lanes->lane_count, sizeof *lanes->lanes);
+        struct store_lane *lane = &lanes->lanes[lanes->lane_count++];
+        *lane = (struct store_lane){.id = pg_int(result, row, 0), .tenant = (int32_t)pg_int(result, row, 1)};
+        lane->paused = pg_int(result, row, 2);
+        lane->next_due = PQgetisnull(result, row, 3) ? TIME_NEVER : pg_int(result, row, 3);
+        lane->queue = pg_bytes(result, row, 4, &lanes->op.arena);
+        for (int state = 0; state < JOB_STATE_COUNT; state++)
+            lane->counts[state] = pg_int(result, row, 5 + state);
+    }
+}
+
+static void send_lanes(struct pg_link *link, struct store_op *op)
+{
+    struct store_lanes *lanes = container_of(op, struct store_lanes, op);
+    pg_sql(link, some_lanes, read_lanes, lanes, lanes->after_id, lanes->tenant, limit(lanes->max), pg_full_look(link));
+}
+
+static void read_stats(void *ctx, const PGresult *result)
+{
+    struct store_stats *stats = ctx;
+    for (int state = 0; state < JOB_STATE_COUNT; state++)
+        stats->counts[state] = pg_int(result, 0, state);
+}
+
+static void send_stats(struct pg_link *link, struct store_op *op)
+{
+    struct store_stats *stats = container_of(op, struct store_stats, op);
+    pg_sql(link, stats->tenant ? counts_of_tenant : all_counts, read_stats, stats, stats->tenant);
+}
+
+// ---- a task or a job
+
+static void read_task(void *ctx, const PGresult *result)
+{
+    struct store_get *get = ctx;
+    if (!PQntuples(result)) {
+        store_op_fail(&get->op, ERR_NOT_FOUND, "there is no such task or job");
+        return;
+    }
+    get->task = (struct store_task){
+        .id = pg_int(result, 0, 0), .tenant = (int32_t)pg_int(result, 0, 1), .created_at = pg_int(result, 0, 2)};
+    get->task.queue = pg_bytes(result, 0, 3, &get->op.arena);
+    get->task.name = pg_bytes(result, 0, 4, &get->op.arena);
+    get->task.doc = pg_bytes(result, 0, 5, &get->op.arena);
+}
+
+static void read_jobs(void *ctx, const PGresult *result)
+{
+    struct store_get *get = ctx;
+    if (get->op.err)
+        return;
+    get->job_count = (size_t)PQntuples(result);
+    get->jobs = get->job_count ? arena_array(&get->op.arena, struct job, get->job_count) : NULL;
+    for (int row = 0; row < PQntuples(result); row++)
+        pg_read_job(result, row, 0, &get->jobs[row], &get->op.arena);
+}
+
+static void read_attempt(struct store_get *get, const PGresult *result, int row)
+{
+    get->attempts = store_push(&get->op.arena, get->attempts, get->attempt_count, sizeof *get->attempts);
+    struct attempt *attempt = &get->attempts[get->attempt_count++];
+    *attempt = (struct attempt){
+        .job_id = pg_int(result, row, 0), .number = (int32_t)pg_int(result, row, 1), .status = (int32_t)pg_int(result, row, 2)};
+    attempt->outcome = (uint8_t)pg_int(result, row, 3);
+    attempt->picked_at = pg_int(result, row, 4);
+    attempt->started_at = pg_int(result, row, 5);
+    attempt->completed_at = pg_int(result, row, 6);
+    attempt->holder = pg_int(result, row, 7);
+    attempt->reason = pg_bytes(result, row, 8, &get->op.arena);
+}
+
+// They come by job id; wanted are those of the jobs that are given, in the order of these.
+static void read_attempts(void *ctx, const PGresult *result)
+{
+    struct store_get *get = ctx;
+    int rows = PQntuples(result);
+    for (size_t i = 0; i < get->job_count && rows && !get->op.err; i++) {
+        int low = 0, high = rows;
+        while (low < high) {
+            int middle = low + (high - low) / 2;
+            if (pg_int(result, middle, 0) < get->jobs[i].id)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        for (; low < rows && pg_int(result, low, 0) == get->jobs[i].id; low++)
+            read_attempt(get, result, low);
+    }
+}
+
+static void send_get(struct pg_link *link, struct store_op *op)
+{
+    struct store_get *get = container_of(op, struct store_get, op);
+    if (get->job_id) {
+        pg_sql(link, task_of_job, read_task, get, get->job_id, get->tenant);
+        pg_sql(link, JOB_BY_ID, read_jobs, get, get->job_id);
+        pg_sql(link, attempts_of_job, read_attempts, get, get->job_id);
+        return;
+    }
+    pg_sql(link, task_by_id, read_task, get, get->task_id, get->tenant);
+    pg_sql(link, jobs_of_task, read_jobs, get, get->task_id, limit(get->max_jobs), (int64_t)get->open_first);
+    pg_sql(link, attempts_of_task, read_attempts, get, get->task_id);
+}
+
+static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
+    [STORE_HELD] = send_held, [STORE_EXPIRED] = send_expired, [STORE_LANES] = send_lanes,
+    [STORE_GET] = send_get,   [STORE_STATS] = send_stats,
+};
+
+void pg_read_group(struct pg_link *link, struct list *group)
+{
+    pg_run(link, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 0, NULL, NULL, NULL);
+    list_each (group, node) {
+        struct store_op *op = list_entry(node, struct store_op, link);
+        sends[op->verb](link, op);
+    }
+    pg_run(link, "COMMIT", 0, NULL, NULL, NULL);
+    pg_sync(link);
+}

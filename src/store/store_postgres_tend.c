@@ -1,0 +1,285 @@
+// The verbs of the tenders, and what they do in one transaction with claims: incarnations, pausing, sweeping.
+//
+// Fencing: who adds or claims locks its incarnation's row FOR KEY SHARE until it commits, and who declares it dead locks the row
+// FOR UPDATE. One of the two comes first. A beat changes no key and waits for neither.
+#include "core/id.h"
+#include "store/store_postgres_private.h"
+
+#include <stdio.h>
+
+// ---- incarnations
+
+static const char join_in[] = "WITH found AS (SELECT node, dead FROM @incarnations WHERE id=$1),"
+                              " free AS (SELECT min(n) AS node FROM generate_series(0,$2-1) n WHERE NOT EXISTS (SELECT FROM "
+                              "@incarnations i WHERE i.node=n)),"
+                              " made AS (INSERT INTO @incarnations(id,node,beat,dead) SELECT $1, node, 0, false FROM free"
+                              " WHERE node IS NOT NULL AND NOT EXISTS (SELECT FROM found) RETURNING node)"
+                              " SELECT node, dead::int FROM found UNION ALL SELECT node, 0 FROM made";
+static const char floor_of_ids[] =
+    "SELECT greatest((SELECT max(id) FROM @tasks), (SELECT max(id) FROM @jobs), (SELECT max(id) FROM @jobs_done),"
+    " (SELECT value FROM @meta WHERE name='id_floor'), 0)";
+
+struct joining {
+    struct pg_link *link;
+    struct store_join *join;
+};
+
+static void read_join(void *ctx, const PGresult *result)
+{
+    struct joining *joining = ctx;
+    struct store_join *join = joining->join;
+    if (!PQntuples(result))
+        store_op_fail(&join->op, ERR_FENCED, "all node numbers are in use");
+    else if (pg_int(result, 0, 1))
+        store_op_fail(&join->op, ERR_FENCED, "this incarnation was declared dead");
+    else
+        join->node = (int)pg_int(result, 0, 0);
+}
+
+static void read_floor(void *ctx, const PGresult *result)
+{
+    struct joining *joining = ctx;
+    if (joining->join->op.err)
+        return;
+    joining->join->id_floor = pg_int(result, 0, 0);
+    atomic_store(&joining->link->pg->node, joining->join->node);
+}
+
+static void send_join(struct pg_link *link, struct store_op *op)
+{
+    struct joining *joining = arena_alloc(&link->arena, sizeof *joining);
+    *joining = (struct joining){link, container_of(op, struct store_join, op)};
+    pg_lock(link, PG_LOCK_NODES);
+    pg_sql(link, join_in, read_join, joining, joining->join->incarnation, ID_NODES);
+    pg_run(link, floor_of_ids, 0, NULL, read_floor, joining);
+}
+
+static void read_beat(void *ctx, const PGresult *result)
+{
+    struct store_beat *beat = ctx;
+    if (!PQntuples(result))
+        store_op_fail(&beat->op, ERR_FENCED, "this incarnation was declared dead, or is unknown");
+}
+
+static void read_peers(void *ctx, const PGresult *result)
+{
+    struct store_beat *beat = ctx;
+    for (int row = 0; row < PQntuples(result) && !beat->op.err; row++) {
+        beat->peers = store_push(&beat->op.arena, beat->peers, beat->peer_count, sizeof *beat->peers);
+        beat->peers[beat->peer_count++] = (struct store_peer){
+            .incarnation = pg_int(result, row, 0), .beat = pg_int(result, row, 1), .dead = pg_int(result, row, 2)};
+    }
+}
+
+static void send_beat(struct pg_link *link, struct store_op *op)
+{
+    struct store_beat *beat = container_of(op, struct store_beat, op);
+    pg_sql(link, "UPDATE @incarnations SET beat=beat+1 WHERE id=$1 AND NOT dead RETURNING id", read_beat, beat,
+           beat->incarnation);
+    pg_sql(link, "SELECT id, beat, dead::int FROM @incarnations WHERE id<>$1 ORDER BY id", read_peers, beat, beat->incarnation);
+}
+
+static const char bury_one[] = "WITH l AS MATERIALIZED (SELECT id, beat, dead FROM @incarnations WHERE id=$1 FOR UPDATE),"
+                               " u AS (UPDATE @incarnations i SET dead=true FROM l WHERE i.id=l.id AND NOT l.dead AND l.beat=$2)"
+                               " SELECT beat, dead::int FROM l";
+
+static void read_bury(void *ctx, const PGresult *result)
+{
+    struct store_bury *bury = ctx;
+    if (PQntuples(result) && !pg_int(result, 0, 1) && pg_int(result, 0, 0) != bury->beat)
+        store_op_fail(&bury->op, ERR_LEASE_LOST, "it has beaten since");
+}
+
+static void send_bury(struct pg_link *link, struct store_op *op)
+{
+    struct store_bury *bury = container_of(op, struct store_bury, op);
+    pg_sql(link, bury_one, read_bury, bury, bury->incarnation, bury->beat);
+}
+
+// The lock comes in a statement of its own, so that the next one sees what was claimed until then.
+static void read_left(void *ctx, const PGresult *result)
+{
+    struct store_forget *forget = ctx;
+    if (PQntuples(result))
+        store_op_fail(&forget->op, ERR_LEASE_LOST, "it still holds jobs");
+}
+
+static void send_forget(struct pg_link *link, struct store_op *op)
+{
+    struct store_forget *forget = container_of(op, struct store_forget, op);
+    pg_sql(link, "SELECT 1 FROM @incarnations WHERE id=$1 FOR UPDATE", NULL, NULL, forget->incarnation);
+    pg_sql(link, "DELETE FROM @incarnations WHERE id=$1 AND NOT EXISTS (SELECT FROM @jobs WHERE place=-$1)", NULL, NULL,
+           forget->incarnation);
+    pg_sql(link, "SELECT 1 FROM @incarnations WHERE id=$1", read_left, forget, forget->incarnation);
+}
+
+// ---- lanes
+
+static void read_pause(void *ctx, const PGresult *result)
+{
+    ((struct store_pause *)ctx)->lane = pg_int(result, 0, 0);
+}
+
+static void send_pause(struct pg_link *link, struct store_op *op)
+{
+    struct store_pause *pause = container_of(op, struct store_pause, op);
+    pg_lock(link, PG_LOCK_LANES);
+    pg_begin_query(link);
+    pg_put(link, "INSERT INTO @lanes(id,tenant,queue,paused) SELECT coalesce(max(id),0)+1, $1, $3, $2<>0 FROM @lanes"
+                 " ON CONFLICT(tenant,queue) DO UPDATE SET paused=excluded.paused RETURNING id");
+    pg_param_int(link, pause->tenant);
+    pg_param_int(link, pause->paused);
+    pg_param_text(link, pause->queue);
+    pg_send(link, read_pause, pause);
+}
+
+// ---- sweeping
+
+// $1 slot, $2 now, $3 the day of now, $4 max.
+// clang-format off
+static const char remove_jobs[] =
+    "WITH due AS MATERIALIZED (SELECT j.id FROM @jobs_done j WHERE j.purge_at>0 AND j.purge_at<=$2 AND j.day<=$3"
+    " ORDER BY j.purge_at, j.id LIMIT $4 FOR UPDATE SKIP LOCKED),"
+    " g AS (DELETE FROM @jobs_done j WHERE j.day<=$3 AND j.id=" PG_ANY("SELECT id FROM due")
+    " RETURNING j.id, j.task_id, j.lane, j.state),"
+    " a AS (DELETE FROM @attempts a WHERE a.job_id=" PG_ANY("SELECT id FROM g") "),"
+    " e AS (DELETE FROM @extras e WHERE e.id=" PG_ANY("SELECT id FROM g WHERE id<>task_id") "),"
+    " f AS (INSERT INTO @meta AS o(name,value) SELECT 'id_floor', max(greatest(g.id,g.task_id)) FROM g HAVING count(*)>0"
+    " ON CONFLICT(name) DO UPDATE SET value=greatest(o.value,excluded.value)),"
+    " c AS (" PG_COUNT("SELECT g.lane, g.state, -1 AS n FROM g") ") SELECT task_id FROM g";
+// clang-format on
+// $1 keys_until, $2 the tasks some of whose jobs went.
+static const char lock_tasks[] = "SELECT 1 FROM @tasks WHERE id=ANY($1) ORDER BY id FOR UPDATE";
+static const char remove_tasks[] =
+    "WITH g AS (DELETE FROM @tasks t WHERE t.id=ANY($2) AND NOT EXISTS (SELECT FROM @extras e WHERE e.task_id=t.id)"
+    " AND NOT EXISTS (SELECT FROM @jobs j WHERE j.id=t.id AND j.task_id=t.id)"
+    " AND NOT EXISTS (SELECT FROM @jobs_done d WHERE d.id=t.id AND d.task_id=t.id) RETURNING t.tenant, t.key)"
+    " UPDATE @keys k SET loose=true, until=$1 FROM g WHERE k.tenant=g.tenant AND k.key=g.key";
+static const char remove_keys[] =
+    "DELETE FROM @keys k USING (SELECT tenant,key FROM @keys WHERE loose AND until<=$1 ORDER BY until,tenant,key LIMIT $2) s"
+    " WHERE k.tenant=s.tenant AND k.key=s.key";
+static const char past_days[] =
+    "SELECT substring(c.relname from '^jobs_done_([0-9]+)$')::bigint FROM pg_inherits i JOIN pg_class c ON c.oid=i.inhrelid"
+    " JOIN pg_class p ON p.oid=i.inhparent JOIN pg_namespace n ON n.oid=p.relnamespace WHERE n.nspname=$2 AND "
+    "p.relname='jobs_done'"
+    " AND substring(c.relname from '^jobs_done_([0-9]+)$')::bigint BETWEEN 1 AND $1-1 ORDER BY 1 LIMIT 8";
+
+struct sweeping {
+    struct store_sweep *sweep;
+    struct arena *arena;
+    bool alone;
+    int64_t *values;
+    size_t count;
+};
+
+static void read_alone(void *ctx, const PGresult *result)
+{
+    ((struct sweeping *)ctx)->alone = pg_int(result, 0, 0);
+}
+
+static void read_values(void *ctx, const PGresult *result)
+{
+    struct sweeping *sweeping = ctx;
+    sweeping->count = (size_t)PQntuples(result);
+    sweeping->values = arena_array(sweeping->arena, int64_t, sweeping->count);
+    for (int row = 0; row < PQntuples(result); row++)
+        sweeping->values[row] = pg_int(result, row, 0);
+}
+
+static void remove_tasks_of(struct pg_link *link, const struct sweeping *sweeping)
+{
+    pg_begin_query(link);
+    pg_put(link, lock_tasks);
+    pg_param_ints(link, sweeping->values, sweeping->count);
+    pg_send(link, NULL, NULL);
+    pg_begin_query(link);
+    pg_put(link, remove_tasks);
+    pg_param_int(link, sweeping->sweep->keys_until);
+    pg_param_ints(link, sweeping->values, sweeping->count);
+    pg_send(link, NULL, NULL);
+}
+
+static void read_empty(void *ctx, const PGresult *result)
+{
+    *(bool *)ctx = PQntuples(result) == 0;
+}
+
+// A day that has passed and is empty goes. The lock is asked for only briefly, for others wait behind it; then it goes another
+// time.
+static void drop_day(struct pg_link *link, int64_t day)
+{
+    char sql[120];
+    bool empty = false;
+    pg_run(link, "BEGIN", 0, NULL, NULL, NULL);
+    pg_run(link, "SET LOCAL lock_timeout='100ms'", 0, NULL, NULL, NULL);
+    pg_run(link, "LOCK TABLE @jobs_done IN ACCESS EXCLUSIVE MODE", 0, NULL, NULL, NULL);
+    snprintf(sql, sizeof sql, "SELECT 1 FROM @jobs_done_%lld LIMIT 1", (long long)day);
+    pg_run(link, sql, 0, NULL, read_empty, &empty);
+    pg_sync(link);
+    snprintf(sql, sizeof sql, "DROP TABLE @jobs_done_%lld", (long long)day);
+    if (empty)
+        pg_run(link, sql, 0, NULL, NULL, NULL);
+    pg_run(link, "COMMIT", 0, NULL, NULL, NULL);
+    pg_sync(link);
+}
+
+// The sweep is done and committed: that a day could not be dropped does not undo it.
+static void drop_days(struct pg_link *link, struct sweeping *sweeping, int64_t today)
+{
+    pg_begin_query(link);
+    pg_put(link, past_days);
+    pg_param_int(link, today);
+    pg_param_text(link, str_of(link->pg->schema_name));
+    pg_send(link, read_values, sweeping);
+    pg_sync(link);
+    for (size_t i = 0; i < sweeping->count && !link->err; i++)
+        drop_day(link, sweeping->values[i]);
+    if (!link->err)
+        return;
+    pg_link_reset(link);
+    link->err = ERR_OK;
+}
+
+void pg_sweep_run(struct pg_link *link, struct store_op *op)
+{
+    struct store_sweep *sweep = container_of(op, struct store_sweep, op);
+    struct sweeping sweeping = {.sweep = sweep, .arena = &link->arena};
+    int64_t max = sweep->max > INT32_MAX ? INT32_MAX : (int64_t)sweep->max, today = sweep->now_ms / PG_DAY_MS + 1;
+    pg_run(link, "BEGIN", 0, NULL, NULL, NULL);
+    pg_sql(link, "SELECT pg_try_advisory_xact_lock($1)::int", read_alone, &sweeping, pg_lock_key(link->pg, PG_LOCK_SWEEP));
+    pg_sync(link);
+    if (!link->err && sweeping.alone) {
+        pg_sql(link, remove_jobs, read_values, &sweeping, pg_slot(link), sweep->now_ms, today, max);
+        pg_sync(link);
+        sweep->removed = sweeping.count;
+        if (sweeping.count)
+            remove_tasks_of(link, &sweeping);
+        pg_sql(link, remove_keys, NULL, NULL, sweep->now_ms, max);
+    }
+    pg_commit(link);
+    if (!link->err && sweeping.alone && sweeping.count < (size_t)max)
+        drop_days(link, &sweeping, today);
+}
+
+// ---- the group
+
+static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
+    [STORE_JOIN] = send_join,   [STORE_BEAT] = send_beat,      [STORE_BURY] = send_bury,  [STORE_FORGET] = send_forget,
+    [STORE_PAUSE] = send_pause, [STORE_CLAIM] = pg_claim_send, [STORE_DUE] = pg_due_send,
+};
+
+// A sweep is a group of its own (see take_group in store_postgres.c), because it needs to see one answer before it asks on.
+void pg_tend_group(struct pg_link *link, struct list *group)
+{
+    struct store_op *first = list_entry(group->next, struct store_op, link);
+    if (first->verb == STORE_SWEEP) {
+        pg_sweep_run(link, first);
+        return;
+    }
+    pg_run(link, "BEGIN", 0, NULL, NULL, NULL);
+    list_each (group, node) {
+        struct store_op *op = list_entry(node, struct store_op, link);
+        sends[op->verb](link, op);
+    }
+    pg_commit(link);
+}

@@ -1,0 +1,492 @@
+// What only the PostgreSQL store promises: many sessions claim at once, the schema is brought up to date whatever happens on the
+// way, unsafe settings are refused, and a database that goes, hangs or loses a connection is met as it should be.
+#include "store_support.h"
+
+#include "../support/proxy.h"
+#include "postgres_support.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { A = 11, DAY = 86400 * 1000 };
+
+static int set_up(void **state)
+{
+    struct world *world = world_new("postgres");
+    join(world, A);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    world_free(*state);
+    return 0;
+}
+
+static void url_over(const struct world *world, int port, char ret_url[160])
+{
+    snprintf(ret_url, 160, "postgres://rota@127.0.0.1:%d/rota?sslmode=disable&schema=%s", port, world->schema);
+}
+
+// ---- claims
+
+enum { SESSIONS = 4, JOBS = 600, BITE = 7 };
+
+struct claimer {
+    struct world *world;
+    pthread_t thread;
+    int64_t lane;
+    int64_t ids[JOBS];
+    size_t count, largest;
+};
+
+static void *claimer_main(void *ctx)
+{
+    struct claimer *claimer = ctx;
+    struct store *store;
+    char url[160], why[ERR_WHY_MAX];
+    world_url(claimer->world, url);
+    if (store_open(&store, url, why))
+        return NULL;
+    for (bool more = true; more;) {
+        struct store_want want = {.lane = claimer->lane, .max = BITE};
+        struct store_claim op = {.holder = A, .now_ms = NOW, .until_ms = NOW, .wants = &want, .want_count = 1};
+        store_op_init(&op.op, STORE_CLAIM, NULL);
+        store_call(store, &op.op);
+        for (size_t i = 0; i < op.job_count; i++)
+            claimer->ids[claimer->count++] = op.jobs[i].job.id;
+        if (op.job_count > claimer->largest)
+            claimer->largest = op.job_count;
+        more = op.op.err == ERR_OK && (op.job_count || want.next_due != TIME_NEVER);
+        store_op_done(&op.op);
+    }
+    store_close(store);
+    return claimer;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+static void several_sessions_at_once_get_each_job_once(void **state)
+{
+    struct world *world = *state;
+    struct claimer *claimers = world_mem(world, SESSIONS * sizeof *claimers);
+    int64_t ids[JOBS], lane = lane_of(world, TENANT, "q");
+    size_t count = 0;
+    for (int i = 0; i < JOBS; i++)
+        add(world, (struct sample){.priority = 1 + i % 3, .due_at = NOW - i % 5});
+    for (int i = 0; i < SESSIONS; i++) {
+        claimers[i] = (struct claimer){.world = world, .lane = lane};
+        assert_int_equal(pthread_create(&claimers[i].thread, NULL, claimer_main, &claimers[i]), 0);
+    }
+    for (int i = 0; i < SESSIONS; i++) {
+        void *well;
+        pthread_join(claimers[i].thread, &well);
+        assert_non_null(well);
+        assert_true(claimers[i].largest <= BITE);
+        assert_true(count + claimers[i].count <= JOBS);
+        memcpy(ids + count, claimers[i].ids, claimers[i].count * sizeof *ids);
+        count += claimers[i].count;
+    }
+    assert_int_equal(count, JOBS);
+    qsort(ids, count, sizeof *ids, compare_ids);
+    for (size_t i = 1; i < count; i++)
+        assert_true(ids[i - 1] < ids[i]);
+    struct store_stats *stats = OP(world, store_stats, STORE_STATS);
+    assert_int_equal(call(world, &stats->op), ERR_OK);
+    assert_int_equal(stats->counts[JOB_WATCHING], JOBS);
+    assert_int_equal(stats->counts[JOB_READY], 0);
+}
+
+// Another session is in the middle of changing some of four jobs, in every combination.
+static void what_others_have_locked_is_left_out_and_not_waited_for(void **state)
+{
+    struct world *world = *state;
+    enum { FEW = 4 };
+    for (int locked = 0; locked < 1 << FEW; locked++) {
+        char queue[8], sql[200];
+        int64_t ids[FEW];
+        size_t expected = 0;
+        snprintf(queue, sizeof queue, "q%d", locked);
+        PGconn *other = session_new(false);
+        session_do(other, "BEGIN");
+        for (int i = 0; i < FEW; i++) {
+            ids[i] = add(world, (struct sample){.queue = queue, .due_at = NOW - FEW + i});
+            snprintf(sql, sizeof sql, "SELECT 1 FROM %s.jobs WHERE id=%lld FOR UPDATE", world->schema, (long long)ids[i]);
+            if (locked & 1 << i)
+                session_do(other, sql);
+        }
+        struct store_claim *op = claim(world, A, NOW, lane_of(world, TENANT, queue), FEW);
+        for (int i = 0; i < FEW; i++)
+            if (!(locked & 1 << i))
+                assert_int_equal(op->jobs[expected++].job.id, ids[i]);
+        assert_int_equal(op->job_count, expected);
+        assert_int_equal(op->wants[0].next_due == TIME_NEVER, locked == 0);
+        session_do(other, "ROLLBACK");
+        PQfinish(other);
+        assert_int_equal(claim(world, A, NOW, lane_of(world, TENANT, queue), FEW)->job_count, FEW - expected);
+    }
+}
+
+// ---- what is scanned stays small
+
+static long long floor_of(const struct world *world)
+{
+    return session_ask_in(world->schema, "SELECT floor FROM @lanes WHERE queue='q'");
+}
+
+static void a_job_that_comes_long_after_its_time_is_claimed_at_once(void **state)
+{
+    struct world *world = *state;
+    int64_t lane = lane_of(world, TENANT, "q"), first = add(world, (struct sample){.due_at = NOW - 50});
+    assert_int_equal(claim(world, A, NOW, lane, 10)->job_count, 1);
+    assert_int_equal(floor_of(world), NOW - 10000);
+    int64_t late = add(world, (struct sample){.due_at = 7});
+    assert_int_equal(floor_of(world), 7);
+    struct store_claim *op = claim(world, A, NOW, lane, 10);
+    assert_int_equal(op->job_count, 1);
+    assert_int_equal(op->jobs[0].job.id, late);
+    assert_int_equal(floor_of(world), NOW - 10000);
+    struct job job = job_now(world, first);
+    int64_t token = job.token++;
+    job.state = JOB_READY; // and one that is given back
+    job.due_at = 5;
+    assert_int_equal(change(world, token, job, NULL), ERR_OK);
+    assert_int_equal(claim(world, A, NOW, lane, 0)->wants[0].next_due, 5);
+    assert_int_equal(claim(world, A, NOW, lane, 10)->jobs[0].job.id, first);
+}
+
+static void finish(struct world *world, int64_t id, int64_t purge_at)
+{
+    struct job job = job_now(world, id);
+    int64_t token = job.token++;
+    job.state = JOB_SUCCESS;
+    job.completed_at = NOW;
+    job.purge_at = purge_at;
+    assert_int_equal(change(world, token, job, NULL), ERR_OK);
+}
+
+static void finished_jobs_leave_the_table_that_is_scanned(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){0}), kept = add(world, (struct sample){0}), distant = add(world, (struct sample){0});
+    finish(world, id, NOW + DAY);
+    finish(world, kept, 0);
+    finish(world, distant, NOW + 400LL * DAY);
+    assert_int_equal(session_ask_in(world->schema, "SELECT count(*) FROM @jobs"), 0);
+    assert_int_equal(session_ask_in(world->schema, "SELECT count(*) FROM @jobs_done_2"), 1);
+    assert_int_equal(session_ask_in(world->schema, "SELECT count(*) FROM @jobs_done_0"), 2);
+    assert_int_equal(job_now(world, id).state, JOB_SUCCESS);
+}
+
+static long long days_of(const struct world *world)
+{
+    char sql[200];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM pg_inherits WHERE inhparent='%s.jobs_done'::regclass", world->schema);
+    return session_ask_in(world->schema, sql);
+}
+
+static void days_that_are_past_are_dropped_and_the_counters_stay_right(void **state)
+{
+    struct world *world = *state;
+    for (int day = 1; day <= 4; day++)
+        finish(world, add(world, (struct sample){0}), NOW + (int64_t)day * DAY);
+    assert_int_equal(days_of(world), 5); // and the one of those that are kept
+    assert_int_equal(sweep(world, NOW + 3LL * DAY, 100), 3);
+    assert_int_equal(days_of(world), 3);
+    struct store_stats *stats = OP(world, store_stats, STORE_STATS);
+    assert_int_equal(call(world, &stats->op), ERR_OK);
+    assert_int_equal(stats->counts[JOB_SUCCESS], 1);
+    finish(world, add(world, (struct sample){0}), NOW + DAY); // into a day that was dropped
+    assert_int_equal(sweep(world, NOW + 4LL * DAY, 100), 2);
+}
+
+// ---- the schema
+
+static void migrations_go_on_after_a_cut_at_any_point(void **state)
+{
+    struct world *world = *state;
+    struct proxy *proxy = proxy_start(cluster_port());
+    struct store *store = NULL;
+    char url[160], why[ERR_WHY_MAX];
+    int cuts = 0;
+    for (bool opened = false; !opened; cuts++) {
+        store_close(world->store);
+        snprintf(world->schema, sizeof world->schema, "cut%d", cuts);
+        url_over(world, proxy_port(proxy), url);
+        proxy_cut_at_sync(proxy, cuts + 1);
+        opened = store_open(&store, url, why) == ERR_OK;
+        proxy_cut_at_sync(proxy, 0);
+        store_close(store);
+        world_open(world); // goes on where it was cut
+        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 4);
+        join(world, A);
+        add(world, (struct sample){0});
+    }
+    assert_true(cuts > 4);
+    proxy_stop(proxy);
+}
+
+static void stores_that_open_at_once_make_one_schema(void **state)
+{
+    struct world *world = *state;
+    struct claimer claimers[SESSIONS];
+    snprintf(world->schema, sizeof world->schema, "together");
+    for (int i = 0; i < SESSIONS; i++) {
+        claimers[i] = (struct claimer){.world = world, .lane = 404};
+        assert_int_equal(pthread_create(&claimers[i].thread, NULL, claimer_main, &claimers[i]), 0);
+    }
+    for (int i = 0; i < SESSIONS; i++) {
+        void *well;
+        pthread_join(claimers[i].thread, &well);
+        assert_non_null(well);
+    }
+}
+
+static void a_newer_schema_is_refused_with_words(void **state)
+{
+    struct world *world = *state;
+    char url[160], sql[100], why[ERR_WHY_MAX] = "";
+    world_url(world, url);
+    store_close(world->store);
+    snprintf(sql, sizeof sql, "UPDATE %s.meta SET value=99 WHERE name='schema'", world->schema);
+    session_do_as(false, sql);
+    assert_int_not_equal(store_open(&world->store, url, why), ERR_OK);
+    assert_null(world->store);
+    assert_non_null(strstr(why, "schema version 99"));
+}
+
+static void a_role_that_owns_its_schema_needs_nothing_else(void **state)
+{
+    struct store *store;
+    char url[160], why[ERR_WHY_MAX] = "";
+    session_do_as(true,
+                  "CREATE ROLE plain LOGIN; CREATE SCHEMA of_plain AUTHORIZATION plain; REVOKE ALL ON DATABASE rota FROM PUBLIC;"
+                  " GRANT CONNECT ON DATABASE rota TO plain");
+    snprintf(url, sizeof url, "postgres://plain@127.0.0.1:%d/rota?schema=of_plain", cluster_port());
+    if (store_open(&store, url, why))
+        fail_msg("%s", why);
+    store_close(store);
+}
+
+// ---- settings
+
+static void assert_refused(struct world *world, const char *words)
+{
+    struct store *store;
+    char url[160], why[ERR_WHY_MAX] = "";
+    world_url(world, url);
+    assert_int_equal(store_open(&store, url, why), ERR_BAD_REQUEST);
+    assert_non_null(strstr(why, words));
+    assert_non_null(strstr(why, "allow_unsafe=1"));
+    char told[200];
+    snprintf(told, sizeof told, "%s&allow_unsafe=1", url);
+    if (store_open(&store, told, why))
+        fail_msg("%s", why);
+    store_close(store);
+}
+
+static void a_database_that_may_lose_commits_is_refused_unless_told(void **state)
+{
+    session_do_as(false, "ALTER ROLE rota SET synchronous_commit=off");
+    assert_refused(*state, "synchronous_commit is off");
+    session_do_as(false, "ALTER ROLE rota SET synchronous_commit=local");
+    assert_refused(*state, "synchronous_commit is local");
+    session_do_as(false, "ALTER ROLE rota RESET synchronous_commit");
+    session_do_as(true, "ALTER SYSTEM SET fsync=off");
+    session_do_as(true, "SELECT pg_reload_conf()");
+    while (session_ask_in("", "SELECT count(*) FROM pg_settings WHERE name='fsync' AND setting='off'") == 0)
+        ;
+    assert_refused(*state, "fsync is off");
+    session_do_as(true, "ALTER SYSTEM RESET fsync");
+    session_do_as(true, "SELECT pg_reload_conf()");
+    while (session_ask_in("", "SELECT count(*) FROM pg_settings WHERE name='fsync' AND setting='off'") == 1)
+        ;
+}
+
+static void urls_that_are_not_understood_are_refused_with_words(void **state)
+{
+    static const struct {
+        const char *url, *words;
+    } rows[] = {
+        {"postgres://127.0.0.1:1/x?nonsense=1", "nonsense"},
+        {"postgres://127.0.0.1:1/x?schema=a.b", "schema=a.b"},
+        {"postgres:host", "postgres://USER@HOST/DATABASE"},
+    };
+    struct store *store;
+    for (size_t i = 0; i < array_count(rows); i++) {
+        char why[ERR_WHY_MAX] = "";
+        assert_int_equal(store_open(&store, rows[i].url, why), ERR_BAD_REQUEST);
+        assert_non_null(strstr(why, rows[i].words));
+    }
+    char why[ERR_WHY_MAX] = "", url[160];
+    assert_int_equal(store_open(&store, "postgres://127.0.0.1:1/x", why), ERR_STORE_UNAVAILABLE);
+    assert_non_null(strstr(why, "refused"));
+    snprintf(url, sizeof url, "postgres:host=%s port=%d user=rota dbname=rota schema=by_words", getenv("ROTA_TEST_POSTGRES_DIR"),
+             cluster_port());
+    if (store_open(&store, url, why))
+        fail_msg("%s", why);
+    store_close(store);
+}
+
+// ---- faults
+
+// A trigger that fails as the server would.
+static void raise_on_add(struct world *world, const char *condition, const char *state)
+{
+    char sql[600];
+    snprintf(
+        sql, sizeof sql,
+        "CREATE SEQUENCE IF NOT EXISTS %s.times; CREATE OR REPLACE FUNCTION %s.fail() RETURNS trigger LANGUAGE plpgsql AS $$ "
+        "BEGIN"
+        " IF %s THEN RAISE EXCEPTION 'on purpose' USING ERRCODE='%s'; END IF; RETURN NEW; END $$;"
+        " DROP TRIGGER IF EXISTS fail ON %s.tasks; CREATE TRIGGER fail BEFORE INSERT ON %s.tasks FOR EACH ROW EXECUTE FUNCTION"
+        " %s.fail()",
+        world->schema, world->schema, condition, state, world->schema, world->schema, world->schema);
+    session_do_as(false, sql);
+}
+
+static void a_full_disk_is_said_and_forgotten_when_there_is_room(void **state)
+{
+    struct world *world = *state;
+    enum err err;
+    raise_on_add(world, "true", "53100");
+    struct store_new *item = try_add(world, (struct sample){.queue = "made in vain"}, &err);
+    assert_int_equal(err, ERR_STORAGE_FULL);
+    assert_int_equal(item->err, ERR_STORAGE_FULL);
+    raise_on_add(world, "false", "53100");
+    int64_t id = add(world, (struct sample){.queue = "made in vain"});
+    assert_int_equal(job_now(world, id).lane, lane_of(world, TENANT, "made in vain"));
+}
+
+static void a_deadlock_is_tried_again(void **state)
+{
+    struct world *world = *state;
+    char condition[100];
+    snprintf(condition, sizeof condition, "nextval('%s.times')<3", world->schema);
+    raise_on_add(world, condition, "40P01");
+    add(world, (struct sample){0});
+}
+
+static void note_done(struct store_op *op)
+{
+    op->done = NULL;
+}
+
+static void what_cannot_be_stored_fails_alone(void **state)
+{
+    struct world *world = *state;
+    enum { MANY = 50, POISON = 20 };
+    struct store_add *ops[MANY];
+    raise_on_add(world, "NEW.name='poison'", "22000");
+    for (int i = 0; i < MANY; i++) {
+        struct {
+            struct store_task task;
+            struct job job;
+            struct store_new item;
+        } *made = world_mem(world, sizeof *made);
+        ops[i] = OP(world, store_add, STORE_ADD);
+        sample_fill(world, &(struct sample){0}, &made->task, &made->job, &made->item);
+        if (i == POISON)
+            made->task.name = STR("poison");
+        ops[i]->items = &made->item;
+        ops[i]->count = 1;
+        ops[i]->op.done = note_done;
+        store_submit(world->store, &ops[i]->op);
+    }
+    store_close(world->store);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(ops[i]->op.err, i == POISON ? ERR_INTERNAL : ERR_OK);
+    world_open(world);
+}
+
+static void a_connection_cut_after_commit_leaves_a_task_that_its_key_finds(void **state)
+{
+    struct world *world = *state;
+    struct proxy *proxy = proxy_start(cluster_port());
+    char url[160], why[ERR_WHY_MAX];
+    enum err err;
+    store_close(world->store);
+    url_over(world, proxy_port(proxy), url);
+    if (store_open(&world->store, url, why))
+        fail_msg("%s", why);
+    add(world, (struct sample){0});
+    proxy_cut_after_commit(proxy);
+    struct store_new *first = try_add(world, (struct sample){.key = STR("k"), .digest = 3}, &err);
+    assert_int_equal(err, ERR_STORE_UNAVAILABLE);
+    assert_int_equal(first->err, ERR_STORE_UNAVAILABLE);
+    struct store_new *again = try_add(world, (struct sample){.key = STR("k"), .digest = 3}, &err);
+    assert_int_equal(err, ERR_OK);
+    assert_int_equal(again->err, ERR_OK);
+    assert_int_equal(again->existing_id, first->task->id);
+    store_close(world->store);
+    world->store = NULL;
+    proxy_stop(proxy);
+    world_open(world);
+}
+
+static void a_database_that_was_killed_serves_again_when_it_is_back(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.key = STR("before")});
+    for (int round = 0; round < 3; round++) {
+        enum err err = ERR_OK;
+        cluster_kill();
+        do
+            try_add(world, (struct sample){0}, &err);
+        while (err == ERR_STORE_UNAVAILABLE);
+        assert_int_equal(err, ERR_OK);
+        struct store_get *get;
+        do
+            get = get_job(world, id);
+        while (get->op.err == ERR_STORE_UNAVAILABLE);
+        assert_int_equal(get->op.err, ERR_OK);
+    }
+}
+
+static void a_database_that_hangs_is_unavailable_and_does_not_keep_the_store_from_closing(void **state)
+{
+    struct world *world = *state;
+    enum err err;
+    int64_t id = add(world, (struct sample){0});
+    cluster_freeze();
+    try_add(world, (struct sample){0}, &err);
+    assert_int_equal(err, ERR_STORE_UNAVAILABLE);
+    assert_int_equal(get_job(world, id)->op.err, ERR_STORE_UNAVAILABLE);
+    store_close(world->store); // also with a connection that is being made
+    world->store = NULL;
+    cluster_continue();
+    world_open(world);
+    assert_int_equal(job_now(world, id).id, id);
+}
+
+#define PROMISE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PROMISE(several_sessions_at_once_get_each_job_once),
+        PROMISE(what_others_have_locked_is_left_out_and_not_waited_for),
+        PROMISE(a_job_that_comes_long_after_its_time_is_claimed_at_once),
+        PROMISE(finished_jobs_leave_the_table_that_is_scanned),
+        PROMISE(days_that_are_past_are_dropped_and_the_counters_stay_right),
+        PROMISE(migrations_go_on_after_a_cut_at_any_point),
+        PROMISE(stores_that_open_at_once_make_one_schema),
+        PROMISE(a_newer_schema_is_refused_with_words),
+        PROMISE(a_role_that_owns_its_schema_needs_nothing_else),
+        PROMISE(a_database_that_may_lose_commits_is_refused_unless_told),
+        PROMISE(urls_that_are_not_understood_are_refused_with_words),
+        PROMISE(a_full_disk_is_said_and_forgotten_when_there_is_room),
+        PROMISE(a_deadlock_is_tried_again),
+        PROMISE(what_cannot_be_stored_fails_alone),
+        PROMISE(a_connection_cut_after_commit_leaves_a_task_that_its_key_finds),
+        PROMISE(a_database_that_was_killed_serves_again_when_it_is_back),
+        PROMISE(a_database_that_hangs_is_unavailable_and_does_not_keep_the_store_from_closing),
+    };
+    return cmocka_run_group_tests_name("store postgres: alone", tests, NULL, NULL);
+}

@@ -1,0 +1,141 @@
+"""A private PostgreSQL cluster for one program.
+
+postgres.py PROGRAM [ARG…] makes a cluster in a temporary directory, runs the program with these variables and takes all away again:
+
+ROTA_TEST_POSTGRES       a URL of a role without privileges that owns its database, over a socket in the directory
+ROTA_TEST_POSTGRES_PORT  its port, also on 127.0.0.1
+ROTA_TEST_POSTGRES_DIR   the directory; data/postmaster.pid tells the process
+
+A server that ends (a test kills it, or says `-m immediate`) is started again at once, unless there is a file `down` in the directory:
+then when that is gone. Everything is written and synced as it should be, but in memory where there is /dev/shm; a bench
+sets ROTA_TEST_POSTGRES_ROOT to a directory on a disk.
+"""
+
+import contextlib
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+START_SECONDS_MAX = 60
+SETTINGS = """
+listen_addresses = '127.0.0.1'
+unix_socket_directories = '{dir}'
+port = {port}
+max_connections = 100
+shared_buffers = 32MB
+fsync = on
+synchronous_commit = on
+max_wal_size = 256MB
+log_min_messages = fatal
+client_min_messages = warning
+timezone = UTC
+"""
+
+
+def binaries():
+    found = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
+    if found:
+        return found[-1].parent
+    if shutil.which("postgres"):
+        return pathlib.Path(shutil.which("postgres")).parent
+    sys.exit("postgres.py: PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Cluster:
+    """PostgreSQL refuses to run as root, so root lends it the user that Debian's package made."""
+
+    def __init__(self):
+        root = os.environ.get("ROTA_TEST_POSTGRES_ROOT") or ("/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="rota-pg-", dir=root))
+        self.data, self.port, self.bin, self.process = self.dir / "data", free_port(), binaries(), None
+        self.user = {}
+        if os.geteuid() == 0:
+            owner = pwd.getpwnam("postgres")
+            os.chown(self.dir, owner.pw_uid, owner.pw_gid)
+            self.user = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
+        self.dir.chmod(0o755)
+        self.run(self.bin / "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        with open(self.data / "postgresql.conf", "a") as conf:
+            conf.write(SETTINGS.format(dir=self.dir, port=self.port))
+
+    def run(self, *command):
+        result = subprocess.run([str(part) for part in command], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, **self.user)
+        if result.returncode:
+            sys.exit(f"postgres.py: {command[0]} failed:\n{result.stdout.decode(errors='replace')}")
+
+    def start(self):
+        log = open(self.dir / "log", "ab")
+        self.process = subprocess.Popen([str(self.bin / "postgres"), "-D", str(self.data)], cwd="/", stdin=subprocess.DEVNULL,
+                                        stdout=log, stderr=log, **self.user)
+        log.close()
+
+    def answers(self):
+        ready = subprocess.run([str(self.bin / "pg_isready"), "-q", "-h", str(self.dir), "-p", str(self.port)], cwd="/")
+        return ready.returncode == 0
+
+    def start_first(self):
+        self.start()
+        end = time.monotonic() + START_SECONDS_MAX
+        while not self.answers():
+            if self.process.poll() is not None or time.monotonic() > end:
+                sys.exit("postgres.py: the server did not start:\n" + (self.dir / "log").read_text(errors="replace"))
+            time.sleep(0.05)
+        self.psql("CREATE ROLE rota LOGIN")
+        self.psql("CREATE DATABASE rota OWNER rota")
+
+    def psql(self, sql):
+        self.run(self.bin / "psql", "-q", "-X", "-h", self.dir, "-p", self.port, "-U", "postgres", "-d", "postgres", "-c", sql)
+
+    def keep_up(self):
+        """Starts the server again when it has ended and nobody wants it down."""
+        if self.process.poll() is not None and not (self.dir / "down").exists():
+            self.start()
+
+    def environment(self):
+        url = f"postgres://rota@/rota?host={self.dir}&port={self.port}"
+        return {"ROTA_TEST_POSTGRES": url, "ROTA_TEST_POSTGRES_PORT": str(self.port), "ROTA_TEST_POSTGRES_DIR": str(self.dir)}
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.send_signal(signal.SIGQUIT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(10)
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit("usage: postgres.py PROGRAM [ARG…]")
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
+    cluster = Cluster()
+    try:
+        cluster.start_first()
+        program = subprocess.Popen(sys.argv[1:], env={**os.environ, **cluster.environment()})
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                sys.exit(abs(program.wait(0.1)))
+            cluster.keep_up()
+    finally:
+        cluster.stop()
+
+
+if __name__ == "__main__":
+    main()
