@@ -148,15 +148,22 @@ static bool start(struct server *server, const struct serve_config *config, char
     return true;
 }
 
+// Only the kind of store, and the directory of SQLite's: other URLs may hold a password.
+static int shown_length(const char *store)
+{
+    struct str url = str_of(store);
+    return str_starts(url, STR("sqlite:")) ? (int)url.n : (int)strcspn(store, ":") + 1;
+}
+
 static void say_ready(const struct server *server, const struct serve_config *config)
 {
-    const char *port = strrchr(config->listen, ':');
-    int host = (int)(port - config->listen);
+    char where[300];
+    int host = (int)(strrchr(config->listen, ':') - config->listen);
+    snprintf(where, sizeof where, "http://%.*s:%d", host, config->listen, http_server_port(server->http));
     fprintf(stderr,
-            "rota %s serves http://%.*s:%d (store %s)\n"
-            "  try: curl http://%.*s:%d/v1/tasks --json '{\"url\": \"http://%.*s:%d/healthz\", \"method\": \"GET\"}'\n",
-            ROTA_VERSION, host, config->listen, http_server_port(server->http), config->store, host, config->listen,
-            http_server_port(server->http), host, config->listen, http_server_port(server->http));
+            "rota %s serves %s (store %.*s)\n"
+            "  try: curl %s/v1/tasks --json '{\"url\": \"%s/healthz\", \"method\": \"GET\"}'\n",
+            ROTA_VERSION, where, shown_length(config->store), config->store, where, where);
 }
 
 // Another signal ends the waiting: whoever stops a server twice is in a hurry.
