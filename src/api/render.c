@@ -93,14 +93,8 @@ static void put_attempts(struct buf *buf, const struct job *job, const struct at
     if (job->state == JOB_RESERVED || job->state == JOB_SUCCESS) {
         if (count)
             buf_putc(buf, ',');
-        put_attempt(buf, &(struct attempt){.number = job->attempts,
-                                           .status = job->status,
-                                           .outcome = job->outcome,
-                                           .picked_at = job->picked_at,
-                                           .started_at = job->started_at,
-                                           .completed_at = job->completed_at,
-                                           .holder = job->holder,
-                                           .reason = job->reason});
+        struct attempt latest = job_latest_attempt(job);
+        put_attempt(buf, &latest);
     }
     buf_putc(buf, ']');
 }

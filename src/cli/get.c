@@ -59,12 +59,16 @@ static int call_id(struct caller *caller, const char *method, const char *id, co
     return code;
 }
 
+static int open_for_ids(struct caller *ret_caller, struct cli *cli)
+{
+    int code = check_ids(cli);
+    return code ? code : call_open(ret_caller, cli);
+}
+
 static int run_get(struct cli *cli)
 {
     struct caller caller;
-    int code = check_ids(cli);
-    if (!code)
-        code = call_open(&caller, cli);
+    int code = open_for_ids(&caller, cli);
     if (code)
         return code;
     code = call_id(&caller, "GET", cli->options.args[0], "", put_whole);
@@ -76,9 +80,7 @@ static int run_get(struct cli *cli)
 static int run_cancel(struct cli *cli)
 {
     struct caller caller;
-    int code = check_ids(cli);
-    if (!code)
-        code = call_open(&caller, cli);
+    int code = open_for_ids(&caller, cli);
     if (code)
         return code;
     for (size_t i = 0; i < cli->options.arg_count && (code == CLI_OK || code == CLI_REFUSED); i++) {

@@ -129,18 +129,22 @@ static void clear_attempt(struct job *job)
     job->response_truncated = false;
 }
 
+struct attempt job_latest_attempt(const struct job *job)
+{
+    return (struct attempt){.job_id = job->id,
+                            .number = job->attempts,
+                            .status = job->status,
+                            .outcome = job->outcome,
+                            .picked_at = job->picked_at,
+                            .started_at = job->started_at,
+                            .completed_at = job->completed_at,
+                            .holder = job->holder,
+                            .reason = job->reason};
+}
+
 static struct job_step keep_attempt(const struct job *job)
 {
-    return (struct job_step){.kept = true,
-                             .attempt = {.job_id = job->id,
-                                         .number = job->attempts,
-                                         .status = job->status,
-                                         .outcome = job->outcome,
-                                         .picked_at = job->picked_at,
-                                         .started_at = job->started_at,
-                                         .completed_at = job->completed_at,
-                                         .holder = job->holder,
-                                         .reason = job->reason}};
+    return (struct job_step){.kept = true, .attempt = job_latest_attempt(job)};
 }
 
 static void end(struct job *job, const struct job_policy *policy, int64_t now_ms)

@@ -117,6 +117,8 @@ struct attempt {
     struct str reason;
 };
 
+struct attempt job_latest_attempt(const struct job *job); // as the record has it
+
 const char *job_state_text(enum job_state state);
 const char *job_event_text(enum job_event event);
 const char *job_event_words(enum job_event event);
