@@ -206,11 +206,6 @@ struct arena *http_arena(struct http_request *request)
     return &request->arena;
 }
 
-bool http_answered(struct http_request *request)
-{
-    return request->answered;
-}
-
 void http_header_set(struct http_request *request, const char *name, const char *value)
 {
     struct pair *pair = arena_alloc(&request->arena, sizeof *pair);

@@ -44,7 +44,6 @@ struct str http_query(struct http_request *request, const char *name);  // .p ==
 struct str http_header(struct http_request *request, const char *name); // .p == NULL when absent
 struct str http_body(struct http_request *request);
 struct arena *http_arena(struct http_request *request);
-bool http_answered(struct http_request *request);
 
 // For every query parameter, in order. Stops when `each` returns false, and then returns false.
 bool http_query_each(struct http_request *request, bool (*each)(void *ctx, struct str name, struct str value), void *ctx);

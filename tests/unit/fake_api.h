@@ -70,11 +70,6 @@ struct arena *http_arena(struct http_request *request)
     return &request->arena;
 }
 
-bool http_answered(struct http_request *request)
-{
-    return request->answered;
-}
-
 static struct str fake_find(const struct fake_pair *pairs, int count, const char *name)
 {
     for (int i = 0; i < count; i++)
