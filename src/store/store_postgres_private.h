@@ -56,6 +56,7 @@ struct pg {
     char schema[140]; // quoted, with the dot behind it
     char schema_name[64];
     bool allow_unsafe;
+    bool prepared; // the schema was brought up to date
     atomic_int node; // of the incarnation that joined last; -1 before
     struct pg_desk *desks;
 };
@@ -107,7 +108,8 @@ void pg_put_rows(struct pg_link *link, const struct pg_rows *rows); // as a SELE
 void pg_send(struct pg_link *link, pg_reader *read, void *ctx);
 void pg_sync(struct pg_link *link); // waits for the answers of everything sent
 
-void pg_commit(struct pg_link *link); // and waits as above
+void pg_begin(struct pg_link *link, const char *begin); // BEGIN …, and what a session would be told otherwise
+void pg_commit(struct pg_link *link);                   // and waits as above
 
 // A fixed statement with whole numbers as $1 … $n.
 void pg_run(struct pg_link *link, const char *sql, size_t count, const int64_t *values, pg_reader *read, void *ctx);
@@ -178,3 +180,4 @@ void pg_lock(struct pg_link *link, enum pg_lock lock);       // until the transa
 
 // Brings the schema to what this binary knows, each step in a transaction of its own.
 void pg_migrate(struct pg_link *link);
+void pg_send_version(struct pg_link *link); // asks whether that still holds

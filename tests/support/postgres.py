@@ -97,6 +97,8 @@ class Cluster:
         self.run(self.bin / "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
         with open(self.data / "postgresql.conf", "a") as conf:
             conf.write(SETTINGS.format(dir=self.dir, port=self.port))
+        trusted = (self.data / "pg_hba.conf").read_text()
+        (self.data / "pg_hba.conf").write_text("host all guarded 127.0.0.1/32 scram-sha-256\n" + trusted)
 
     def tool(self, name):
         """Of this version, or the one that is installed: not everything that has a server has its clients too."""
