@@ -291,6 +291,12 @@ static void assert_refused(struct world *world, const char *words)
     store_close(store);
 }
 
+static void set_fsync(const char *sql)
+{
+    session_do_as(true, sql);
+    session_do_as(true, "SELECT pg_reload_conf()");
+}
+
 static void a_database_that_may_lose_commits_is_refused_unless_told(void **state)
 {
     session_do_as(false, "ALTER ROLE rota SET synchronous_commit=off");
@@ -298,15 +304,31 @@ static void a_database_that_may_lose_commits_is_refused_unless_told(void **state
     session_do_as(false, "ALTER ROLE rota SET synchronous_commit=local");
     assert_refused(*state, "synchronous_commit is local");
     session_do_as(false, "ALTER ROLE rota RESET synchronous_commit");
-    session_do_as(true, "ALTER SYSTEM SET fsync=off");
-    session_do_as(true, "SELECT pg_reload_conf()");
+    set_fsync("ALTER SYSTEM SET fsync=off");
     while (session_ask_in("", "SELECT count(*) FROM pg_settings WHERE name='fsync' AND setting='off'") == 0)
         ;
     assert_refused(*state, "fsync is off");
-    session_do_as(true, "ALTER SYSTEM RESET fsync");
-    session_do_as(true, "SELECT pg_reload_conf()");
+    set_fsync("ALTER SYSTEM RESET fsync");
     while (session_ask_in("", "SELECT count(*) FROM pg_settings WHERE name='fsync' AND setting='off'") == 1)
         ;
+}
+
+// The server tells its sessions one after the other, so it is tried until this one knows.
+static void commits_that_become_unsafe_are_not_acknowledged(void **state)
+{
+    struct world *world = *state;
+    enum err err;
+    add(world, (struct sample){0});
+    set_fsync("ALTER SYSTEM SET fsync=off");
+    do
+        try_add(world, (struct sample){0}, &err);
+    while (err == ERR_OK);
+    assert_int_equal(err, ERR_STORE_UNAVAILABLE);
+    set_fsync("ALTER SYSTEM RESET fsync");
+    do
+        try_add(world, (struct sample){0}, &err);
+    while (err == ERR_STORE_UNAVAILABLE);
+    assert_int_equal(err, ERR_OK);
 }
 
 static void urls_that_are_not_understood_are_refused_with_words(void **state)
@@ -625,6 +647,7 @@ int main(void)
         PROMISE(a_newer_schema_is_refused_with_words),
         PROMISE(a_full_disk_is_said_and_forgotten_when_there_is_room),
         PROMISE(a_deadlock_is_tried_again),
+        PROMISE(commits_that_become_unsafe_are_not_acknowledged),
         PROMISE(a_statement_ends_when_nobody_waits_for_it_any_more),
         PROMISE(a_newer_schema_that_comes_meanwhile_is_noticed_with_the_next_connection),
         PROMISE(what_cannot_be_stored_fails_alone),
