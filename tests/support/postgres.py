@@ -1,7 +1,7 @@
 """A private PostgreSQL cluster for one program.
 
-postgres.py [--pooler] PROGRAM [ARG…] makes a cluster in a temporary directory, runs the program with these variables and takes all
-away again:
+postgres.py [--pooler] PROGRAM [ARG…] makes a cluster in a temporary directory, runs the program with these variables and takes
+all away again:
 
 ROTA_TEST_POSTGRES       a URL of a role without privileges that owns its database, over a socket in the directory
 ROTA_TEST_POSTGRES_PORT  its port, also on 127.0.0.1
@@ -11,8 +11,8 @@ With --pooler there is a PgBouncer before it that gives out two connections by t
 
 ROTA_TEST_POOLER_PORT    its port on 127.0.0.1; ROTA_TEST_POSTGRES_PORT still is the server's
 
-A server that ends (a test kills it, or says `-m immediate`) is started again at once, unless there is a file `down` in the directory:
-then when that is gone. Everything is written and synced as it should be, but in memory where there is /dev/shm; a bench
+A server that ends (a test kills it, or says `-m immediate`) is started again at once, unless there is a file `down` in the
+directory: then when that is gone. Everything is written and synced as it should be, but in memory where there is /dev/shm; a bench
 sets ROTA_TEST_POSTGRES_ROOT to a directory on a disk. To try another version by hand, set ROTA_TEST_POSTGRES_BIN to where its
 `initdb` and `postgres` are.
 """
