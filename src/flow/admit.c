@@ -83,7 +83,6 @@ static void try_push(struct node *node, struct admission *admission, size_t i, i
         return;
     }
     job->lane = lane;
-    admission->add.holder = incarnation;
     admission->runs[i] = run_new(job, admission->tasks[i].doc);
 }
 
@@ -144,6 +143,7 @@ enum err admit_submit(struct admit *admit, struct admission *admission, struct n
     admission->admit = admit;
     admission->add.op.done = add_done;
     admission->add.now_ms = now.wall_ms;
+    admission->add.holder = incarnation; // also of what is not held: the ids are its own
     admission->add.count = admission->count;
     CRASH_POINT("admit.before_submit");
     store_submit(node->store, &admission->add.op);

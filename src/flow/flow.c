@@ -24,7 +24,7 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     flow->sweep = sweep_new(node);
     flow->survey = survey_new(node, flow->reap);
     flow->own = own_new(node, flow->reap);
-    flow->heed = heed_new(node, flow->reap, flow->steer);
+    flow->heed = heed_new(node, flow->reap, flow->pull, flow->steer);
     return flow;
 }
 

@@ -1,11 +1,12 @@
 // A wish is carried out as if it had been made here: only the holder knows what becomes of a job in its hand. Nobody is answered:
 // who asked sees it in the record, or asks again.
 //
-// While there is nobody else who could ask, nothing is looked for.
+// Who is alone, or has nothing in hand, does not look.
 #include "flow/heed.h"
 
 #include "base/mark.h"
 #include "base/mem.h"
+#include "flow/pull.h"
 #include "flow/reap.h"
 #include "flow/steer.h"
 
@@ -14,6 +15,7 @@ enum { LOOK_MS = 200, ASKED_MAX = 500 };
 struct heed {
     struct node *node;
     const struct reap *reap;
+    const struct pull *pull;
     struct steer *steer;
     struct mailbox answers;
     bool waiting;
@@ -21,11 +23,12 @@ struct heed {
     struct store_asked asked;
 };
 
-struct heed *heed_new(struct node *node, const struct reap *reap, struct steer *steer)
+struct heed *heed_new(struct node *node, const struct reap *reap, const struct pull *pull, struct steer *steer)
 {
     struct heed *heed = mem_zero(sizeof *heed);
     heed->node = node;
     heed->reap = reap;
+    heed->pull = pull;
     heed->steer = steer;
     mailbox_init(&heed->answers, node->flow_waker);
     return heed;
@@ -71,7 +74,8 @@ int64_t heed_turn(struct heed *heed, struct now now)
     mailbox_take(&heed->answers, &answers);
     if (!list_empty(&answers))
         take_asked(heed, now);
-    if (!node->pulls || heed->waiting || !node_alive(node, now.mono_ms) || !reap_has_company(heed->reap))
+    bool listens = pull_count(heed->pull) > 0 && reap_has_company(heed->reap) && node_alive(node, now.mono_ms);
+    if (heed->waiting || !listens)
         return TIME_NEVER; // the next beat or answer wakes
     if (now.mono_ms < heed->next_at)
         return now.wall_ms + heed->next_at - now.mono_ms;

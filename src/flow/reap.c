@@ -156,14 +156,24 @@ size_t reap_pullers(const struct reap *reap, struct now now, int64_t ret_ids[REA
     return count;
 }
 
-bool reap_has_company(const struct reap *reap)
+static bool has_peer(const struct reap *reap, bool idle_only)
 {
     int64_t id;
     size_t at = 0;
     for (const struct peer *peer; (peer = map_next(&reap->peers, &at, &id));)
-        if (!peer->gone && !peer->dead)
+        if (!peer->gone && !peer->dead && !(idle_only && peer->pulls))
             return true;
     return false;
+}
+
+bool reap_has_company(const struct reap *reap)
+{
+    return has_peer(reap, false);
+}
+
+bool reap_has_idle(const struct reap *reap)
+{
+    return has_peer(reap, true);
 }
 
 static void submit(struct reap *reap, struct store_op *op)

@@ -289,7 +289,8 @@ static void retry(struct work *work)
         finish(work, ERR_ILLEGAL_TRANSITION, "the job has not ended; only an ended one can be retried");
         return;
     }
-    if (!atomic_load(&work->steer->node->incarnation)) { // until it has joined, its ids may be another's
+    int64_t incarnation = atomic_load(&work->steer->node->incarnation);
+    if (!incarnation) { // until it has joined, its ids may be another's
         finish(work, ERR_STORE_UNAVAILABLE, "this node has not joined the others yet; try again");
         return;
     }
@@ -305,7 +306,7 @@ static void retry(struct work *work)
                              .due_at = now_ms,
                              .token = 1};
     work->item = (struct store_new){.jobs = &work->job, .job_count = 1};
-    work->add = (struct store_add){.now_ms = now_ms, .items = &work->item, .count = 1};
+    work->add = (struct store_add){.now_ms = now_ms, .holder = incarnation, .items = &work->item, .count = 1};
     store_op_post(&work->add.op, STORE_ADD, &work->steer->answers);
     store_submit(work->steer->node->store, &work->add.op);
 }

@@ -9,10 +9,10 @@
 #include "flow/reap.h"
 
 enum {
-    SCAN_MAX = 500,   // lanes at once
-    PAGE_MS = 100,    // from one page to the next, and longer if a page takes longer than a tenth of it
-    COMPANY_MS = 200, // from one walk to the next, when others may have added something
-    SCAN_MS = 1000,   // … when this node is alone
+    SCAN_MAX = 500, // lanes at once
+    PAGE_MS = 100,  // from one page to the next, and longer if a page takes longer than a tenth of it
+    QUICK_MS = 200, // from one walk to the next, when some nodes leave all they add to the others
+    SCAN_MS = 1000, // … when every node takes care of what it adds
     PROMOTE_MS = 100,
     OVERDUE_MS = 300, // a job that was not claimed so long after its time is marked ready
     PROMOTE_MAX = 2000,
@@ -60,7 +60,7 @@ static void take_scan(struct survey *survey, struct now now)
     bool more = !scan->op.err && scan->lane_count == SCAN_MAX;
     if (!more)
         scan->after_id = 0;
-    int64_t pause = more ? PAGE_MS : reap_has_company(survey->reap) ? COMPANY_MS : SCAN_MS;
+    int64_t pause = more ? PAGE_MS : reap_has_idle(survey->reap) ? QUICK_MS : SCAN_MS;
     survey->scan_at = now.mono_ms + time_min(SCAN_MS, time_max(pause, 9 * (now.mono_ms - survey->scan_sent)));
     store_op_done(&scan->op);
 }

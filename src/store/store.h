@@ -158,12 +158,13 @@ struct store_new {
     int64_t existing_id; // out: 0 when it was added
 };
 
-// ERR_FENCED, and nothing is added, when a job is held by an incarnation that was declared dead or is unknown. Otherwise
+// ERR_FENCED, and nothing is added, when the holder was declared dead or is unknown: others may have its node number by now, and
+// make the same ids. Otherwise
 // items succeed or fail one by one, in one commit. Of two items with one key the first is added, the second finds it.
 struct store_add {
     struct store_op op;
     int64_t now_ms;
-    int64_t holder; // the incarnation of held jobs, 0 when none is held
+    int64_t holder; // the incarnation that made the ids and has the held jobs in hand; 0: nobody, and none is held
     struct store_new *items;
     size_t count;
 };

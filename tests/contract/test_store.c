@@ -484,6 +484,28 @@ static void nothing_is_added_in_the_hand_of_the_dead_or_unknown(void **state)
     }
 }
 
+// Its node number may be another's by now, and so may be its ids.
+static void nothing_is_added_by_the_dead_or_unknown_even_if_it_is_in_nobodys_hand(void **state)
+{
+    struct world *world = *state;
+    int64_t holders[] = {A, 404};
+    bury(world, A);
+    for (int i = 0; i < 2; i++) {
+        struct sample sample = {0};
+        struct store_task task;
+        struct job job;
+        struct store_new item;
+        sample_fill(world, &sample, &task, &job, &item);
+        struct store_add *op = OP(world, store_add, STORE_ADD);
+        op->now_ms = NOW;
+        op->holder = holders[i];
+        op->items = &item;
+        op->count = 1;
+        assert_int_equal(call(world, &op->op), ERR_FENCED);
+        assert_int_equal(get_job(world, task.id)->op.err, ERR_NOT_FOUND);
+    }
+}
+
 static void ten_thousand_are_added_at_once(void **state)
 {
     struct world *world = *state;
@@ -1235,6 +1257,7 @@ int main(int argc, char *argv[])
         PROMISE(an_id_that_is_taken_fails_its_item_only),
         PROMISE(jobs_can_be_added_in_hand),
         PROMISE(nothing_is_added_in_the_hand_of_the_dead_or_unknown),
+        PROMISE(nothing_is_added_by_the_dead_or_unknown_even_if_it_is_in_nobodys_hand),
         PROMISE(ten_thousand_are_added_at_once),
         PROMISE(a_claim_takes_highest_priority_then_earliest_then_lowest_id),
         PROMISE(a_claim_takes_at_most_what_was_asked_and_says_what_is_next),
