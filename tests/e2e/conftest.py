@@ -1,17 +1,35 @@
-"""What every end-to-end test gets: a server of its own, a target of its own, and both logs when it fails."""
+"""What every end-to-end test gets: a server of its own, a target of its own, and both logs when it fails.
 
+Whoever asks for a server is run once for each store. What is about one of them says so: @pytest.mark.stores("sqlite").
+ROTA_TEST_STORES limits a whole run.
+"""
+
+import contextlib
+import itertools
+import os
 import resource
 
 import pytest
 
+from support.postgres import Cluster
 from support.rota import Rota
 from support.target import Target
+
+STORES = ["sqlite", "postgres"]
 
 
 def pytest_configure(config):
     # The target keeps a connection for each call that hangs, and a server under test inherits the limit.
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
+
+
+def pytest_generate_tests(metafunc):
+    if "store" in metafunc.fixturenames:
+        wanted = os.environ.get("ROTA_TEST_STORES", " ".join(STORES)).split()
+        mark = metafunc.definition.get_closest_marker("stores")
+        stores = [store for store in (mark.args if mark else STORES) if store in wanted]
+        metafunc.parametrize("store", stores, indirect=True, scope="session")
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -30,10 +48,54 @@ def target():
     target.close()
 
 
+@pytest.fixture(scope="session")
+def store(request):
+    """The scheme of the store under test."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """One PostgreSQL for all tests of a worker that do it no harm."""
+    cluster = Cluster()
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.close()
+
+
+NUMBERS = itertools.count(1)
+
+
+@contextlib.contextmanager
+def new_schema(cluster):
+    """The URL of an empty store."""
+    schema = f"test_{next(NUMBERS)}"
+    yield cluster.url(schema)
+    cluster.sql(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+
+
+@contextlib.contextmanager
+def new_place(request, store):
+    """What a server has to be told to begin with an empty store."""
+    if store == "sqlite":
+        yield {}
+        return
+    with new_schema(request.getfixturevalue("cluster")) as url:
+        yield {"store": url}
+
+
 @pytest.fixture
-def rota():
+def place(request, store):
+    with new_place(request, store) as place:
+        yield place
+
+
+@pytest.fixture
+def rota(place):
     """A fresh server, up and ready. At the end it must still be able to stop gracefully with exit code 0."""
-    rota = Rota()
+    rota = Rota(**place)
     rota.start()
     yield rota
     rota.close()
@@ -45,12 +107,13 @@ def api(rota):
 
 
 @pytest.fixture(scope="session")
-def shared():
+def shared(request, store):
     """One server for the tests that leave nothing behind that matters to others."""
-    rota = Rota()
-    rota.start()
-    yield rota
-    rota.close()
+    with new_place(request, store) as place:
+        rota = Rota(**place)
+        rota.start()
+        yield rota
+        rota.close()
 
 
 @pytest.fixture
@@ -59,8 +122,8 @@ def shared_api(shared):
 
 
 @pytest.fixture
-def idle_rota():
+def idle_rota(place):
     """A server that is not started yet, for tests that decide how; whatever still runs at the end is stopped gracefully."""
-    rota = Rota()
+    rota = Rota(**place)
     yield rota
     rota.close()
