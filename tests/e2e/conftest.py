@@ -5,7 +5,6 @@ ROTA_TEST_STORES limits a whole run.
 """
 
 import contextlib
-import itertools
 import os
 import resource
 
@@ -26,10 +25,15 @@ def pytest_configure(config):
 
 def pytest_generate_tests(metafunc):
     if "store" in metafunc.fixturenames:
-        wanted = os.environ.get("ROTA_TEST_STORES", " ".join(STORES)).split()
         mark = metafunc.definition.get_closest_marker("stores")
-        stores = [store for store in (mark.args if mark else STORES) if store in wanted]
-        metafunc.parametrize("store", stores, indirect=True, scope="session")
+        metafunc.parametrize("store", mark.args if mark else STORES, indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(config, items):
+    wanted = os.environ.get("ROTA_TEST_STORES", " ".join(STORES)).split()
+    left_out = [item for item in items if hasattr(item, "callspec") and item.callspec.params.get("store", wanted[0]) not in wanted]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -65,25 +69,15 @@ def cluster():
         cluster.close()
 
 
-NUMBERS = itertools.count(1)
-
-
-@contextlib.contextmanager
-def new_schema(cluster):
-    """The URL of an empty store."""
-    schema = f"test_{next(NUMBERS)}"
-    yield cluster.url(schema)
-    cluster.sql(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
-
-
 @contextlib.contextmanager
 def new_place(request, store):
     """What a server has to be told to begin with an empty store."""
     if store == "sqlite":
         yield {}
         return
-    with new_schema(request.getfixturevalue("cluster")) as url:
-        yield {"store": url}
+    cluster = request.getfixturevalue("cluster")
+    with cluster.new_schema() as schema:
+        yield {"store": cluster.url(schema)}
 
 
 @pytest.fixture
@@ -127,3 +121,40 @@ def idle_rota(place):
     rota = Rota(**place)
     yield rota
     rota.close()
+
+
+@contextlib.contextmanager
+def started(count, url):
+    nodes = [Rota(store=url) for _ in range(count)]
+    try:
+        for node in nodes:
+            node.start()
+        yield nodes
+    finally:
+        for node in nodes:
+            node.close()
+
+
+@pytest.fixture
+def nodes(store, cluster):
+    """Three servers that share one store."""
+    with cluster.new_schema() as schema, started(3, cluster.url(schema)) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def own_cluster(store):
+    """A PostgreSQL for this test alone, which may do with it what it likes."""
+    cluster = Cluster()
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@pytest.fixture
+def its_nodes(own_cluster):
+    """Three servers on it. It must be there again at the end, so that they can stop gracefully."""
+    with started(3, own_cluster.url()) as nodes:
+        yield nodes

@@ -15,6 +15,7 @@ of the program becomes its URL.
 """
 
 import contextlib
+import itertools
 import os
 import pathlib
 import pwd
@@ -76,7 +77,8 @@ class Cluster:
     """`keep`: the directory of one that outlives us."""
 
     def __init__(self, keep=None):
-        self.bin, self.process, self.keep, self.frozen = binaries(), None, keep, False
+        self.bin, self.process, self.keep = binaries(), None, keep
+        self.frozen, self.up_since, self.schemas = False, None, itertools.count(1)
         if keep:
             self.dir, self.port = pathlib.Path(keep).resolve(), 5432  # a part of the socket's name, nothing more
             self.dir.mkdir(parents=True, exist_ok=True)
@@ -134,6 +136,7 @@ class Cluster:
             if self.process.poll() is not None or time.monotonic() > end:
                 raise Failed("the server did not start:\n" + (self.dir / "log").read_text(errors="replace"))
             time.sleep(0.01)
+        self.up_since = time.monotonic()
         if not self.sql("SELECT 1 FROM pg_roles WHERE rolname = 'rota'", "postgres"):
             self.sql("CREATE ROLE rota LOGIN", "postgres")
         if not self.sql("SELECT 1 FROM pg_database WHERE datname = 'rota'", "postgres"):
@@ -225,6 +228,13 @@ class Cluster:
         if port:
             return f"postgres://rota@127.0.0.1:{port}/rota?sslmode=disable{more}"
         return f"postgres://rota@/rota?host={self.dir}&port={self.port}{more}"
+
+    @contextlib.contextmanager
+    def new_schema(self):
+        """A name; what was made under it goes away in the end."""
+        schema = f"test_{next(self.schemas)}"
+        yield schema
+        self.sql(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
 
     def environment(self):
         return {"ROTA_TEST_POSTGRES": self.url(), "ROTA_TEST_POSTGRES_PORT": str(self.port), "ROTA_TEST_POSTGRES_DIR": str(self.dir)}
