@@ -28,6 +28,21 @@ class Reply:
         return self.status < 300
 
 
+@dataclasses.dataclass
+class Outage:
+    """It began to go, was gone, and was back."""
+
+    going: float
+    gone: float
+    back: float
+
+    def explains(self, reply):
+        return self.going <= reply.answered and reply.sent <= self.back + BACK_S
+
+    def contains(self, reply):
+        return self.gone < reply.sent and reply.answered < self.back
+
+
 class Probe:
     """One node, one kind of request."""
 
@@ -78,18 +93,18 @@ class Probes:
         for probe in self.all:
             probe.thread.join()
 
-    def wait_back(self, moment):
-        """Until every node does everything again; the database has been back since `moment`."""
-        back = lambda: all(probe.good_since(moment) or probe.failure for probe in self.all)
+    def wait_back(self, outage):
+        """Until every node does everything again."""
+        back = lambda: all(probe.good_since(outage.back) or probe.failure for probe in self.all)
         wait_until(back, "every node works again")
 
     def check(self, outages):
-        """`outages`: [(away since, back since), …]. Call it after the end. Returns words about what was measured."""
+        """Call it after the end. Returns words about what was measured."""
         slowest, latest = 0, 0
         for probe in self.all:
             assert probe.failure is None, f"{probe.name} met {probe.failure!r}: the server itself was always there"
             slowest = max([slowest, *(self.check_reply(reply, outages) for reply in probe.replies)])
-            latest = max([latest, *(self.check_back(probe, back) for _, back in outages)])
+            latest = max([latest, *(self.check_back(probe, outage.back) for outage in outages)])
         return f"slowest answer {slowest:.1f} s, works again after {latest:.1f} s"
 
     def check_reply(self, reply, outages):
@@ -97,10 +112,9 @@ class Probes:
         assert took <= ANSWER_S, f"{reply} took {took:.1f} s"
         if not reply.good:
             assert (reply.status, bool(reply.retry_after)) == (503, True), reply
-            excused = any(reply.answered >= away and reply.sent <= back + BACK_S for away, back in outages)
-            assert excused, f"{reply} was refused, and the database was there: {outages}"
-        within = [outage for outage in outages if outage[0] < reply.sent and reply.answered < outage[1]]
-        assert not (within and reply.good), f"{reply} cannot be: the database was away {within}"
+            assert any(outage.explains(reply) for outage in outages), f"{reply}: but the database was there: {outages}"
+        impossible = reply.good and any(outage.contains(reply) for outage in outages)
+        assert not impossible, f"{reply}: but the database was away: {outages}"
         return took
 
     def check_back(self, probe, back):
