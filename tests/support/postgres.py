@@ -10,8 +10,8 @@ A server that ends (a test kills it, or says `-m immediate`) is started again at
 then when that is gone. Everything is written and synced as it should be, but in a temporary directory that goes away in the end, and in
 memory where there is /dev/shm; a bench sets ROTA_TEST_POSTGRES_ROOT to a directory on a disk.
 
-With --keep the cluster lives in DIR and is found there again the next time. Nobody but its owner can reach it, and an argument `{url}`
-of the program becomes its URL.
+With --keep the cluster lives in DIR and is found there again the next time: for ./dev run --postgres. Nobody but its owner and root can
+reach it. `{url}` in the program's arguments becomes its URL.
 """
 
 import contextlib
@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 START_SECONDS_MAX = 60
 SETTINGS = """
@@ -125,6 +126,7 @@ class Cluster:
         """It gets a session of its own, so that Ctrl-C does not take the database away from who is about to use it for the last time;
         it ends with us all the same."""
         with open(self.dir / "log", "ab") as log:
+            self.log_began = log.tell()
             self.process = subprocess.Popen(["setpriv", "--pdeathsig", "QUIT", *as_owner()[1:], str(self.bin / "postgres"), "-D", str(self.data)],
                                             cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
@@ -134,7 +136,7 @@ class Cluster:
         end = time.monotonic() + START_SECONDS_MAX
         while not self.answers():
             if self.process.poll() is not None or time.monotonic() > end:
-                raise Failed("the server did not start:\n" + (self.dir / "log").read_text(errors="replace"))
+                raise Failed("the server did not start:\n" + (self.dir / "log").read_bytes()[self.log_began:].decode(errors="replace"))
             time.sleep(0.01)
         self.up_since = time.monotonic()
         if not self.sql("SELECT 1 FROM pg_roles WHERE rolname = 'rota'", "postgres"):
@@ -143,7 +145,8 @@ class Cluster:
             self.sql("CREATE DATABASE rota OWNER rota", "postgres")
 
     def answers(self):
-        return subprocess.run([str(self.bin / "pg_isready"), "-q", "-h", str(self.dir), "-p", str(self.port)], cwd="/").returncode == 0
+        command = [str(self.bin / "pg_isready"), "-q", "-h", str(self.dir), "-p", str(self.port), "-U", "postgres", "-d", "postgres"]
+        return subprocess.run(command, cwd="/").returncode == 0
 
     def stop(self, how=signal.SIGINT):
         """SIGINT is PostgreSQL's `-m fast`, SIGQUIT its `-m immediate`: as a crash, it has to recover when it is started again."""
@@ -227,7 +230,7 @@ class Cluster:
         more = f"&schema={schema}" if schema else ""
         if port:
             return f"postgres://rota@127.0.0.1:{port}/rota?sslmode=disable{more}"
-        return f"postgres://rota@/rota?host={self.dir}&port={self.port}{more}"
+        return f"postgres://rota@/rota?host={urllib.parse.quote(str(self.dir))}&port={self.port}{more}"
 
     @contextlib.contextmanager
     def new_schema(self):
@@ -244,6 +247,9 @@ def run_program(cluster, command):
     """Signals are passed on to the program, which has a session of its own: so Ctrl-C reaches it once, and the cluster is stopped after it."""
     command = [part.replace("{url}", cluster.url()) for part in command]
     cluster.start()
+    if cluster.keep:
+        print(f"PostgreSQL runs in {cluster.dir}; another node on it:\n"
+              f"  build/src/rota serve --listen 127.0.0.1:7071 --store '{cluster.url()}'", file=sys.stderr, flush=True)
     program = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *command], env={**os.environ, **cluster.environment()},
                                start_new_session=True)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
