@@ -50,6 +50,7 @@ SANITIZERS = {
 }
 SLOWER = {"build-asan": 4, "build-tsan": 8}  # how much longer a program may take than meson.build says
 SUITE_SECONDS_MAX = 1200
+WORKERS = 3 * (os.cpu_count() or 1)  # of pytest: an end-to-end test mostly waits
 
 
 class Tally:
@@ -184,7 +185,7 @@ def run_pytest(suite, env, options):
         return Tally()
     xml_path = ROOT / suite.tree / f"{suite.name}.xml"
     xml_path.unlink(missing_ok=True)
-    command = [PYTHON, "-m", "pytest", *paths, "-n", "2", "-q", "-p", "no:cacheprovider", f"--junitxml={xml_path}", *options]
+    command = [PYTHON, "-m", "pytest", *paths, "-n", str(WORKERS), "-q", "-p", "no:cacheprovider", f"--junitxml={xml_path}", *options]
     code, output = run(without_aslr(suite) + command, env, SUITE_SECONDS_MAX)
     tally = count_junit(xml_path)
     if code != 0 and not tally.failed:

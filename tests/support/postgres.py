@@ -66,12 +66,15 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def as_owner():
-    """How a command is run as the user who owns the cluster. PostgreSQL refuses root, so root lends it the user of Debian's package."""
+def as_owner(directory):
+    """How a command is run as the user who owns the cluster. PostgreSQL refuses root, so root lends it the user of Debian's package, and
+    the right to get into the directory if that lies where only root can."""
     if os.geteuid():
-        return []
+        return ["setpriv"]
     owner = pwd.getpwnam("postgres")
-    return ["setpriv", f"--reuid={owner.pw_uid}", f"--regid={owner.pw_gid}", "--clear-groups"]
+    command = ["setpriv", f"--reuid={owner.pw_uid}", f"--regid={owner.pw_gid}", "--clear-groups"]
+    may_get_in = subprocess.run([*command, "test", "-x", str(directory)], cwd="/").returncode == 0
+    return command if may_get_in else [*command, "--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
 
 
 class Cluster:
@@ -90,16 +93,18 @@ class Cluster:
         if os.geteuid() == 0:
             shutil.chown(self.dir, "postgres", "postgres")
         self.dir.chmod(0o700 if keep else 0o755)
-        if not (self.data / "PG_VERSION").exists():
+        self.as_owner = as_owner(self.dir)
+        if not self.data.exists():
             self.make()
         self.configure()
 
     def make(self):
-        if subprocess.run([*as_owner(), "test", "-x", str(self.dir)], cwd="/").returncode:
-            raise Failed(f"the user postgres, as whom root runs PostgreSQL, cannot get into {self.dir}: put the repository"
-                         " elsewhere, or be a plain user")
-        shutil.rmtree(self.data, ignore_errors=True)  # what an initdb that was interrupted may have left
-        self.run(self.bin / "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        """Under its name it is whole, even if somebody pulls the plug meanwhile."""
+        new = self.dir / "new"
+        shutil.rmtree(new, ignore_errors=True)
+        how = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", *([] if self.keep else ["--no-sync"])]
+        self.run(self.bin / "initdb", "-D", new, *how)
+        new.rename(self.data)
 
     def configure(self):
         settings = SETTINGS.format(dir=self.dir, port=self.port, addresses="" if self.keep else "127.0.0.1",
@@ -114,7 +119,7 @@ class Cluster:
 
     def run(self, *command):
         """Runs it as the owner and returns what it said."""
-        result = subprocess.run([*as_owner(), *map(str, command)], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        result = subprocess.run([*self.as_owner, "--", *map(str, command)], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, errors="replace")
         if result.returncode:
             raise Failed(f"{command[0]} failed:\n{result.stdout}")
@@ -127,8 +132,8 @@ class Cluster:
         it ends with us all the same."""
         with open(self.dir / "log", "ab") as log:
             self.log_began = log.tell()
-            self.process = subprocess.Popen(["setpriv", "--pdeathsig", "QUIT", *as_owner()[1:], str(self.bin / "postgres"), "-D", str(self.data)],
-                                            cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            command = [*self.as_owner, "--pdeathsig", "QUIT", "--", str(self.bin / "postgres"), "-D", str(self.data)]
+            self.process = subprocess.Popen(command, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
     def start(self):
         """Returns when it answers."""
