@@ -17,6 +17,7 @@ struct api {
     struct store *store;
     struct lanes *lanes;
     const char *listen; // as given to the server: on a loopback address only loopback names may call
+    bool no_api;        // only the operational routes are served: other nodes have the rest
     // Can this process do its work? If not, writes a JSON array of sentences that say what is missing. NULL: always.
     bool (*ready)(void *ctx, struct buf *ret_problems_json);
     void *ready_ctx;

@@ -203,6 +203,15 @@ static enum err check_path(struct http_request *request, const struct route **re
     return err;
 }
 
+static enum err check_role(const struct api *api, const struct route *route, struct problem *why)
+{
+    bool operational = route->handle == ops_health || route->handle == ops_ready || route->handle == ops_root;
+    if (!api->no_api || operational)
+        return ERR_OK;
+    return problem_set(why, ERR_NOT_FOUND, NULL,
+                       "This node runs jobs and takes no requests about them: ask one that has the role api.");
+}
+
 size_t api_begin(void *ctx, struct http_request *request)
 {
     const struct api *api = ctx;
@@ -214,6 +223,8 @@ size_t api_begin(void *ctx, struct http_request *request)
         err = auth_tenant(api, request, &tenant, &why);
     if (!err)
         err = check_path(request, &route, &why);
+    if (!err)
+        err = check_role(api, route, &why);
     if (!err)
         err = check_query(request, route, &why);
     if (!err)

@@ -15,6 +15,10 @@ struct now clock_now(void);
 int64_t clock_wall_ns(void);
 int64_t clock_mono_ns(void);
 
+// The machine's wall clock is wrong by so much more (ahead: negative). What clock_now() and clock_wall_ns() say is corrected from
+// now on, in the whole process: it is one machine's clock.
+void clock_correct(int64_t by_ms);
+
 static inline int64_t time_min(int64_t a, int64_t b)
 {
     return a < b ? a : b;

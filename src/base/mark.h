@@ -31,6 +31,12 @@
     X(CANCELLED_WAITING, "a job was called off in the wheel")                                \
     X(CANCELLED_RUNNING, "a running attempt was called off")                                 \
     X(CALLED_OFF, "an answer of the store brought a job whose cancel was written meanwhile") \
+    X(HELPED, "jobs were claimed that another puller was to take")                           \
+    X(DIVIDED, "the buckets were divided anew")                                              \
+    X(DIVIDE_LATE, "another had divided the buckets meanwhile")                              \
+    X(WISHED, "the holder of a job was asked to cancel or hurry it")                         \
+    X(HEEDED, "a job was cancelled or hurried because another node asked for it")            \
+    X(CLOCK_FIT, "the clock was corrected to the store's")                                   \
     X(HURRIED, "a job in the wheel was hurried")                                             \
     X(STEER_AGAIN, "a change by hand met a record that had moved, and began again")          \
     X(INTERRUPTED, "a running attempt was given up because the process stops")

@@ -17,7 +17,9 @@ static const char *setting(const struct cli *cli, const char *flag, const char *
 static int run_serve(struct cli *cli)
 {
     struct str data = arena_printf(&cli->arena, "sqlite:%s", setting(cli, "data", "ROTA_DATA", "./rota-data"));
-    struct serve_config config = {.listen = setting(cli, "listen", "ROTA_LISTEN", "127.0.0.1:7070"), .store = data.p};
+    struct serve_config config = {.listen = setting(cli, "listen", "ROTA_LISTEN", "127.0.0.1:7070"),
+                                  .store = data.p,
+                                  .roles = setting(cli, "role", "ROTA_ROLE", "all")};
     if (!options_get(&cli->options, "data")) // a flag goes before a variable, also before that of another flag
         config.store = setting(cli, "store", "ROTA_STORE", data.p);
     if (options_get(&cli->options, "data") && options_get(&cli->options, "store"))
@@ -29,6 +31,8 @@ static const struct option options[] = {
     {"listen", 0, "ADDR:PORT", "where to listen, on a loopback address (or ROTA_LISTEN; else 127.0.0.1:7070)"},
     {"data", 0, "DIR", "where everything is kept (or ROTA_DATA; else ./rota-data)"},
     {"store", 0, "URL", "another store: sqlite:DIR, postgres://… or memory: (or ROTA_STORE; else sqlite: in the data directory)"},
+    {"role", 0, "LIST",
+     "what this node does: api, puller, executor, completer; the last three go together (or ROTA_ROLE; else all)"},
     {0},
 };
 

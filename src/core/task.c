@@ -242,10 +242,10 @@ static enum err take_time(struct parse *parse, const struct field *field, struct
 {
     int64_t ms;
     if (value.type != JSON_STRING || !when_parse(json_text(value, parse->arena), &ms))
-        return refuse_value(
-            parse, field,
-            "%s must be a date and time that exist, with a zone, such as \"2030-01-31T09:30:00Z\" or \"2030-01-31T09:30:00+02:00\".",
-            field->name.p);
+        return refuse_value(parse, field,
+                            "%s must be a date and time that exist, with a zone, such as \"2030-01-31T09:30:00Z\" or "
+                            "\"2030-01-31T09:30:00+02:00\".",
+                            field->name.p);
     *(int64_t *)to = time_max(ms, 1); // 0 means that there is none; both lie in the past
     return ERR_OK;
 }

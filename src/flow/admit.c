@@ -73,7 +73,7 @@ enum err admission_add(struct admission *admission, const struct task *task, str
 static void try_push(struct node *node, struct admission *admission, size_t i, int64_t incarnation, struct now now)
 {
     struct job *job = &admission->jobs[i];
-    if (job->state != JOB_READY)
+    if (job->due_at > now.wall_ms + LANES_AHEAD_MS)
         return;
     int64_t lane = lanes_take(node->lanes, admission->tenant, admission->tasks[i].queue, now.wall_ms);
     if (!lane)
@@ -134,7 +134,7 @@ enum err admit_submit(struct admit *admit, struct admission *admission, struct n
     int64_t incarnation = atomic_load(&node->incarnation);
     if (!incarnation)
         return ERR_STORE_UNAVAILABLE;
-    admission->pushes = node_alive(node, now.mono_ms) && node_push_begin(node);
+    admission->pushes = node->pulls && node_alive(node, now.mono_ms) && node_push_begin(node);
     for (size_t i = 0; i < admission->count; i++) {
         struct job *job = &admission->jobs[i];
         job->id = job->task_id = admission->tasks[i].id = node_make_id(node, now.wall_ms);

@@ -1,8 +1,8 @@
 // Stage 1, admit: validated tasks become durable. The answer follows the commit.
 //
 // Layer: flow. Called on the HTTP thread; done() runs on a thread of the store, where it may only enqueue (http_resume).
-// Many admissions share one commit: the store groups what is waiting. A task due now whose lane has room is inserted already
-// held by this node, in the same commit, and handed to the puller: the push path.
+// Many admissions share one commit: the store groups what is waiting. A task due now or within seconds whose lane has room is
+// inserted already held by this node, in the same commit, and handed to the puller: the push path.
 #pragma once
 #include "base/clock.h"
 #include "core/task.h"

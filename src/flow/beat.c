@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "flow/reap.h"
 
-enum { FAIL_WAIT_MS = 500, LATE_MS = 5000 };
+enum { FAIL_WAIT_MS = 500, LATE_MS = 5000, CLOCK_SAY_MS = 100 };
 
 struct beat {
     struct node *node;
@@ -17,7 +17,7 @@ struct beat {
     struct mailbox answers;
     bool waiting;    // for an answer
     int64_t next_at; // monotonic
-    int64_t sent_at; // monotonic: when what we wait for was sent
+    struct now sent; // when what we wait for was sent
     _Atomic bool ok;
     struct store_join join;
     struct store_beat beat;
@@ -55,8 +55,9 @@ static void send_join(struct beat *beat, struct now now)
     if (!join->incarnation) // otherwise this life may have been written although the answer was lost: it is asked for again
         join->incarnation = (int64_t)(rand_next(&beat->rand) >> 2) | 1;
     join->now_ms = now.wall_ms;
+    join->pulls = beat->node->pulls;
     beat->waiting = true;
-    beat->sent_at = now.mono_ms;
+    beat->sent = now;
     store_submit(beat->node->store, &join->op);
 }
 
@@ -66,14 +67,14 @@ static void send_beat(struct beat *beat, struct now now)
     store_op_post(&op->op, STORE_BEAT, &beat->answers);
     op->incarnation = atomic_load(&beat->node->incarnation);
     beat->waiting = true;
-    beat->sent_at = now.mono_ms;
+    beat->sent = now;
     store_submit(beat->node->store, &op->op);
 }
 
 // I3: the right to act counts from when the beat was sent: the others count from when they see it, which is later.
 static void stay_alive(struct beat *beat)
 {
-    atomic_store(&beat->node->alive_until_ms, beat->sent_at + BEAT_ALIVE_MS);
+    atomic_store(&beat->node->alive_until_ms, beat->sent.mono_ms + BEAT_ALIVE_MS);
     atomic_store(&beat->ok, true);
 }
 
@@ -82,6 +83,23 @@ static void failed(struct beat *beat, const struct store_op *op, struct now now)
     node_say_failed(beat->node, "beat", op, now.mono_ms);
     atomic_store(&beat->ok, false);
     beat->next_at = now.mono_ms + FAIL_WAIT_MS;
+}
+
+// The store read its clock between the sending of the beat and now. As long as ours fits in between, it is left alone; otherwise
+// it goes to the middle, which is wrong by half of that time at most. A clock that was set meanwhile says nothing.
+static void fit_clock(struct beat *beat, int64_t clock_ms, struct now now)
+{
+    const struct node *node = beat->node;
+    int64_t set_by = (now.wall_ms - beat->sent.wall_ms) - (now.mono_ms - beat->sent.mono_ms);
+    int64_t least = clock_ms - now.wall_ms - 1, most = clock_ms + 1 - beat->sent.wall_ms;
+    if (clock_ms == 0 || !node->correct_clock || set_by < -1 || set_by > 1 || (least <= 0 && most >= 0))
+        return;
+    int64_t by = least + (most - least) / 2;
+    mark(MARK_CLOCK_FIT);
+    if (by <= -CLOCK_SAY_MS || by >= CLOCK_SAY_MS)
+        log_warn("this machine's clock is %lld ms %s the database's, which is what rota goes by", (long long)(by < 0 ? -by : by),
+                 by < 0 ? "ahead of" : "behind");
+    node->correct_clock(node->clock_ctx, by);
 }
 
 static void take_join(struct beat *beat, struct now now)
@@ -98,6 +116,7 @@ static void take_join(struct beat *beat, struct now now)
     int64_t floor = time_max(join->id_floor, node->ids.last_tick << ID_NODE_BITS);
     id_maker_init(&node->ids, join->node, floor);
     pthread_mutex_unlock(&node->id_lock);
+    fit_clock(beat, join->clock_ms, now); // before anything is done by it
     stay_alive(beat);
     atomic_store(&node->incarnation, join->incarnation);
     reap_alone(beat->reap, join->alone);
@@ -122,7 +141,8 @@ static void take_beat(struct beat *beat, struct now now)
         return;
     }
     stay_alive(beat);
-    beat->next_at = beat->sent_at + BEAT_MS;
+    beat->next_at = beat->sent.mono_ms + BEAT_MS;
+    fit_clock(beat, op->clock_ms, now);
     reap_saw(beat->reap, op->peers, op->peer_count, now);
 }
 
@@ -146,10 +166,10 @@ int64_t beat_turn(struct beat *beat, struct now now)
         else if (!atomic_load(&beat->node->stopping))
             send_join(beat, now);
     }
-    if (beat->waiting && now.mono_ms - beat->sent_at >= LATE_MS)
+    if (beat->waiting && now.mono_ms - beat->sent.mono_ms >= LATE_MS)
         atomic_store(&beat->ok, false); // a store that does not answer is as good as one that says no
     if (beat->waiting)
-        return atomic_load(&beat->ok) ? now.wall_ms + LATE_MS - (now.mono_ms - beat->sent_at) : TIME_NEVER;
+        return atomic_load(&beat->ok) ? now.wall_ms + LATE_MS - (now.mono_ms - beat->sent.mono_ms) : TIME_NEVER;
     return now.wall_ms + time_max(beat->next_at - now.mono_ms, 1);
 }
 

@@ -11,6 +11,9 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     struct node *node = &flow->node;
     flow->lanes = lanes_new(config->room);
     node_init(node, store, broker, flow->lanes, flow_waker);
+    node->pulls = !config->api_only;
+    node->correct_clock = config->correct_clock;
+    node->clock_ctx = config->clock_ctx;
     flow->dispatch = dispatch_new(node, exec, config->slots, exec_waker);
     flow->pull = pull_new(node, flow->dispatch);
     flow->admit = admit_new(node, flow->pull);
@@ -20,6 +23,8 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     flow->beat = beat_new(node, flow->reap, config->seed);
     flow->sweep = sweep_new(node);
     flow->survey = survey_new(node);
+    flow->own = own_new(node, flow->reap);
+    flow->heed = heed_new(node, flow->reap, flow->steer);
     return flow;
 }
 
@@ -27,6 +32,8 @@ void flow_free(struct flow *flow)
 {
     if (!flow)
         return;
+    heed_free(flow->heed);
+    own_free(flow->own);
     survey_free(flow->survey);
     sweep_free(flow->sweep);
     beat_free(flow->beat);
@@ -47,6 +54,8 @@ int64_t flow_turn(struct flow *flow, struct now now)
     next = time_min(next, complete_turn(flow->complete, now));
     next = time_min(next, reap_turn(flow->reap, now));
     next = time_min(next, sweep_turn(flow->sweep, now));
+    next = time_min(next, own_turn(flow->own, now));
+    next = time_min(next, heed_turn(flow->heed, now));
     next = time_min(next, steer_turn(flow->steer, now));
     next = time_min(next, survey_turn(flow->survey, now));
     return time_min(next, pull_turn(flow->pull, now));

@@ -5,7 +5,9 @@
 #include "flow/beat.h"
 #include "flow/complete.h"
 #include "flow/dispatch.h"
+#include "flow/heed.h"
 #include "flow/node.h"
+#include "flow/own.h"
 #include "flow/pull.h"
 #include "flow/reap.h"
 #include "flow/steer.h"
@@ -16,6 +18,9 @@ struct flow_config {
     int room;  // jobs held at most
     int slots; // attempts at once
     uint64_t seed;
+    bool api_only;                                   // neither claims nor runs jobs: other nodes of the store do
+    void (*correct_clock)(void *ctx, int64_t by_ms); // see struct node
+    void *clock_ctx;
 };
 
 struct flow {
@@ -30,6 +35,8 @@ struct flow {
     struct beat *beat;
     struct sweep *sweep;
     struct survey *survey;
+    struct own *own;
+    struct heed *heed;
 };
 
 // The store, broker and executor stay the caller's. flow_waker and exec_waker wake the threads that run the turns.

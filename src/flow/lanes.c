@@ -2,6 +2,9 @@
 // backlog therefore stands behind one that was not served as recently, however old its jobs are, and memory grows with the
 // number of lanes, never with the number of jobs.
 //
+// In a lane of one's own, jobs are taken LANES_AHEAD_MS before their time; in others once they are due. An owner is thus there
+// first, and what it leaves lying, because it is busy or dead, somebody else takes a moment later.
+//
 // A lane that has used up its share is set aside and looked at again when a place is given back. Because a lane that holds
 // nothing always gets a place while there is one, at most `room` lanes can be set aside.
 #include "flow/lanes.h"
@@ -9,6 +12,7 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/map.h"
+#include "base/mark.h"
 #include "base/mem.h"
 #include "core/share.h"
 
@@ -20,7 +24,7 @@ enum { QUEUE_NAME_MAX = 64, WALK_MAX = 1000, REST_MS = 200 };
 
 struct lane {
     int64_t id;
-    int32_t tenant;
+    int32_t tenant, bucket;
     char queue[QUEUE_NAME_MAX + 1];
     struct lane *same_name; // next lane whose name has the same hash
     bool paused;
@@ -32,10 +36,10 @@ struct lane {
     int64_t next_due;      // of what waits in it, as far as is known
     int64_t due_meanwhile; // noted while a claim was under way
     int64_t served_ms;
-    int64_t until_ms;    // of the claim that is under way
-    int64_t pause_count; // lanes->pause_count when it was last paused or let go here
-    int64_t promoted_ms; // what is due up to here is marked ready,
-    int64_t promoted_id; // and of the next millisecond what is up to this id
+    int64_t planned_ms;     // when the claim that is under way was planned
+    struct lanes_news news; // lanes->news when it was last paused or let go here, and when its next_due was last heard of
+    int64_t promoted_ms;    // what is due up to here is marked ready,
+    int64_t promoted_id;    // and of the next millisecond what is up to this id
     struct heap_node turn;
     struct list link; // in lanes->aside
 };
@@ -44,7 +48,8 @@ struct lanes {
     pthread_mutex_t lock;
     int room, used;
     _Atomic int paused; // how many lanes are: while none is, nobody has to ask under the lock
-    int64_t pause_count;
+    struct lanes_news news;
+    bool mine[OWN_BUCKETS];
     struct map by_id, by_name; // by_name: hash of tenant and queue -> chain
     struct lane **all;         // in the order they became known, for walking round
     size_t count, cap, walk;
@@ -58,6 +63,7 @@ struct lanes *lanes_new(int room)
     pthread_mutex_init(&lanes->lock, NULL);
     list_init(&lanes->aside);
     lanes->room = room;
+    memset(lanes->mine, true, sizeof lanes->mine);
     return lanes;
 }
 
@@ -97,6 +103,7 @@ static struct lane *learn(struct lanes *lanes, int64_t id, int32_t tenant, struc
     lane = mem_zero(sizeof *lane);
     lane->id = id;
     lane->tenant = tenant;
+    lane->bucket = own_bucket(tenant);
     memcpy(lane->queue, queue.p, queue.n);
     lane->weight = 1;
     lane->next_due = lane->due_meanwhile = TIME_NEVER;
@@ -112,13 +119,19 @@ static struct lane *learn(struct lanes *lanes, int64_t id, int32_t tenant, struc
     return lane;
 }
 
+static bool is_mine(const struct lanes *lanes, const struct lane *lane)
+{
+    return lanes->mine[lane->bucket];
+}
+
 // Puts the lane where it belongs after anything about it changed.
 static void arrange(struct lanes *lanes, struct lane *lane)
 {
+    int64_t ahead = is_mine(lanes, lane) ? LANES_AHEAD_MS : 0;
     if (lane->paused || lane->planned || lane->next_due == TIME_NEVER)
         heap_remove(&lanes->due, &lane->turn);
     else if (!lane->aside)
-        heap_set(&lanes->due, &lane->turn, time_max(lane->next_due, lane->served_ms));
+        heap_set(&lanes->due, &lane->turn, time_max(lane->next_due - ahead, lane->served_ms));
 }
 
 static void set_aside(struct lanes *lanes, struct lane *lane)
@@ -138,14 +151,24 @@ static void look_again(struct lanes *lanes)
     }
 }
 
+static void set_next_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
+{
+    lane->next_due = due_ms;
+    arrange(lanes, lane);
+}
+
 static void note_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
 {
     if (lane->planned)
         lane->due_meanwhile = time_min(lane->due_meanwhile, due_ms);
-    if (due_ms >= lane->next_due)
-        return;
-    lane->next_due = due_ms;
-    arrange(lanes, lane);
+    if (due_ms < lane->next_due)
+        set_next_due(lanes, lane, due_ms);
+}
+
+static void hear_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
+{
+    lane->news.dues = ++lanes->news.dues;
+    note_due(lanes, lane, due_ms);
 }
 
 static void set_paused(struct lanes *lanes, struct lane *lane, bool paused)
@@ -198,7 +221,7 @@ bool lanes_hold(struct lanes *lanes, int64_t id)
 void lanes_note(struct lanes *lanes, int64_t id, int32_t tenant, struct str queue, int64_t due_ms)
 {
     pthread_mutex_lock(&lanes->lock);
-    note_due(lanes, learn(lanes, id, tenant, queue), due_ms);
+    hear_due(lanes, learn(lanes, id, tenant, queue), due_ms);
     pthread_mutex_unlock(&lanes->lock);
 }
 
@@ -207,19 +230,40 @@ void lanes_due(struct lanes *lanes, int64_t id, int64_t due_ms)
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = map_get(&lanes->by_id, id);
     if (lane)
-        note_due(lanes, lane, due_ms);
+        hear_due(lanes, lane, due_ms);
     pthread_mutex_unlock(&lanes->lock);
 }
 
-void lanes_learn(struct lanes *lanes, const struct store_lane *from, int64_t asked)
+void lanes_learn(struct lanes *lanes, const struct store_lane *from, struct lanes_news asked)
 {
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = learn(lanes, from->id, from->tenant, from->queue);
     lane->told = true;
-    if (lane->pause_count <= asked)
+    if (lane->news.pauses <= asked.pauses)
         set_paused(lanes, lane, from->paused);
-    note_due(lanes, lane, from->next_due);
+    if (lane->news.dues <= asked.dues && !lane->planned)
+        set_next_due(lanes, lane, from->next_due);
+    else
+        note_due(lanes, lane, from->next_due);
     arrange(lanes, lane);
+    pthread_mutex_unlock(&lanes->lock);
+}
+
+void lanes_own(struct lanes *lanes, const bool mine[OWN_BUCKETS])
+{
+    pthread_mutex_lock(&lanes->lock);
+    bool same = memcmp(lanes->mine, mine, sizeof lanes->mine) == 0;
+    memcpy(lanes->mine, mine, sizeof lanes->mine);
+    for (size_t i = 0; i < lanes->count && !same; i++)
+        arrange(lanes, lanes->all[i]);
+    pthread_mutex_unlock(&lanes->lock);
+}
+
+void lanes_buckets(struct lanes *lanes, bool ret_used[OWN_BUCKETS])
+{
+    pthread_mutex_lock(&lanes->lock);
+    for (size_t i = 0; i < lanes->count; i++)
+        ret_used[lanes->all[i]->bucket] = true;
     pthread_mutex_unlock(&lanes->lock);
 }
 
@@ -239,18 +283,18 @@ void lanes_pause(struct lanes *lanes, int64_t id, int32_t tenant, struct str que
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = learn(lanes, id, tenant, queue);
     set_paused(lanes, lane, paused);
-    lane->pause_count = ++lanes->pause_count;
+    lane->news.pauses = ++lanes->news.pauses;
     lane->told = true;
     arrange(lanes, lane);
     pthread_mutex_unlock(&lanes->lock);
 }
 
-int64_t lanes_pauses(struct lanes *lanes)
+struct lanes_news lanes_news(struct lanes *lanes)
 {
     pthread_mutex_lock(&lanes->lock);
-    int64_t count = lanes->pause_count;
+    struct lanes_news news = lanes->news;
     pthread_mutex_unlock(&lanes->lock);
-    return count;
+    return news;
 }
 
 static bool plan_one(struct lanes *lanes, struct lane *lane, int64_t now_ms, size_t max_jobs, struct store_want *ret_want)
@@ -265,27 +309,27 @@ static bool plan_one(struct lanes *lanes, struct lane *lane, int64_t now_ms, siz
     lane->held += (int)more;
     lanes->used += (int)more;
     lane->planned = true;
-    lane->served_ms = now_ms;
+    lane->planned_ms = lane->served_ms = now_ms;
     lane->due_meanwhile = TIME_NEVER;
     arrange(lanes, lane);
     *ret_want = (struct store_want){.lane = lane->id, .max = more};
     return true;
 }
 
-size_t lanes_plan(struct lanes *lanes, int64_t now_ms, int64_t until_ms, struct store_want *ret_wants, size_t max_wants,
-                  size_t max_jobs)
+size_t lanes_plan(struct lanes *lanes, int64_t now_ms, struct store_want *ret_wants, size_t max_wants, size_t max_jobs)
 {
     size_t count = 0;
     pthread_mutex_lock(&lanes->lock);
     look_again(lanes);
     while (count < max_wants && max_jobs > 0 && lanes->used < lanes->room) {
         struct heap_node *top = heap_top(&lanes->due);
-        if (!top || top->key > until_ms)
+        if (!top || top->key > now_ms)
             break;
         struct lane *lane = container_of(top, struct lane, turn);
         if (!plan_one(lanes, lane, now_ms, max_jobs, &ret_wants[count]))
             continue;
-        lane->until_ms = until_ms;
+        if (!is_mine(lanes, lane))
+            mark(MARK_HELPED);
         max_jobs -= ret_wants[count++].max;
     }
     pthread_mutex_unlock(&lanes->lock);
@@ -302,21 +346,23 @@ void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t go
     lane->planned = false;
     // Something was due and nothing came: another node paused the lane, or has its jobs under way. Asking again at once, and
     // again, would be all this node does.
-    if (known && got == 0 && want->max > 0 && want->next_due <= lane->until_ms)
-        lane->served_ms = lane->until_ms + REST_MS;
-    if (known)
+    if (known && got == 0 && want->max > 0 && want->next_due <= lane->planned_ms + LANES_AHEAD_MS)
+        lane->served_ms = lane->planned_ms + REST_MS;
+    if (known) {
+        lane->news.dues = ++lanes->news.dues;
         lane->next_due = time_min(want->next_due, lane->due_meanwhile);
+    }
     arrange(lanes, lane);
     pthread_mutex_unlock(&lanes->lock);
 }
 
-int64_t lanes_next_due(struct lanes *lanes)
+int64_t lanes_next_plan(struct lanes *lanes)
 {
     pthread_mutex_lock(&lanes->lock);
     struct heap_node *top = lanes->used < lanes->room ? heap_top(&lanes->due) : NULL;
-    int64_t due = top ? top->key : TIME_NEVER;
+    int64_t at = top ? top->key : TIME_NEVER;
     pthread_mutex_unlock(&lanes->lock);
-    return due;
+    return at;
 }
 
 int lanes_held(struct lanes *lanes)
@@ -333,7 +379,7 @@ int64_t lanes_overdue(struct lanes *lanes, int64_t before_ms, int64_t *ret_from_
     pthread_mutex_lock(&lanes->lock);
     for (size_t i = 0; i < lanes->count && i < WALK_MAX && !id; i++) {
         struct lane *lane = lanes->all[lanes->walk++ % lanes->count];
-        if (lane->next_due <= before_ms && lane->promoted_ms < before_ms) {
+        if (is_mine(lanes, lane) && lane->next_due <= before_ms && lane->promoted_ms < before_ms) {
             id = lane->id;
             *ret_from_ms = lane->promoted_ms;
             *ret_from_id = lane->promoted_id;

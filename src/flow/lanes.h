@@ -2,7 +2,10 @@
 // Layer: flow. Any thread; one short lock, never held over I/O.
 #pragma once
 #include "base/str.h"
+#include "core/own.h"
 #include "store/store.h"
+
+enum { LANES_AHEAD_MS = 5000 }; // how long before its time who owns a lane takes a job from it
 
 struct lanes;
 
@@ -19,27 +22,34 @@ bool lanes_hold(struct lanes *lanes, int64_t lane); // takes a place for a job f
 void lanes_note(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, int64_t due_ms);
 void lanes_due(struct lanes *lanes, int64_t lane, int64_t due_ms); // the same, of a lane that is known
 
-// As the store says in answer to a question that was asked when lanes_pauses() was `asked`: of a lane that was paused or let go
-// since, what it says about that is old.
-void lanes_learn(struct lanes *lanes, const struct store_lane *lane, int64_t asked);
-int64_t lanes_pauses(struct lanes *lanes); // how many times lanes_pause() was called
+// How much this node has heard of its lanes, other than by lanes_learn().
+struct lanes_news {
+    int64_t pauses, dues;
+};
+struct lanes_news lanes_news(struct lanes *lanes);
+
+// As the store says in answer to a question that was asked when the news were `asked`: what was heard of a lane since is newer.
+void lanes_learn(struct lanes *lanes, const struct store_lane *lane, struct lanes_news asked);
+
+// Who goes first (core/own). Before it is told, a node goes first everywhere.
+void lanes_own(struct lanes *lanes, const bool mine[OWN_BUCKETS]);
+void lanes_buckets(struct lanes *lanes, bool ret_used[OWN_BUCKETS]); // sets those that lanes fall into
 
 bool lanes_is_paused(struct lanes *lanes, int64_t lane);
 void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, bool paused);
 
-// The puller's side. Picks lanes with something due by until_ms, longest unserved first, and gives each what its share
-// allows. The places are taken until lanes_planned() says what came of it. Returns how many wants were written.
-size_t lanes_plan(struct lanes *lanes, int64_t now_ms, int64_t until_ms, struct store_want *ret_wants, size_t max_wants,
-                  size_t max_jobs);
+// The puller's side. Picks lanes with something due now, or soon in one's own, longest unserved first, and gives each what its
+// share allows. The places are taken until lanes_planned() says what came of it. Returns how many wants were written.
+size_t lanes_plan(struct lanes *lanes, int64_t now_ms, struct store_want *ret_wants, size_t max_wants, size_t max_jobs);
 
 // What came of a want: `got` of its places stay taken. `known` says that want->next_due is an answer.
 void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t got, bool known);
 
-int64_t lanes_next_due(struct lanes *lanes); // when lanes_plan() may find something; TIME_NEVER while there is no room
+int64_t lanes_next_plan(struct lanes *lanes); // when lanes_plan() may find something; TIME_NEVER while there is no room
 int lanes_held(struct lanes *lanes);
 
-// The next lane, walking round, whose jobs have been due for a while without being claimed, and up to which time they are
-// marked ready already. Returns 0 when there is none.
+// The next lane of one's own, walking round, whose jobs have been due for a while without being claimed, and up to which time
+// they are marked ready already. Returns 0 when there is none.
 int64_t lanes_overdue(struct lanes *lanes, int64_t before_ms, int64_t *ret_from_ms, int64_t *ret_from_id);
 void lanes_promoted(struct lanes *lanes, int64_t lane, int64_t upto_ms, int64_t upto_id);
 

@@ -14,7 +14,10 @@ struct node {
     struct store *store;
     struct broker *broker;
     struct lanes *lanes;
-    struct waker *flow_waker; // wakes the thread that runs pull, complete and the tenders
+    struct waker *flow_waker;                        // wakes the thread that runs pull, complete and the tenders
+    void (*correct_clock)(void *ctx, int64_t by_ms); // the wall clock is to go by so much more, or less; NULL: it is right
+    void *clock_ctx;
+    bool pulls; // claims and runs jobs; otherwise it only takes requests and tends
 
     pthread_mutex_t id_lock;
     struct id_maker ids; // under id_lock

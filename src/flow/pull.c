@@ -42,7 +42,7 @@ struct pull {
     struct map held;        // job id -> hold
     struct map returned;    // jobs that came back while a recount was under way, by their token: what it says of them is old
     struct wheel wheel;
-    // Jobs whose cancel is written: a claim or hand-over on its way may still bring them.
+    // Jobs that somebody cancels: a claim or hand-over on its way may still bring them.
     int64_t called_off[CALLED_OFF];
     size_t called_off_at;
     struct map called_off_ids; // job id -> its place in `called_off` + 1
@@ -237,7 +237,7 @@ static void take_asks(struct pull *pull)
     list_each (&asks, link) {
         struct pull_ask *ask = list_entry(link, struct pull_ask, link);
         struct hold *hold = map_get(&pull->held, ask->job_id);
-        if (ask->written) // even if it is in hand: a later claim of it may be on its way
+        if (ask->end == RUN_CANCELLED) // even if it is in hand: a later claim of it may be on its way
             call_off(pull, ask->job_id);
         bool wanted = hold && (hold->run || ask->end == RUN_CANCELLED);
         if (!wanted) {
@@ -390,7 +390,7 @@ static void watch_clock(struct pull *pull, struct now now)
         mark(MARK_CLOCK_BACK);
         log_warn("the clock was set back by %lld ms", (long long)(pull->last_wall_ms - now.wall_ms));
         lanes_clock_back(pull->node->lanes);
-        give_back(pull, now.wall_ms + 2 * PULL_HORIZON_MS);
+        give_back(pull, now.wall_ms + 2 * LANES_AHEAD_MS);
     }
     pull->last_wall_ms = now.wall_ms;
 }
@@ -405,14 +405,13 @@ static void start_claim(struct pull *pull, struct now now)
         return;
     }
     struct store_claim *claim = &pull->claim;
-    int64_t until = now.wall_ms + PULL_HORIZON_MS;
-    size_t count = lanes_plan(pull->node->lanes, now.wall_ms, until, pull->wants, WANTS_MAX, CLAIM_MAX);
+    size_t count = lanes_plan(pull->node->lanes, now.wall_ms, pull->wants, WANTS_MAX, CLAIM_MAX);
     if (count == 0)
         return;
     store_op_post(&claim->op, STORE_CLAIM, &pull->answers);
     claim->holder = atomic_load(&pull->node->incarnation);
     claim->now_ms = now.wall_ms;
-    claim->until_ms = until;
+    claim->until_ms = now.wall_ms + LANES_AHEAD_MS;
     claim->wants = pull->wants;
     claim->want_count = count;
     claim->jobs = NULL;
@@ -452,11 +451,10 @@ static int64_t next_turn(struct pull *pull, struct now now)
     next = time_min(next, now.wall_ms + time_max(pull->recount_at - now.mono_ms, 1));
     if (atomic_load(&pull->node->counting))
         return now.wall_ms + 1; // a recount waits for pushes to end, and they wait for it
-    int64_t claim = lanes_next_due(pull->node->lanes);
-    if (claim == TIME_NEVER || pull->doubt)
+    if (!pull->node->pulls || pull->doubt)
         return next;
     int64_t earliest = now.wall_ms + time_max(pull->claim_at - now.mono_ms, 1);
-    return time_min(next, time_max(claim - PULL_HORIZON_MS, earliest));
+    return time_min(next, time_max(lanes_next_plan(pull->node->lanes), earliest));
 }
 
 int64_t pull_turn(struct pull *pull, struct now now)
@@ -479,6 +477,7 @@ int64_t pull_turn(struct pull *pull, struct now now)
     if (!atomic_load(&pull->node->incarnation))
         return TIME_NEVER;
     start_recount(pull, now);
-    start_claim(pull, now);
+    if (pull->node->pulls)
+        start_claim(pull, now);
     return next_turn(pull, now);
 }

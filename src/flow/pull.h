@@ -5,8 +5,6 @@
 #include "base/clock.h"
 #include "flow/node.h"
 
-enum { PULL_HORIZON_MS = 5000 };
-
 struct pull;
 struct dispatch;
 
@@ -21,9 +19,10 @@ void pull_push(struct pull *pull, struct run *run);
 struct pull_ask {
     struct list link;
     int64_t job_id;
-    enum run_end end; // RUN_CANCELLED: give it up, wherever it is. RUN_HURRIED: only if it still waits for its time
-    bool written;     // the record is cancelled already: if an answer of the store still brings the job, it is refused
-    bool found;       // out: it was in hand, and what became of it is written
+    // RUN_CANCELLED: give it up, wherever it is, and if an answer of the store brings it only now. RUN_HURRIED: only if it still
+    // waits for its time
+    enum run_end end;
+    bool found;                         // out: it was in hand, and what became of it is written
     void (*done)(struct pull_ask *ask); // on the flow thread
     void *ctx;
 };

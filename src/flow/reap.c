@@ -14,13 +14,16 @@
 #include "core/task.h"
 #include "flow/beat.h"
 
+#include <stdlib.h>
+
 enum { HELD_MAX = 500, FAIL_WAIT_MS = 500, LOOK_MS = 1000 };
 
 struct peer {
     int64_t incarnation, beat;
     int64_t since_ms; // monotonic: when its counter was first seen where it stands
-    bool dead;        // the store says so
-    bool gone;        // was not in the last list
+    bool pulls;
+    bool dead; // the store says so
+    bool gone; // was not in the last list
 };
 
 struct reap {
@@ -111,10 +114,16 @@ void reap_saw(struct reap *reap, const struct store_peer *peers, size_t count, s
             peer->beat = peers[i].beat;
             peer->since_ms = now.mono_ms;
         }
+        peer->pulls = peers[i].pulls;
         peer->dead = peers[i].dead;
         peer->gone = false;
     }
     drop_gone(reap);
+}
+
+static bool is_silent(const struct reap *reap, const struct peer *peer, struct now now)
+{
+    return peer->dead || reap->alone || now.mono_ms - peer->since_ms >= BEAT_DEAD_MS;
 }
 
 static struct peer *find_victim(struct reap *reap, struct now now)
@@ -122,9 +131,39 @@ static struct peer *find_victim(struct reap *reap, struct now now)
     int64_t id;
     size_t at = 0;
     for (struct peer *peer; (peer = map_next(&reap->peers, &at, &id));)
-        if (!peer->gone && (peer->dead || reap->alone || now.mono_ms - peer->since_ms >= BEAT_DEAD_MS))
+        if (!peer->gone && is_silent(reap, peer, now))
             return peer;
     return NULL;
+}
+
+static int compare_ids(const void *one, const void *other)
+{
+    int64_t a = *(const int64_t *)one, b = *(const int64_t *)other;
+    return (a > b) - (a < b);
+}
+
+size_t reap_pullers(const struct reap *reap, struct now now, int64_t ret_ids[REAP_PEERS_MAX + 1])
+{
+    int64_t id;
+    size_t at = 0, count = 0;
+    if (!reap->saw_at || now.mono_ms - reap->saw_at > BEAT_ALIVE_MS)
+        return 0;
+    ret_ids[count++] = atomic_load(&reap->node->incarnation);
+    for (const struct peer *peer; (peer = map_next(&reap->peers, &at, &id)) && count <= REAP_PEERS_MAX;)
+        if (!peer->gone && peer->pulls && !is_silent(reap, peer, now))
+            ret_ids[count++] = peer->incarnation;
+    qsort(ret_ids, count, sizeof *ret_ids, compare_ids);
+    return count;
+}
+
+bool reap_has_company(const struct reap *reap)
+{
+    int64_t id;
+    size_t at = 0;
+    for (const struct peer *peer; (peer = map_next(&reap->peers, &at, &id));)
+        if (!peer->gone && !peer->dead)
+            return true;
+    return false;
 }
 
 static void submit(struct reap *reap, struct store_op *op)

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "flow/node.h"
 
+enum { REAP_PEERS_MAX = ID_NODES };
+
 struct reap;
 
 struct reap *reap_new(struct node *node);
@@ -11,4 +13,8 @@ void reap_free(struct reap *reap);
 int64_t reap_turn(struct reap *reap, struct now now); // on the wall clock: when to turn again
 
 void reap_alone(struct reap *reap, bool alone); // every other incarnation is certainly dead
+// Who pulls and lives, as far as was seen lately: this node and its peers, by incarnation. 0: nothing was seen lately.
+size_t reap_pullers(const struct reap *reap, struct now now, int64_t ret_ids[REAP_PEERS_MAX + 1]);
+bool reap_has_company(const struct reap *reap); // somebody else was not declared dead
+
 void reap_saw(struct reap *reap, const struct store_peer *peers, size_t count, struct now now); // what a beat showed

@@ -1,6 +1,9 @@
 // A request by hand is a small loop around the record: read it, decide with core, write by token, and begin again when it moved
 // meanwhile. A job that this node has in hand is fetched back first (pull_ask), because its record is behind what happens.
 //
+// What another node has in hand, that node is asked for through the store (STORE_ASK, flow/heed): only it knows what became of
+// the job. The record is read again until it shows it, or until the holder has been declared dead and the job taken back.
+//
 // Cancelling asks twice: after the record is cancelled, a run that was handed over in between is called off too, and only then is
 // the request answered. That is what makes "no new attempt after a confirmed cancel" true (I5).
 #include "flow/steer.h"
@@ -12,7 +15,13 @@
 
 #include <stdio.h>
 
-enum { TRIES_MAX = 20, JOBS_MAX = 100 };
+enum {
+    TRIES_MAX = 20,
+    JOBS_MAX = 100,
+    LOOK_MS = 50,         // how often the record is read while another node is at it,
+    WISH_AGAIN_MS = 2000, // and how often it is asked: a word may get lost
+    WISH_MAX_MS = 30000,  // by then a dead holder is found to be
+};
 
 // One request under way. It has one operation or question out at a time.
 struct work {
@@ -22,6 +31,7 @@ struct work {
     struct store_get get;
     struct store_change change;
     struct store_add add;
+    struct store_ask wish;
     struct pull_ask ask;
     struct job job; // the one at hand; its texts are in `get`, which is kept until the next read
     struct job_step step;
@@ -30,6 +40,9 @@ struct work {
     int64_t asked_id, asked_token; // what pull was last asked for: read again unchanged, it was not in hand
     bool called_off;               // … after its cancel was written
     int tries;
+    int64_t wished_id, wish_began; // whose holder was asked, and since when; all monotonic
+    int64_t wished_at;             // when it was asked last
+    int64_t look_at;               // when to read the record again; 0: something else is under way
 };
 
 struct steer {
@@ -61,6 +74,7 @@ void steer_free(struct steer *steer)
         store_op_done(&work->get.op);
         store_op_done(&work->change.op);
         store_op_done(&work->add.op);
+        store_op_done(&work->wish.op);
         mem_free(work);
     }
     mailbox_done(&steer->inbox);
@@ -119,7 +133,7 @@ static void ask_back(struct work *work, const struct job *job, enum run_end end,
     work->asked_id = job->id;
     work->asked_token = job->token;
     work->called_off = written;
-    work->ask = (struct pull_ask){.job_id = job->id, .end = end, .written = written, .done = asked, .ctx = work};
+    work->ask = (struct pull_ask){.job_id = job->id, .end = end, .done = asked, .ctx = work};
     pull_ask(work->steer->pull, &work->ask);
 }
 
@@ -163,6 +177,55 @@ static bool was_asked(const struct work *work, const struct job *job)
     return work->asked_id == job->id && work->asked_token == job->token;
 }
 
+static bool in_others_hand(const struct work *work, const struct job *job)
+{
+    return job_state_held(job->state) && !in_our_hand(work, job);
+}
+
+static void look_later(struct work *work)
+{
+    work->tries = 0; // waiting is bounded by time
+    work->look_at = work->steer->now.mono_ms + LOOK_MS;
+}
+
+// Sees to it that the holder has been asked, and looks again later.
+static void wish(struct work *work, const struct job *job, enum store_wish what)
+{
+    int64_t now = work->steer->now.mono_ms;
+    if (work->wished_id != job->id) {
+        work->wished_id = job->id;
+        work->wish_began = now;
+        work->wished_at = 0;
+    }
+    if (atomic_load(&work->steer->node->stopping)) {
+        finish(work, ERR_STOPPING, "this node is stopping; another has the job in hand");
+        return;
+    }
+    if (now - work->wish_began > WISH_MAX_MS) {
+        finish(work, ERR_BUSY, "the node that has the job in hand does not answer; try again");
+        return;
+    }
+    if (work->wished_at && now - work->wished_at < WISH_AGAIN_MS) {
+        look_later(work);
+        return;
+    }
+    mark(MARK_WISHED);
+    work->wished_at = now;
+    work->wish = (struct store_ask){.holder = job->holder, .job = {.job_id = job->id, .tenant = job->tenant, .wish = what}};
+    store_op_post(&work->wish.op, STORE_ASK, &work->steer->answers);
+    store_submit(work->steer->node->store, &work->wish.op);
+}
+
+static void take_wish(struct work *work)
+{
+    enum err err = work->wish.op.err;
+    store_op_done(&work->wish.op);
+    if (err && err != ERR_LEASE_LOST) // lost: the holder is gone, and the record will show it
+        finish(work, err, "the node that has the job in hand could not be asked");
+    else
+        look_later(work);
+}
+
 static void cancel(struct work *work)
 {
     const struct job *open = find_open(&work->get);
@@ -172,6 +235,10 @@ static void cancel(struct work *work)
             ask_back(work, cancelled, RUN_CANCELLED, true);
         else
             finish(work, cancelled ? ERR_OK : ERR_ILLEGAL_TRANSITION, cancelled ? "" : "it has ended already");
+        return;
+    }
+    if (in_others_hand(work, open)) {
+        wish(work, open, STORE_WISH_CANCEL);
         return;
     }
     if (in_our_hand(work, open) && !was_asked(work, open)) {
@@ -202,11 +269,13 @@ static void run_now(struct work *work)
         ask_back(work, open, RUN_HURRIED, false);
         return;
     }
+    if (in_others_hand(work, open)) {
+        wish(work, open, STORE_WISH_RUN);
+        return;
+    }
     work->job = *open;
     work->step = (struct job_step){0};
-    if (job_state_held(open->state))
-        finish(work, ERR_OK, ""); // another node has it in hand: it starts within the puller's horizon
-    else if (job_run_now(&work->job, work->steer->now.wall_ms))
+    if (job_run_now(&work->job, work->steer->now.wall_ms))
         finish(work, ERR_ILLEGAL_TRANSITION, "it has ended already");
     else
         write_record(work, open);
@@ -244,7 +313,9 @@ static void retry(struct work *work)
 static void take_get(struct work *work)
 {
     static void (*const acts[])(struct work *) = {[STEER_CANCEL] = cancel, [STEER_RUN] = run_now, [STEER_RETRY] = retry};
-    if (work->get.op.err)
+    if (work->get.op.err == ERR_NOT_FOUND && work->wished_id)
+        finish(work, ERR_OK, ""); // its holder has ended it, and retention removed it already
+    else if (work->get.op.err)
         finish(work, work->get.op.err, work->get.op.why);
     else
         acts[work->op->act](work);
@@ -285,6 +356,8 @@ static void take_answer(struct store_op *op)
         take_get(container_of(op, struct work, get.op));
     else if (op->verb == STORE_CHANGE)
         take_change(container_of(op, struct work, change.op));
+    else if (op->verb == STORE_ASK)
+        take_wish(container_of(op, struct work, wish.op));
     else
         take_add(container_of(op, struct work, add.op));
 }
@@ -296,6 +369,22 @@ static void begin(struct steer *steer, struct steer_op *op)
     work->op = op;
     list_append(&steer->work, &work->link);
     read_record(work);
+}
+
+// Reads the records that are to be looked at; says when to come back for the others.
+static int64_t look_again(struct steer *steer)
+{
+    int64_t next = TIME_NEVER;
+    list_each (&steer->work, link) {
+        struct work *work = list_entry(link, struct work, link);
+        if (work->look_at && work->look_at <= steer->now.mono_ms) {
+            work->look_at = 0;
+            read_record(work);
+        } else if (work->look_at) {
+            next = time_min(next, steer->now.wall_ms + work->look_at - steer->now.mono_ms);
+        }
+    }
+    return next;
 }
 
 int64_t steer_turn(struct steer *steer, struct now now)
@@ -310,5 +399,5 @@ int64_t steer_turn(struct steer *steer, struct now now)
     mailbox_take(&steer->answers, &items);
     list_each (&items, link)
         take_answer(list_entry(link, struct store_op, link));
-    return TIME_NEVER;
+    return look_again(steer);
 }

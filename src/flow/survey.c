@@ -1,15 +1,16 @@
-// Two walks, each with one operation at a time. The scan reads some lanes a second from the store, so that a lane this node was
-// not told of (its first job came through another node, or the telling was lost) is found, and a pause made elsewhere is seen.
-// The promotion looks for lanes whose jobs have been due for a while without being claimed, for want of room or because they are
-// paused, and writes that they are ready: the counters then say how much really waits.
+// Two walks, each with one operation at a time. The scan reads the lanes from the store, page by page, so that a lane this node
+// was not told of (its first job came through another node, or the telling was lost) is found, and a pause made elsewhere is
+// seen. The promotion looks for lanes whose jobs have been due for a while without being claimed, for want of room or because
+// they are paused, and writes that they are ready: the counters then say how much really waits.
 #include "flow/survey.h"
 
 #include "base/mark.h"
 #include "base/mem.h"
 
 enum {
-    SCAN_MS = 1000,
-    SCAN_MAX = 500,
+    SCAN_MS = 1000, // from one walk to the next
+    SCAN_MAX = 500, // lanes at once,
+    PAGE_MS = 100,  // and then a pause: at most a tenth of the time goes into looking
     PROMOTE_MS = 100,
     OVERDUE_MS = 300, // a job that was not claimed so long after its time is marked ready
     PROMOTE_MAX = 2000,
@@ -19,8 +20,9 @@ struct survey {
     struct node *node;
     struct mailbox answers;
     bool scanning, promoting;
-    int64_t scan_at, promote_at; // monotonic: not before
-    int64_t scan_asked;          // lanes_pauses() when the scan under way was asked for
+    int64_t scan_at, promote_at;  // monotonic: not before
+    int64_t scan_sent;            // monotonic
+    struct lanes_news scan_asked; // when the scan under way was asked for
     struct store_lanes scan;
     struct store_due due;
 };
@@ -54,7 +56,8 @@ static void take_scan(struct survey *survey, struct now now)
     bool more = !scan->op.err && scan->lane_count == SCAN_MAX;
     if (!more)
         scan->after_id = 0;
-    survey->scan_at = now.mono_ms + SCAN_MS;
+    int64_t took = now.mono_ms - survey->scan_sent;
+    survey->scan_at = now.mono_ms + (more ? time_max(PAGE_MS, 9 * took) : SCAN_MS);
     store_op_done(&scan->op);
 }
 
@@ -77,7 +80,8 @@ static void start_scan(struct survey *survey, struct now now)
     store_op_post(&scan->op, STORE_LANES, &survey->answers);
     scan->max = SCAN_MAX;
     scan->lane_count = 0;
-    survey->scan_asked = lanes_pauses(survey->node->lanes);
+    survey->scan_sent = now.mono_ms;
+    survey->scan_asked = lanes_news(survey->node->lanes);
     survey->scanning = true;
     store_submit(survey->node->store, &scan->op);
 }
@@ -113,7 +117,7 @@ int64_t survey_turn(struct survey *survey, struct now now)
         else
             take_due(survey);
     }
-    if (atomic_load(&survey->node->stopping) || !atomic_load(&survey->node->incarnation))
+    if (!survey->node->pulls || atomic_load(&survey->node->stopping) || !atomic_load(&survey->node->incarnation))
         return TIME_NEVER;
     start_scan(survey, now);
     start_promotion(survey, now);

@@ -12,6 +12,7 @@
 #include "flow/flow.h"
 #include "http/server.h"
 #include "node/loop.h"
+#include "node/roles.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -44,6 +45,7 @@ struct server {
     struct loop flow_loop, exec_loop;
     struct http_server *http;
     struct api api;
+    unsigned roles; // enum role
     _Atomic bool drained;
 };
 
@@ -111,6 +113,7 @@ static bool start_http(struct server *server, const struct serve_config *config,
                                .store = server->store,
                                .lanes = flow->lanes,
                                .listen = config->listen,
+                               .no_api = !(server->roles & ROLE_API),
                                .ready = ready,
                                .ready_ctx = server};
     struct http_server_config http = {.listen = config->listen,
@@ -121,6 +124,23 @@ static bool start_http(struct server *server, const struct serve_config *config,
                                       .refuse = api_refuse,
                                       .ctx = &server->api};
     return http_server_start(&server->http, &http, why) == ERR_OK;
+}
+
+static void correct_clock(void *ctx, int64_t by_ms)
+{
+    clock_correct(by_ms);
+}
+
+static bool open_store(struct server *server, const struct serve_config *config, char why[ERR_WHY_MAX])
+{
+    if (store_open(&server->store, config->store, why))
+        return false;
+    if (server->roles == ROLES_ALL || server->store->ops->shared)
+        return true;
+    snprintf(why, ERR_WHY_MAX,
+             "--role %.60s leaves the rest to other nodes, and a %s: store has only one; leave --role out, or use postgres://…",
+             config->roles, server->store->ops->scheme);
+    return false;
 }
 
 static bool start(struct server *server, const struct serve_config *config, char why[ERR_WHY_MAX])
@@ -134,9 +154,10 @@ static bool start(struct server *server, const struct serve_config *config, char
                                     .response_max = RESPONSE_KEPT,
                                     .private_allowed = true,
                                     .user_agent = "rota/" ROTA_VERSION};
-    struct flow_config flow = {.room = ROOM, .slots = shares.slots};
+    struct flow_config flow = {
+        .room = ROOM, .slots = shares.slots, .api_only = !(server->roles & ROLES_RUN), .correct_clock = correct_clock};
     rand_secret(&flow.seed, sizeof flow.seed);
-    if (store_open(&server->store, config->store, why) || exec_http_new(&server->exec, &exec, why))
+    if (!open_store(server, config, why) || exec_http_new(&server->exec, &exec, why))
         return false;
     struct waker *exec_waker = exec_http_waker(server->exec);
     server->broker = broker_local_new(ROOM, exec_waker, &server->flow_loop.waker);
@@ -160,10 +181,11 @@ static void say_ready(const struct server *server, const struct serve_config *co
     char where[300];
     int host = (int)(strrchr(config->listen, ':') - config->listen);
     snprintf(where, sizeof where, "http://%.*s:%d", host, config->listen, http_server_port(server->http));
-    fprintf(stderr,
-            "rota %s serves %s (store %.*s)\n"
-            "  try: curl %s/v1/tasks --json '{\"url\": \"%s/healthz\", \"method\": \"GET\"}'\n",
-            ROTA_VERSION, where, shown_length(config->store), config->store, where, where);
+    bool all = server->roles == ROLES_ALL;
+    fprintf(stderr, "rota %s serves %s (store %.*s%s%s)\n", ROTA_VERSION, where, shown_length(config->store), config->store,
+            all ? "" : ", role ", all ? "" : config->roles);
+    if (server->roles & ROLE_API)
+        fprintf(stderr, "  try: curl %s/v1/tasks --json '{\"url\": \"%s/healthz\", \"method\": \"GET\"}'\n", where, where);
 }
 
 // Another signal ends the waiting: whoever stops a server twice is in a hurry.
@@ -224,6 +246,11 @@ int serve(const struct serve_config *config)
                 config->listen);
         return 2;
     }
+    unsigned roles;
+    if (!roles_parse(config->roles, &roles, why)) {
+        fprintf(stderr, "rota: %s\n", why);
+        return 2;
+    }
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
@@ -232,6 +259,7 @@ int serve(const struct serve_config *config)
     signal(SIGPIPE, SIG_IGN);
 
     struct server *server = mem_zero(sizeof *server);
+    server->roles = roles;
     if (!start(server, config, why)) {
         fprintf(stderr, "rota: cannot start: %s\n", why);
         store_close(server->store);

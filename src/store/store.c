@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct store_ops *const backends[] = {&store_sqlite_ops, &store_postgres_ops, &store_postgresql_ops, &store_memory_ops};
+static const struct store_ops *const backends[] = {&store_sqlite_ops, &store_postgres_ops, &store_postgresql_ops,
+                                                   &store_memory_ops};
 
 enum err store_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX])
 {
@@ -109,15 +110,31 @@ static void clear_join(struct store_op *op)
 {
     struct store_join *join = container_of(op, struct store_join, op);
     join->node = 0;
-    join->id_floor = 0;
+    join->id_floor = join->clock_ms = 0;
     join->alone = false;
 }
 
 static void clear_beat(struct store_op *op)
 {
     struct store_beat *beat = container_of(op, struct store_beat, op);
+    beat->clock_ms = 0;
     beat->peers = NULL;
     beat->peer_count = 0;
+}
+
+static void clear_owners(struct store_op *op)
+{
+    struct store_owners *owners = container_of(op, struct store_owners, op);
+    owners->term = 0;
+    owners->owners = NULL;
+    owners->owner_count = 0;
+}
+
+static void clear_asked(struct store_op *op)
+{
+    struct store_asked *asked = container_of(op, struct store_asked, op);
+    asked->jobs = NULL;
+    asked->job_count = 0;
 }
 
 static void clear_add(struct store_op *op)
@@ -204,10 +221,11 @@ static void clear_nothing(struct store_op *op)
 }
 
 static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
-    [STORE_JOIN] = clear_join,   [STORE_BEAT] = clear_beat,       [STORE_BURY] = clear_nothing,  [STORE_FORGET] = clear_nothing,
-    [STORE_ADD] = clear_add,     [STORE_CLAIM] = clear_claim,     [STORE_CHANGE] = clear_change, [STORE_DUE] = clear_due,
-    [STORE_HELD] = clear_held,   [STORE_EXPIRED] = clear_expired, [STORE_LANES] = clear_lanes,   [STORE_PAUSE] = clear_pause,
-    [STORE_SWEEP] = clear_sweep, [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,
+    [STORE_JOIN] = clear_join,     [STORE_BEAT] = clear_beat,       [STORE_BURY] = clear_nothing,  [STORE_FORGET] = clear_nothing,
+    [STORE_OWNERS] = clear_owners, [STORE_DIVIDE] = clear_nothing,  [STORE_ASK] = clear_nothing,   [STORE_ASKED] = clear_asked,
+    [STORE_ADD] = clear_add,       [STORE_CLAIM] = clear_claim,     [STORE_CHANGE] = clear_change, [STORE_DUE] = clear_due,
+    [STORE_HELD] = clear_held,     [STORE_EXPIRED] = clear_expired, [STORE_LANES] = clear_lanes,   [STORE_PAUSE] = clear_pause,
+    [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,
 };
 
 void store_op_clear(struct store_op *op)

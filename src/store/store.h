@@ -18,6 +18,10 @@ enum store_verb {
     STORE_BEAT,    // it lives; and what is known of the others
     STORE_BURY,    // an incarnation is declared dead
     STORE_FORGET,  // an incarnation that holds nothing is removed
+    STORE_OWNERS,  // who goes first in which bucket
+    STORE_DIVIDE,  // … is decided anew
+    STORE_ASK,     // a wish about a job goes to the incarnation that has it in hand
+    STORE_ASKED,   // … which takes the wishes it was sent
     STORE_ADD,     // new tasks with their jobs, or jobs for tasks that exist
     STORE_CLAIM,   // take waiting jobs in hand
     STORE_CHANGE,  // write what was decided
@@ -60,14 +64,17 @@ struct store_task {
 struct store_join {
     struct store_op op;
     int64_t incarnation, now_ms;
+    bool pulls;       // it claims and runs jobs
     int node;         // out: the smallest number that no other incarnation has, dead ones that are not forgotten included
     int64_t id_floor; // out: no id given out so far is larger
+    int64_t clock_ms; // out: as of a beat
     bool alone;       // out: every other incarnation is certainly dead (this process holds the lock)
 };
 
 struct store_peer {
     int64_t incarnation;
     int64_t beat; // counts up while it lives
+    bool pulls;   // as it said when it joined
     bool dead;    // has been declared dead
 };
 
@@ -75,6 +82,7 @@ struct store_peer {
 struct store_beat {
     struct store_op op;
     int64_t incarnation;
+    int64_t clock_ms;         // out: the wall clock of the store, read after the beat was asked for; 0: it has none of its own
     struct store_peer *peers; // out: all but itself, by incarnation
     size_t peer_count;
 };
@@ -86,10 +94,54 @@ struct store_bury {
     int64_t incarnation, beat;
 };
 
-// Removes an incarnation's row. ERR_LEASE_LOST: it still holds jobs. Removed already: ERR_OK.
+// Removes an incarnation's row, and what it was asked. ERR_LEASE_LOST: it still holds jobs. Removed already: ERR_OK.
 struct store_forget {
     struct store_op op;
     int64_t incarnation;
+};
+
+struct store_owner {
+    int32_t bucket;
+    int64_t puller; // an incarnation, which may be gone by now
+};
+
+struct store_owners {
+    struct store_op op;
+    int64_t term;               // out: grows with each division; 0 before the first
+    struct store_owner *owners; // out: by bucket, then by puller
+    size_t owner_count;
+};
+
+// Replaces all owners, if the term still is `term`, and begins the next. ERR_LEASE_LOST: somebody else did meanwhile.
+struct store_divide {
+    struct store_op op;
+    int64_t term;
+    const struct store_owner *owners; // no two alike
+    size_t owner_count;
+};
+
+enum store_wish { STORE_WISH_CANCEL, STORE_WISH_RUN };
+
+struct store_asked_job {
+    int64_t job_id;
+    int32_t tenant;
+    enum store_wish wish;
+};
+
+// Asking again changes the wish. ERR_LEASE_LOST: there is no such incarnation any more.
+struct store_ask {
+    struct store_op op;
+    int64_t holder;
+    struct store_asked_job job;
+};
+
+// Takes what `holder` was asked, by job id, at most `max`: it is not told again.
+struct store_asked {
+    struct store_op op;
+    int64_t holder;
+    size_t max;
+    struct store_asked_job *jobs; // out
+    size_t job_count;
 };
 
 // One new task with its jobs. With task == NULL the jobs are added to a task that exists (jobs[].task_id, .tenant),
@@ -243,6 +295,7 @@ struct store;
 
 struct store_ops {
     const char *scheme; // "sqlite", "postgres", "memory"
+    bool shared;        // several processes may have it open
     err_check enum err (*open)(struct store **ret_store, const char *url, char why[ERR_WHY_MAX]);
     void (*submit)(struct store *store, struct store_op *op);
     void (*close)(struct store *store); // everything in flight is completed first

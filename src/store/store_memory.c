@@ -12,6 +12,7 @@
 #include "store/store_memory_private.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 struct str memory_copy(struct str text)
 {
@@ -153,6 +154,7 @@ static void run_join(struct memory *memory, struct store_op *op)
             return;
         }
         incarnation = add_incarnation(memory, join->incarnation, node);
+        incarnation->pulls = join->pulls;
     }
     join->node = incarnation->node;
     join->id_floor = memory->id_floor;
@@ -171,7 +173,8 @@ static void run_beat(struct memory *memory, struct store_op *op)
         if (other->id == beat->incarnation)
             continue;
         beat->peers = store_push(&op->arena, beat->peers, beat->peer_count, sizeof *beat->peers);
-        beat->peers[beat->peer_count++] = (struct store_peer){other->id, other->beat, other->dead};
+        beat->peers[beat->peer_count++] =
+            (struct store_peer){.incarnation = other->id, .beat = other->beat, .pulls = other->pulls, .dead = other->dead};
     }
 }
 
@@ -204,8 +207,75 @@ static void run_forget(struct memory *memory, struct store_op *op)
         return;
     }
     size_t at = (size_t)(incarnation - memory->incarnations);
+    mem_free(incarnation->asked);
     memory->incarnation_count--;
     memmove(incarnation, incarnation + 1, (memory->incarnation_count - at) * sizeof *incarnation);
+}
+
+// ---- owners and wishes
+
+static int compare_owners(const void *one, const void *other)
+{
+    const struct store_owner *a = one, *b = other;
+    return a->bucket != b->bucket ? compare_ints(a->bucket, b->bucket) : compare_ints(a->puller, b->puller);
+}
+
+static void run_owners(struct memory *memory, struct store_op *op)
+{
+    struct store_owners *owners = container_of(op, struct store_owners, op);
+    owners->term = memory->term;
+    owners->owner_count = memory->owner_count;
+    owners->owners = arena_array(&op->arena, struct store_owner, memory->owner_count);
+    if (memory->owner_count)
+        memcpy(owners->owners, memory->owners, memory->owner_count * sizeof *memory->owners);
+}
+
+static void run_divide(struct memory *memory, struct store_op *op)
+{
+    struct store_divide *divide = container_of(op, struct store_divide, op);
+    if (memory->term != divide->term) {
+        store_op_fail(op, ERR_LEASE_LOST, "they were divided by another meanwhile");
+        return;
+    }
+    memory->term++;
+    memory->owner_count = divide->owner_count;
+    memory->owners = mem_grow(memory->owners, (divide->owner_count + 1) * sizeof *memory->owners);
+    if (divide->owner_count)
+        memcpy(memory->owners, divide->owners, divide->owner_count * sizeof *memory->owners);
+    qsort(memory->owners, memory->owner_count, sizeof *memory->owners, compare_owners);
+}
+
+static void run_ask(struct memory *memory, struct store_op *op)
+{
+    struct store_ask *ask = container_of(op, struct store_ask, op);
+    struct memory_incarnation *holder = find_incarnation(memory, ask->holder);
+    if (!holder) {
+        store_op_fail(op, ERR_LEASE_LOST, "there is no such incarnation any more");
+        return;
+    }
+    size_t at = 0;
+    while (at < holder->asked_count && holder->asked[at].job_id < ask->job.job_id)
+        at++;
+    if (at == holder->asked_count || holder->asked[at].job_id != ask->job.job_id) {
+        holder->asked = mem_grow(holder->asked, (holder->asked_count + 1) * sizeof *holder->asked);
+        memmove(&holder->asked[at + 1], &holder->asked[at], (holder->asked_count - at) * sizeof *holder->asked);
+        holder->asked_count++;
+    }
+    holder->asked[at] = ask->job;
+}
+
+static void run_asked(struct memory *memory, struct store_op *op)
+{
+    struct store_asked *asked = container_of(op, struct store_asked, op);
+    struct memory_incarnation *holder = find_incarnation(memory, asked->holder);
+    size_t count = holder && holder->asked_count < asked->max ? holder->asked_count : holder ? asked->max : 0;
+    if (count == 0)
+        return;
+    asked->jobs = arena_array(&op->arena, struct store_asked_job, count);
+    asked->job_count = count;
+    memcpy(asked->jobs, holder->asked, count * sizeof *holder->asked);
+    holder->asked_count -= count;
+    memmove(holder->asked, &holder->asked[count], holder->asked_count * sizeof *holder->asked);
 }
 
 // ---- lanes
@@ -269,6 +339,10 @@ static void (*const runs[STORE_VERB_COUNT])(struct memory *memory, struct store_
     [STORE_BEAT] = run_beat,
     [STORE_BURY] = run_bury,
     [STORE_FORGET] = run_forget,
+    [STORE_OWNERS] = run_owners,
+    [STORE_DIVIDE] = run_divide,
+    [STORE_ASK] = run_ask,
+    [STORE_ASKED] = run_asked,
     [STORE_ADD] = memory_run_add,
     [STORE_CLAIM] = memory_run_claim,
     [STORE_CHANGE] = memory_run_change,
@@ -334,9 +408,12 @@ static void memory_close(struct store *store)
     }
     mem_free(memory->lanes);
     mem_free(memory->places);
+    for (size_t i = 0; i < memory->incarnation_count; i++)
+        mem_free(memory->incarnations[i].asked);
     mem_free(memory->incarnations);
+    mem_free(memory->owners);
     pthread_mutex_destroy(&memory->lock);
     mem_free(memory);
 }
 
-const struct store_ops store_memory_ops = {"memory", memory_open, memory_submit, memory_close};
+const struct store_ops store_memory_ops = {"memory", false, memory_open, memory_submit, memory_close};

@@ -39,7 +39,9 @@ struct memory_lane {
 struct memory_incarnation {
     int64_t id, beat;
     int node;
-    bool dead;
+    bool pulls, dead;
+    struct store_asked_job *asked; // by job id
+    size_t asked_count;
 };
 
 struct memory {
@@ -52,6 +54,9 @@ struct memory {
     size_t lane_count;
     struct memory_incarnation *incarnations; // by id
     size_t incarnation_count;
+    int64_t term; // of the owners
+    struct store_owner *owners;
+    size_t owner_count;
     int64_t id_floor;    // the largest id ever added
     int64_t purge_after; // nothing is to be swept before this, and nothing expires before that
     int64_t expire_after;

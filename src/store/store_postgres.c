@@ -39,10 +39,11 @@ static const struct {
 };
 
 static const int desk_of[STORE_VERB_COUNT] = {
-    [STORE_JOIN] = DESK_TEND,  [STORE_BEAT] = DESK_TEND,     [STORE_BURY] = DESK_TEND,  [STORE_FORGET] = DESK_TEND,
-    [STORE_ADD] = DESK_ADD,    [STORE_CLAIM] = DESK_TEND,    [STORE_DUE] = DESK_TEND,   [STORE_PAUSE] = DESK_TEND,
-    [STORE_SWEEP] = DESK_TEND, [STORE_CHANGE] = DESK_CHANGE, [STORE_HELD] = DESK_READ,  [STORE_EXPIRED] = DESK_READ,
-    [STORE_LANES] = DESK_READ, [STORE_GET] = DESK_READ,      [STORE_STATS] = DESK_READ,
+    [STORE_JOIN] = DESK_TEND,   [STORE_BEAT] = DESK_TEND,     [STORE_BURY] = DESK_TEND,  [STORE_FORGET] = DESK_TEND,
+    [STORE_OWNERS] = DESK_READ, [STORE_DIVIDE] = DESK_TEND,   [STORE_ASK] = DESK_TEND,   [STORE_ASKED] = DESK_TEND,
+    [STORE_ADD] = DESK_ADD,     [STORE_CLAIM] = DESK_TEND,    [STORE_DUE] = DESK_TEND,   [STORE_PAUSE] = DESK_TEND,
+    [STORE_SWEEP] = DESK_TEND,  [STORE_CHANGE] = DESK_CHANGE, [STORE_HELD] = DESK_READ,  [STORE_EXPIRED] = DESK_READ,
+    [STORE_LANES] = DESK_READ,  [STORE_GET] = DESK_READ,      [STORE_STATS] = DESK_READ,
 };
 
 static int64_t now_ms(void)
@@ -299,5 +300,5 @@ static void pg_close(struct store *store)
     free_all(pg);
 }
 
-const struct store_ops store_postgres_ops = {"postgres", pg_open, pg_submit, pg_close};
-const struct store_ops store_postgresql_ops = {"postgresql", pg_open, pg_submit, pg_close};
+const struct store_ops store_postgres_ops = {"postgres", true, pg_open, pg_submit, pg_close};
+const struct store_ops store_postgresql_ops = {"postgresql", true, pg_open, pg_submit, pg_close};

@@ -183,9 +183,32 @@ static void send_get(struct pg_link *link, struct store_op *op)
     pg_sql(link, attempts_of_task, read_attempts, get, get->task_id);
 }
 
+// The term is read with the owners: a group sees one moment.
+static void read_term(void *ctx, const PGresult *result)
+{
+    ((struct store_owners *)ctx)->term = PQntuples(result) ? pg_int(result, 0, 0) : 0;
+}
+
+static void read_owners(void *ctx, const PGresult *result)
+{
+    struct store_owners *owners = ctx;
+    for (int row = 0; row < PQntuples(result); row++) {
+        owners->owners = store_push(&owners->op.arena, owners->owners, owners->owner_count, sizeof *owners->owners);
+        owners->owners[owners->owner_count++] =
+            (struct store_owner){.bucket = (int32_t)pg_int(result, row, 0), .puller = pg_int(result, row, 1)};
+    }
+}
+
+static void send_owners(struct pg_link *link, struct store_op *op)
+{
+    struct store_owners *owners = container_of(op, struct store_owners, op);
+    pg_run(link, "SELECT value FROM @meta WHERE name='term'", 0, NULL, read_term, owners);
+    pg_run(link, "SELECT bucket, puller FROM @owners ORDER BY bucket, puller", 0, NULL, read_owners, owners);
+}
+
 static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
-    [STORE_HELD] = send_held, [STORE_EXPIRED] = send_expired, [STORE_LANES] = send_lanes,
-    [STORE_GET] = send_get,   [STORE_STATS] = send_stats,
+    [STORE_OWNERS] = send_owners, [STORE_HELD] = send_held, [STORE_EXPIRED] = send_expired,
+    [STORE_LANES] = send_lanes,   [STORE_GET] = send_get,   [STORE_STATS] = send_stats,
 };
 
 void pg_read_group(struct pg_link *link, struct list *group)

@@ -70,6 +70,15 @@ static const char *const steps[][8] = {
         "CREATE INDEX jobs_done_purge ON @jobs_done(purge_at, id) WHERE purge_at>0",
         "CREATE TABLE @jobs_done_0 PARTITION OF @jobs_done FOR VALUES IN (0)",
     },
+    {
+        "ALTER TABLE @incarnations ADD COLUMN pulls boolean NOT NULL DEFAULT true",
+        // Who goes first in which bucket. All rows are of one term, the one in meta.
+        "CREATE TABLE @owners(bucket int, puller bigint, term bigint NOT NULL, PRIMARY KEY(bucket, puller))",
+        // What the holder of a job was asked by others.
+        "CREATE TABLE @asks(holder bigint, job_id bigint, tenant int NOT NULL, wish smallint NOT NULL, PRIMARY KEY(holder, "
+        "job_id))"
+        " WITH (" BUSY_TABLE ")",
+    },
 };
 
 enum { SCHEMA_VERSION = array_count(steps), MIGRATION_MS = 600000 };

@@ -9,12 +9,15 @@
 
 // ---- incarnations
 
-static const char join_in[] = "WITH found AS (SELECT node, dead FROM @incarnations WHERE id=$1),"
-                              " free AS (SELECT min(n) AS node FROM generate_series(0,$2-1) n WHERE NOT EXISTS (SELECT FROM "
-                              "@incarnations i WHERE i.node=n)),"
-                              " made AS (INSERT INTO @incarnations(id,node,beat,dead) SELECT $1, node, 0, false FROM free"
-                              " WHERE node IS NOT NULL AND NOT EXISTS (SELECT FROM found) RETURNING node)"
-                              " SELECT node, dead::int FROM found UNION ALL SELECT node, 0 FROM made";
+#define CLOCK_MS "floor(extract(epoch FROM clock_timestamp())*1000)::bigint"
+
+static const char join_in[] =
+    "WITH found AS (SELECT node, dead FROM @incarnations WHERE id=$1),"
+    " free AS (SELECT min(n) AS node FROM generate_series(0,$2-1) n WHERE NOT EXISTS (SELECT FROM "
+    "@incarnations i WHERE i.node=n)),"
+    " made AS (INSERT INTO @incarnations(id,node,pulls,beat,dead) SELECT $1, node, $3<>0, 0, false FROM free"
+    " WHERE node IS NOT NULL AND NOT EXISTS (SELECT FROM found) RETURNING node)"
+    " SELECT node, dead::int, " CLOCK_MS " FROM found UNION ALL SELECT node, 0, " CLOCK_MS " FROM made";
 static const char floor_of_ids[] =
     "SELECT greatest((SELECT max(id) FROM @tasks), (SELECT max(id) FROM @jobs), (SELECT max(id) FROM @jobs_done),"
     " (SELECT value FROM @meta WHERE name='id_floor'), 0)";
@@ -28,12 +31,13 @@ static void read_join(void *ctx, const PGresult *result)
 {
     struct joining *joining = ctx;
     struct store_join *join = joining->join;
-    if (!PQntuples(result))
-        store_op_fail(&join->op, ERR_FENCED, "all node numbers are in use");
-    else if (pg_int(result, 0, 1))
-        store_op_fail(&join->op, ERR_FENCED, "this incarnation was declared dead");
-    else
-        join->node = (int)pg_int(result, 0, 0);
+    bool found = PQntuples(result);
+    if (!found || pg_int(result, 0, 1)) {
+        store_op_fail(&join->op, ERR_FENCED, found ? "this incarnation was declared dead" : "all node numbers are in use");
+        return;
+    }
+    join->node = (int)pg_int(result, 0, 0);
+    join->clock_ms = pg_int(result, 0, 2);
 }
 
 static void read_floor(void *ctx, const PGresult *result)
@@ -50,14 +54,16 @@ static void send_join(struct pg_link *link, struct store_op *op)
     struct joining *joining = arena_alloc(&link->arena, sizeof *joining);
     *joining = (struct joining){link, container_of(op, struct store_join, op)};
     pg_lock(link, PG_LOCK_NODES);
-    pg_sql(link, join_in, read_join, joining, joining->join->incarnation, ID_NODES);
+    pg_sql(link, join_in, read_join, joining, joining->join->incarnation, ID_NODES, joining->join->pulls);
     pg_run(link, floor_of_ids, 0, NULL, read_floor, joining);
 }
 
 static void read_beat(void *ctx, const PGresult *result)
 {
     struct store_beat *beat = ctx;
-    if (!PQntuples(result))
+    if (PQntuples(result))
+        beat->clock_ms = pg_int(result, 0, 0);
+    else
         store_op_fail(&beat->op, ERR_FENCED, "this incarnation was declared dead, or is unknown");
 }
 
@@ -67,16 +73,21 @@ static void read_peers(void *ctx, const PGresult *result)
     for (int row = 0; row < PQntuples(result) && !beat->op.err; row++) {
         beat->peers = store_push(&beat->op.arena, beat->peers, beat->peer_count, sizeof *beat->peers);
         beat->peers[beat->peer_count++] = (struct store_peer){
-            .incarnation = pg_int(result, row, 0), .beat = pg_int(result, row, 1), .dead = pg_int(result, row, 2)};
+            .incarnation = pg_int(result, row, 0),
+            .beat = pg_int(result, row, 1),
+            .dead = pg_int(result, row, 2),
+            .pulls = pg_int(result, row, 3),
+        };
     }
 }
 
 static void send_beat(struct pg_link *link, struct store_op *op)
 {
     struct store_beat *beat = container_of(op, struct store_beat, op);
-    pg_sql(link, "UPDATE @incarnations SET beat=beat+1 WHERE id=$1 AND NOT dead RETURNING id", read_beat, beat,
+    pg_sql(link, "UPDATE @incarnations SET beat=beat+1 WHERE id=$1 AND NOT dead RETURNING " CLOCK_MS, read_beat, beat,
            beat->incarnation);
-    pg_sql(link, "SELECT id, beat, dead::int FROM @incarnations WHERE id<>$1 ORDER BY id", read_peers, beat, beat->incarnation);
+    pg_sql(link, "SELECT id, beat, dead::int, pulls::int FROM @incarnations WHERE id<>$1 ORDER BY id", read_peers, beat,
+           beat->incarnation);
 }
 
 static const char bury_one[] = "WITH l AS MATERIALIZED (SELECT id, beat, dead FROM @incarnations WHERE id=$1 FOR UPDATE),"
@@ -110,7 +121,88 @@ static void send_forget(struct pg_link *link, struct store_op *op)
     pg_sql(link, "SELECT 1 FROM @incarnations WHERE id=$1 FOR UPDATE", NULL, NULL, forget->incarnation);
     pg_sql(link, "DELETE FROM @incarnations WHERE id=$1 AND NOT EXISTS (SELECT FROM @jobs WHERE place=-$1)", NULL, NULL,
            forget->incarnation);
+    pg_sql(link, "DELETE FROM @asks WHERE holder=$1 AND NOT EXISTS (SELECT FROM @incarnations WHERE id=$1)", NULL, NULL,
+           forget->incarnation);
     pg_sql(link, "SELECT 1 FROM @incarnations WHERE id=$1", read_left, forget, forget->incarnation);
+}
+
+// ---- owners and wishes
+
+// The row of the term is what two who divide at once meet at; the later one finds that the term has moved, and does nothing.
+// $1 term, $2 buckets, $3 pullers.
+// clang-format off
+static const char divide_anew[] =
+    "WITH n AS MATERIALIZED (SELECT unnest($2::bigint[])::int AS bucket, unnest($3::bigint[]) AS puller),"
+    " t AS (INSERT INTO @meta AS m(name,value) SELECT 'term', 1 WHERE $1=0 OR EXISTS (SELECT FROM @meta WHERE name='term')"
+    " ON CONFLICT(name) DO UPDATE SET value=m.value+1 WHERE m.value=$1 RETURNING value),"
+    " d AS (DELETE FROM @owners o WHERE EXISTS (SELECT FROM t)"
+    " AND NOT EXISTS (SELECT FROM n WHERE n.bucket=o.bucket AND n.puller=o.puller)),"
+    " i AS (INSERT INTO @owners(bucket,puller,term) SELECT n.bucket, n.puller, t.value FROM n, t"
+    " ON CONFLICT(bucket,puller) DO UPDATE SET term=excluded.term)"
+    " SELECT value FROM t";
+// clang-format on
+
+static void read_divide(void *ctx, const PGresult *result)
+{
+    struct store_divide *divide = ctx;
+    if (!PQntuples(result))
+        store_op_fail(&divide->op, ERR_LEASE_LOST, "they were divided by another meanwhile");
+}
+
+static void send_divide(struct pg_link *link, struct store_op *op)
+{
+    struct store_divide *divide = container_of(op, struct store_divide, op);
+    int64_t *buckets = arena_array(&link->arena, int64_t, divide->owner_count);
+    int64_t *pullers = arena_array(&link->arena, int64_t, divide->owner_count);
+    for (size_t i = 0; i < divide->owner_count; i++) {
+        buckets[i] = divide->owners[i].bucket;
+        pullers[i] = divide->owners[i].puller;
+    }
+    pg_begin_query(link);
+    pg_put(link, divide_anew);
+    pg_param_int(link, divide->term);
+    pg_param_ints(link, buckets, divide->owner_count);
+    pg_param_ints(link, pullers, divide->owner_count);
+    pg_send(link, read_divide, divide);
+}
+
+static void read_ask(void *ctx, const PGresult *result)
+{
+    struct store_ask *ask = ctx;
+    if (!PQntuples(result))
+        store_op_fail(&ask->op, ERR_LEASE_LOST, "there is no such incarnation any more");
+}
+
+// FOR KEY SHARE: who forgets the incarnation comes before it or behind.
+static void send_ask(struct pg_link *link, struct store_op *op)
+{
+    struct store_ask *ask = container_of(op, struct store_ask, op);
+    pg_sql(link,
+           "WITH i AS MATERIALIZED (SELECT id FROM @incarnations WHERE id=$1 FOR KEY SHARE)"
+           " INSERT INTO @asks(holder,job_id,tenant,wish) SELECT id, $2, $3, $4 FROM i"
+           " ON CONFLICT(holder,job_id) DO UPDATE SET wish=excluded.wish, tenant=excluded.tenant RETURNING 1",
+           read_ask, ask, ask->holder, ask->job.job_id, ask->job.tenant, (int64_t)ask->job.wish);
+}
+
+static void read_asked(void *ctx, const PGresult *result)
+{
+    struct store_asked *asked = ctx;
+    for (int row = 0; row < PQntuples(result); row++) {
+        asked->jobs = store_push(&asked->op.arena, asked->jobs, asked->job_count, sizeof *asked->jobs);
+        asked->jobs[asked->job_count++] = (struct store_asked_job){.job_id = pg_int(result, row, 0),
+                                                                   .tenant = (int32_t)pg_int(result, row, 1),
+                                                                   .wish = (enum store_wish)pg_int(result, row, 2)};
+    }
+}
+
+static void send_asked(struct pg_link *link, struct store_op *op)
+{
+    struct store_asked *asked = container_of(op, struct store_asked, op);
+    pg_sql(link,
+           "WITH g AS (DELETE FROM @asks WHERE holder=$1 AND job_id=" PG_ANY(
+               "SELECT job_id FROM @asks WHERE holder=$1 ORDER BY job_id LIMIT $2") " RETURNING job_id, tenant, wish)"
+                                                                                    " SELECT * FROM g ORDER BY job_id",
+           read_asked, asked, asked->holder, asked->max > INT32_MAX ? INT32_MAX : (int64_t)asked->max);
 }
 
 // ---- lanes
@@ -264,8 +356,9 @@ void pg_sweep_run(struct pg_link *link, struct store_op *op)
 // ---- the group
 
 static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
-    [STORE_JOIN] = send_join,   [STORE_BEAT] = send_beat,      [STORE_BURY] = send_bury,  [STORE_FORGET] = send_forget,
-    [STORE_PAUSE] = send_pause, [STORE_CLAIM] = pg_claim_send, [STORE_DUE] = pg_due_send,
+    [STORE_JOIN] = send_join,      [STORE_BEAT] = send_beat,  [STORE_BURY] = send_bury,   [STORE_FORGET] = send_forget,
+    [STORE_DIVIDE] = send_divide,  [STORE_ASK] = send_ask,    [STORE_ASKED] = send_asked, [STORE_PAUSE] = send_pause,
+    [STORE_CLAIM] = pg_claim_send, [STORE_DUE] = pg_due_send,
 };
 
 // A sweep is a group of its own (see take_group in store_postgres.c), because it needs to see one answer before it asks on.

@@ -316,4 +316,4 @@ static void sqlite_close(struct store *store)
     free_all(sqlite);
 }
 
-const struct store_ops store_sqlite_ops = {"sqlite", sqlite_open, sqlite_submit, sqlite_close};
+const struct store_ops store_sqlite_ops = {"sqlite", false, sqlite_open, sqlite_submit, sqlite_close};

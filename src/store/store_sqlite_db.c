@@ -23,7 +23,9 @@ _Static_assert(JOB_SUCCESS == 5, "the SQL below takes states from here on for fi
 #define JOB_AND_DOC "SELECT " JOB_COLUMNS ",t.doc FROM jobs j "
 #define WITH_DOC " LEFT JOIN tasks t ON t.id=j.task_id "
 
-static const char schema[] =
+// Each step leads from one version of the schema to the next. What is written here is in databases out there: a new step is added
+// at the end, none is changed.
+static const char *const schema_steps[] = {
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
     "CREATE TABLE incarnations(id INTEGER PRIMARY KEY, node INTEGER NOT NULL UNIQUE, beat INTEGER NOT NULL, dead INTEGER NOT "
     "NULL);"
@@ -46,7 +48,15 @@ static const char schema[] =
                  "CREATE TABLE attempts(job_id INTEGER, number INTEGER, status INTEGER NOT NULL, outcome INTEGER NOT NULL,"
                  " picked_at INTEGER NOT NULL, started_at INTEGER NOT NULL, completed_at INTEGER NOT NULL, holder INTEGER NOT "
                  "NULL, reason BLOB,"
-                 " PRIMARY KEY(job_id, number)) WITHOUT ROWID;";
+                 " PRIMARY KEY(job_id, number)) WITHOUT ROWID;",
+    // Who goes first in which bucket; and what the holder of a job was asked by others.
+    "ALTER TABLE incarnations ADD COLUMN pulls INTEGER NOT NULL DEFAULT 1;"
+    "CREATE TABLE owners(bucket INTEGER, puller INTEGER, term INTEGER NOT NULL, PRIMARY KEY(bucket, puller)) WITHOUT ROWID;"
+    "CREATE TABLE asks(holder INTEGER, job_id INTEGER, tenant INTEGER NOT NULL, wish INTEGER NOT NULL,"
+    " PRIMARY KEY(holder, job_id)) WITHOUT ROWID;",
+};
+
+enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };
 
 // `read`: the reader has it too.
 static const struct {
@@ -62,12 +72,21 @@ static const struct {
     [SQL_SET_FLOOR] = {"INSERT INTO meta(name, value) VALUES('id_floor', ?1)"
                        " ON CONFLICT(name) DO UPDATE SET value=max(value, ?1)"},
     [SQL_INCARNATION] = {"SELECT dead, node, beat FROM incarnations WHERE id=?"},
-    [SQL_INCARNATIONS] = {"SELECT id, beat, dead FROM incarnations WHERE id<>? ORDER BY id"},
+    [SQL_INCARNATIONS] = {"SELECT id, beat, dead, pulls FROM incarnations WHERE id<>? ORDER BY id"},
     [SQL_NODES] = {"SELECT node FROM incarnations ORDER BY node"},
-    [SQL_ADD_INCARNATION] = {"INSERT INTO incarnations(id, node, beat, dead) VALUES(?, ?, 0, 0)"},
+    [SQL_ADD_INCARNATION] = {"INSERT INTO incarnations(id, node, pulls, beat, dead) VALUES(?, ?, ?, 0, 0)"},
     [SQL_BEAT] = {"UPDATE incarnations SET beat=beat+1 WHERE id=?"},
     [SQL_BURY] = {"UPDATE incarnations SET dead=1 WHERE id=?"},
     [SQL_FORGET] = {"DELETE FROM incarnations WHERE id=?"},
+    [SQL_TERM] = {"SELECT value FROM meta WHERE name='term'", true},
+    [SQL_SET_TERM] = {"INSERT INTO meta(name, value) VALUES('term', ?1) ON CONFLICT(name) DO UPDATE SET value=?1"},
+    [SQL_OWNERS] = {"SELECT bucket, puller FROM owners ORDER BY bucket, puller", true},
+    [SQL_ADD_OWNER] = {"INSERT INTO owners(bucket, puller, term) VALUES(?, ?, ?)"},
+    [SQL_REMOVE_OWNERS] = {"DELETE FROM owners"},
+    [SQL_ASK] = {"REPLACE INTO asks(holder, job_id, tenant, wish) VALUES(?, ?, ?, ?)"},
+    [SQL_ASKED] = {"SELECT job_id, tenant, wish FROM asks WHERE holder=? ORDER BY job_id LIMIT ?"},
+    [SQL_REMOVE_ASK] = {"DELETE FROM asks WHERE holder=? AND job_id=?"},
+    [SQL_REMOVE_ASKS] = {"DELETE FROM asks WHERE holder=?"},
     [SQL_LANE_BY_NAME] = {"SELECT id, paused FROM lanes WHERE tenant=? AND queue=?"},
     [SQL_LANE_BY_ID] = {"SELECT tenant, paused, queue FROM lanes WHERE id=?"},
     [SQL_ADD_LANE] = {"INSERT INTO lanes(tenant, queue, paused) VALUES(?, ?, 0)"},
@@ -198,12 +217,17 @@ static enum err set_pragmas(sqlite3 *handle, const struct pragma *pragma, char w
     return ERR_OK;
 }
 
-static enum err make_schema(sqlite3 *handle, char why[ERR_WHY_MAX])
+// A step and the version it leads to are one transaction: a crash leaves the one before, or the one behind.
+static enum err take_steps(sqlite3 *handle, size_t version, char why[ERR_WHY_MAX])
 {
-    char sql[sizeof schema + 200];
-    snprintf(sql, sizeof sql, "BEGIN IMMEDIATE; %s INSERT INTO meta(name, value) VALUES('schema', %d); COMMIT;", schema,
-             SQLITE_SCHEMA_VERSION);
-    return sqlite3_exec(handle, sql, NULL, NULL, NULL) == SQLITE_OK ? ERR_OK : fail(handle, "making the tables", why);
+    char sql[STEP_SQL_MAX];
+    for (; version < SCHEMA_VERSION; version++) {
+        snprintf(sql, sizeof sql, "BEGIN IMMEDIATE; %s REPLACE INTO meta(name, value) VALUES('schema', %zu); COMMIT;",
+                 schema_steps[version], version + 1);
+        if (sqlite3_exec(handle, sql, NULL, NULL, NULL) != SQLITE_OK)
+            return fail(handle, "making the tables", why);
+    }
+    return ERR_OK;
 }
 
 static enum err check_schema(sqlite3 *handle, char why[ERR_WHY_MAX])
@@ -212,17 +236,17 @@ static enum err check_schema(sqlite3 *handle, char why[ERR_WHY_MAX])
     if (!ask(handle, "SELECT count(*) FROM sqlite_schema", answer))
         return fail(handle, "reading the database", why);
     if (strcmp(answer, "0") == 0)
-        return make_schema(handle, why);
+        return take_steps(handle, 0, why);
     if (!ask(handle, "SELECT value FROM meta WHERE name='schema'", answer)) {
         snprintf(why, ERR_WHY_MAX, "the database is not one of rota's: it has no schema version");
         return ERR_STORE_UNAVAILABLE;
     }
-    int version = (int)strtol(answer, NULL, 10);
-    if (version == SQLITE_SCHEMA_VERSION)
-        return ERR_OK;
+    long version = strtol(answer, NULL, 10);
+    if (version >= 1 && version <= SCHEMA_VERSION)
+        return take_steps(handle, (size_t)version, why);
     snprintf(why, ERR_WHY_MAX,
-             "the database has schema version %d and this rota knows %d: use the rota that wrote it, or a newer one", version,
-             SQLITE_SCHEMA_VERSION);
+             "the database has schema version %ld and this rota knows %d: use the rota that wrote it, or a newer one", version,
+             SCHEMA_VERSION);
     return ERR_STORE_UNAVAILABLE;
 }
 

@@ -6,8 +6,6 @@
 
 #include <sqlite3.h>
 
-enum { SQLITE_SCHEMA_VERSION = 1 };
-
 enum sql {
     SQL_BEGIN,
     SQL_BEGIN_READ,
@@ -22,6 +20,15 @@ enum sql {
     SQL_BEAT,
     SQL_BURY,
     SQL_FORGET,
+    SQL_TERM,
+    SQL_SET_TERM,
+    SQL_OWNERS,
+    SQL_ADD_OWNER,
+    SQL_REMOVE_OWNERS,
+    SQL_ASK,
+    SQL_ASKED,
+    SQL_REMOVE_ASK,
+    SQL_REMOVE_ASKS,
     SQL_LANE_BY_NAME,
     SQL_LANE_BY_ID,
     SQL_ADD_LANE,

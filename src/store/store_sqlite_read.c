@@ -117,7 +117,20 @@ static void read_get(struct db *db, struct store_op *op)
         read_attempts(db, get, get->jobs[i].id);
 }
 
+static void read_owners(struct db *db, struct store_op *op)
+{
+    struct store_owners *owners = container_of(op, struct store_owners, op);
+    if (!db_found(db, db->stmts[SQL_TERM], &owners->term))
+        owners->term = 0;
+    sqlite3_stmt *stmt = db->stmts[SQL_OWNERS];
+    while (db_row(db, stmt)) {
+        owners->owners = store_push(&op->arena, owners->owners, owners->owner_count, sizeof *owners->owners);
+        owners->owners[owners->owner_count++] =
+            (struct store_owner){.bucket = sqlite3_column_int(stmt, 0), .puller = sqlite3_column_int64(stmt, 1)};
+    }
+}
+
 void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op) = {
-    [STORE_HELD] = read_held, [STORE_EXPIRED] = read_expired, [STORE_LANES] = read_lanes,
-    [STORE_GET] = read_get,   [STORE_STATS] = read_stats,
+    [STORE_OWNERS] = read_owners, [STORE_HELD] = read_held, [STORE_EXPIRED] = read_expired,
+    [STORE_LANES] = read_lanes,   [STORE_GET] = read_get,   [STORE_STATS] = read_stats,
 };

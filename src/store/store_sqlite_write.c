@@ -200,7 +200,7 @@ static void write_join(struct writer *writer, struct store_op *op)
             store_op_fail(op, ERR_FENCED, "all node numbers are in use");
             return;
         }
-        db_run(&writer->db, db_sql(&writer->db, SQL_ADD_INCARNATION, join->incarnation, found.node));
+        db_run(&writer->db, db_sql(&writer->db, SQL_ADD_INCARNATION, join->incarnation, found.node, join->pulls));
     }
     join->node = found.node;
     join->alone = true;
@@ -221,7 +221,8 @@ static void write_beat(struct writer *writer, struct store_op *op)
         beat->peers = store_push(&op->arena, beat->peers, beat->peer_count, sizeof *beat->peers);
         beat->peers[beat->peer_count++] = (struct store_peer){.incarnation = sqlite3_column_int64(stmt, 0),
                                                               .beat = sqlite3_column_int64(stmt, 1),
-                                                              .dead = sqlite3_column_int(stmt, 2)};
+                                                              .dead = sqlite3_column_int(stmt, 2),
+                                                              .pulls = sqlite3_column_int(stmt, 3)};
     }
 }
 
@@ -251,6 +252,50 @@ static void write_forget(struct writer *writer, struct store_op *op)
     }
     writer->live_holder = 0;
     db_run(&writer->db, db_sql(&writer->db, SQL_FORGET, forget->incarnation));
+    db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_ASKS, forget->incarnation));
+}
+
+// ---- owners and wishes
+
+static void write_divide(struct writer *writer, struct store_op *op)
+{
+    struct store_divide *divide = container_of(op, struct store_divide, op);
+    struct db *db = &writer->db;
+    int64_t term = 0;
+    db_found(db, db->stmts[SQL_TERM], &term);
+    if (term != divide->term) {
+        store_op_fail(op, ERR_LEASE_LOST, "they were divided by another meanwhile");
+        return;
+    }
+    db_run(db, db_sql(db, SQL_SET_TERM, term + 1));
+    db_run(db, db->stmts[SQL_REMOVE_OWNERS]);
+    for (size_t i = 0; i < divide->owner_count; i++)
+        db_run(db, db_sql(db, SQL_ADD_OWNER, divide->owners[i].bucket, divide->owners[i].puller, term + 1));
+}
+
+static void write_ask(struct writer *writer, struct store_op *op)
+{
+    const struct store_ask *ask = container_of(op, struct store_ask, op);
+    struct db *db = &writer->db;
+    if (find_incarnation(db, ask->holder).known)
+        db_run(db, db_sql(db, SQL_ASK, ask->holder, ask->job.job_id, ask->job.tenant, ask->job.wish));
+    else
+        store_op_fail(op, ERR_LEASE_LOST, "there is no such incarnation any more");
+}
+
+static void write_asked(struct writer *writer, struct store_op *op)
+{
+    struct store_asked *asked = container_of(op, struct store_asked, op);
+    struct db *db = &writer->db;
+    sqlite3_stmt *stmt = db_sql(db, SQL_ASKED, asked->holder, asked->max > INT32_MAX ? INT32_MAX : (int64_t)asked->max);
+    while (db_row(db, stmt)) {
+        asked->jobs = store_push(&op->arena, asked->jobs, asked->job_count, sizeof *asked->jobs);
+        asked->jobs[asked->job_count++] = (struct store_asked_job){.job_id = sqlite3_column_int64(stmt, 0),
+                                                                   .tenant = sqlite3_column_int(stmt, 1),
+                                                                   .wish = (enum store_wish)sqlite3_column_int(stmt, 2)};
+    }
+    for (size_t i = 0; i < asked->job_count; i++)
+        db_run(db, db_sql(db, SQL_REMOVE_ASK, asked->holder, asked->jobs[i].job_id));
 }
 
 // ---- adding
@@ -590,7 +635,8 @@ static void write_sweep(struct writer *writer, struct store_op *op)
 }
 
 void (*const sqlite_writes[STORE_VERB_COUNT])(struct writer *writer, struct store_op *op) = {
-    [STORE_JOIN] = write_join,   [STORE_BEAT] = write_beat,   [STORE_BURY] = write_bury,     [STORE_FORGET] = write_forget,
-    [STORE_ADD] = write_add,     [STORE_CLAIM] = write_claim, [STORE_CHANGE] = write_change, [STORE_DUE] = write_due,
-    [STORE_PAUSE] = write_pause, [STORE_SWEEP] = write_sweep,
+    [STORE_JOIN] = write_join,     [STORE_BEAT] = write_beat,     [STORE_BURY] = write_bury,   [STORE_FORGET] = write_forget,
+    [STORE_DIVIDE] = write_divide, [STORE_ASK] = write_ask,       [STORE_ASKED] = write_asked, [STORE_ADD] = write_add,
+    [STORE_CLAIM] = write_claim,   [STORE_CHANGE] = write_change, [STORE_DUE] = write_due,     [STORE_PAUSE] = write_pause,
+    [STORE_SWEEP] = write_sweep,
 };

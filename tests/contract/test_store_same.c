@@ -77,7 +77,18 @@ static void put_answer(struct buf *buf, struct store_op *op)
     if (op->verb == STORE_BEAT)
         for (size_t i = 0; i < container_of(op, struct store_beat, op)->peer_count; i++) {
             const struct store_peer *peer = &container_of(op, struct store_beat, op)->peers[i];
-            PUT(buf, "peer", peer->incarnation, peer->beat, peer->dead);
+            PUT(buf, "peer", peer->incarnation, peer->beat, peer->pulls, peer->dead);
+        }
+    if (op->verb == STORE_OWNERS) {
+        const struct store_owners *owners = container_of(op, struct store_owners, op);
+        PUT(buf, "term", owners->term);
+        for (size_t i = 0; i < owners->owner_count; i++)
+            PUT(buf, "owner", owners->owners[i].bucket, owners->owners[i].puller);
+    }
+    if (op->verb == STORE_ASKED)
+        for (size_t i = 0; i < container_of(op, struct store_asked, op)->job_count; i++) {
+            const struct store_asked_job *job = &container_of(op, struct store_asked, op)->jobs[i];
+            PUT(buf, "asked", job->job_id, job->tenant, job->wish);
         }
     if (op->verb == STORE_ADD)
         for (size_t i = 0; i < container_of(op, struct store_add, op)->count; i++) {
@@ -301,7 +312,38 @@ static void step_change(struct pair *pair, struct store_op *ops[2])
 static void step_join(struct pair *pair, struct store_op *ops[2])
 {
     int64_t holder = some_holder(pair);
-    BOTH(store_join, STORE_JOIN, .incarnation = holder)
+    bool pulls = below(pair, 2);
+    BOTH(store_join, STORE_JOIN, .incarnation = holder, .pulls = pulls)
+}
+
+static void step_owners(struct pair *pair, struct store_op *ops[2])
+{
+    BOTH(store_owners, STORE_OWNERS, .term = 0)
+}
+
+static void step_divide(struct pair *pair, struct store_op *ops[2])
+{
+    struct store_owner *rows = world_mem(pair->worlds[0], 4 * sizeof *rows);
+    int64_t term = below(pair, 4);
+    size_t count = (size_t)below(pair, 5);
+    for (size_t i = 0; i < count; i++)
+        rows[i] = (struct store_owner){.bucket = (int32_t)(i / 2), .puller = i % 2 ? INT64_MAX : some_holder(pair)};
+    BOTH(store_divide, STORE_DIVIDE, .term = term, .owners = rows, .owner_count = count)
+}
+
+static void step_ask(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t holder = some_holder(pair), id = below(pair, 4);
+    int32_t tenant = (int32_t)below(pair, 3);
+    enum store_wish wish = below(pair, 2) ? STORE_WISH_CANCEL : STORE_WISH_RUN;
+    BOTH(store_ask, STORE_ASK, .holder = holder, .job = {.job_id = id, .tenant = tenant, .wish = wish})
+}
+
+static void step_asked(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t holder = some_holder(pair);
+    size_t max = (size_t)below(pair, 4);
+    BOTH(store_asked, STORE_ASKED, .holder = holder, .max = max)
 }
 
 static void step_beat(struct pair *pair, struct store_op *ops[2])
@@ -385,9 +427,10 @@ static void step_stats(struct pair *pair, struct store_op *ops[2])
 
 // What is common comes more than once.
 static void (*const steps_of[])(struct pair *pair, struct store_op *ops[2]) = {
-    step_add,    step_add,    step_add,     step_add,    step_add,   step_claim, step_claim, step_claim, step_claim,  step_change,
-    step_change, step_change, step_change,  step_change, step_join,  step_join,  step_beat,  step_bury,  step_forget, step_due,
-    step_due,    step_held,   step_expired, step_lanes,  step_pause, step_sweep, step_sweep, step_get,   step_get,    step_stats,
+    step_add,    step_add,    step_add,    step_add,    step_add,     step_claim,  step_claim, step_claim, step_claim,
+    step_change, step_change, step_change, step_change, step_change,  step_join,   step_join,  step_beat,  step_bury,
+    step_forget, step_due,    step_due,    step_held,   step_expired, step_lanes,  step_pause, step_sweep, step_sweep,
+    step_get,    step_get,    step_stats,  step_owners, step_divide,  step_divide, step_ask,   step_ask,   step_asked,
 };
 
 static void compare_all_that_can_be_read(struct pair *pair)

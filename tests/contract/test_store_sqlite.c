@@ -124,6 +124,22 @@ static void a_newer_schema_is_refused_with_words(void **state)
     assert_non_null(strstr(why, "not one of rota's"));
 }
 
+// The first version had no owners and no wishes.
+static void an_older_schema_is_brought_up_to_date(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.state = JOB_READY});
+    store_close(world->store);
+    execute(world, "ALTER TABLE incarnations DROP COLUMN pulls; DROP TABLE owners; DROP TABLE asks;"
+                   "UPDATE meta SET value=1 WHERE name='schema'");
+    world_open(world);
+    assert_int_equal(job_now(world, id).state, JOB_READY);
+    struct store_owners *owners = OP(world, store_owners, STORE_OWNERS);
+    assert_int_equal(call(world, &owners->op), ERR_OK);
+    world_reopen(world); // and stays so
+    assert_int_equal(job_now(world, id).state, JOB_READY);
+}
+
 static void a_directory_that_cannot_be_made_is_named(void **state)
 {
     struct store *store;
@@ -207,6 +223,7 @@ int main(void)
         PROMISE(the_directory_is_for_its_owner_only),
         PROMISE(everything_is_there_after_it_was_closed),
         PROMISE(a_newer_schema_is_refused_with_words),
+        PROMISE(an_older_schema_is_brought_up_to_date),
         PROMISE(a_directory_that_cannot_be_made_is_named),
         PROMISE(a_full_disk_is_said_and_forgotten_when_there_is_room),
         PROMISE(when_fsync_fails_the_process_ends),

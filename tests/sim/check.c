@@ -163,7 +163,7 @@ static void check_step(struct sim_node *node, const struct store_step *step)
     check_sla(world, shadow, step);
     check_outcome(world, shadow, step);
     check_tries(world, shadow, step);
-    shadow->clock_was_wrong |= node->offset_ms != 0 && !job_state_held(step->job->state);
+    shadow->clock_was_wrong |= node_clock_wrong(node) && !job_state_held(step->job->state);
     // Who decided it before the job was due could not know of a start that crossed it.
     bool cancelled = step->job->state == JOB_CANCELLED && step->job->completed_at >= shadow->job.due_at;
     if (cancelled && shadow->calls > step->job->attempts && !shadow->clock_was_wrong)
@@ -266,7 +266,7 @@ void check_operation(struct sim_node *node, struct store_op *op)
         map_remove(&node->world->buried, container_of(op, struct store_join, op)->incarnation);
     const struct store_due *due = container_of(op, struct store_due, op);
     bool settled = node->world->quiet_since && node->world->now - node->world->quiet_since > SETTLE_MS;
-    if (op->verb == STORE_DUE && settled && node->offset_ms == 0 && due->to_ms > node_now(node).wall_ms)
+    if (op->verb == STORE_DUE && settled && !node_clock_wrong(node) && due->to_ms > node_now(node).wall_ms)
         violate(node->world, 4, "jobs are called ready %lld ms early", (long long)(due->to_ms - node_now(node).wall_ms));
     const struct store_get *get = container_of(op, struct store_get, op);
     if (op->verb == STORE_GET && get->task.tenant != get->tenant)
@@ -305,8 +305,10 @@ void check_start(struct sim_node *node, const struct run *run, int64_t end)
     struct shadow *shadow = shadow_of(world, run->job.id);
     trace(node, run->job.id, "start", &run->job);
     check_time(node, run, shadow);
-    if (shadow->cancelled_on == node->number + 1)
-        violate(world, 5, "job %lld was started after its cancel was confirmed here", (long long)run->job.id);
+    if (shadow->cancelled)
+        violate(world, 5, "job %lld was started after its cancel was confirmed", (long long)run->job.id);
+    if (!node->flow->node.pulls)
+        violate(world, 17, "job %lld was started on a node that only takes requests", (long long)run->job.id);
     bool ours = shadow->job.token == run->token && shadow->job.holder == run->job.holder;
     // Between the writing of a cancel and its confirmation a start is not wrong: the two crossed.
     if (!ours && shadow->job.state != JOB_CANCELLED)
@@ -318,7 +320,7 @@ void check_start(struct sim_node *node, const struct run *run, int64_t end)
         violate(world, 6, "job %lld runs twice at once in one life", (long long)run->job.id);
     shadow->calls++;
     shadow->not_before = 0; // until it fails and is to be tried again
-    shadow->clock_was_wrong |= node->offset_ms != 0;
+    shadow->clock_was_wrong |= node_clock_wrong(node);
     shadow->last_call_start = world->now;
     shadow->last_call_end = end;
     shadow->last_call_node = node->number;

@@ -165,7 +165,7 @@ static void steered(struct steer_op *op)
         size_t at = 0;
         for (struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));)
             if (shadow->job.task_id == op->task_id && shadow->job.state == JOB_CANCELLED)
-                shadow->cancelled_on = steering->node->number + 1;
+                shadow->cancelled = true;
     }
     list_remove(&steering->link);
     steering_count--;

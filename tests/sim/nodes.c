@@ -17,7 +17,20 @@ static struct node_event turns[NODES];
 
 struct now node_now(const struct sim_node *node)
 {
-    return (struct now){.wall_ms = EPOCH + node->world->now + node->offset_ms, .mono_ms = node->world->now + node->mono_base};
+    return (struct now){.wall_ms = EPOCH + node->world->now + node->offset_ms + node->correction_ms,
+                        .mono_ms = node->world->now + node->mono_base};
+}
+
+// Corrected to within the time that a beat takes, it counts as right.
+bool node_clock_wrong(const struct sim_node *node)
+{
+    return node->offset_ms + node->correction_ms != 0;
+}
+
+static void correct_clock(void *ctx, int64_t by_ms)
+{
+    struct sim_node *node = ctx;
+    node->found_ms += by_ms; // the turn goes on with the time it began at
 }
 
 bool node_acts(const struct sim_node *node)
@@ -54,6 +67,7 @@ static void wake(struct waker *waker)
 static void do_turns(struct sim_node *node)
 {
     struct world *world = node->world;
+    node->correction_ms = node->found_ms;
     struct now now = node_now(node);
     int64_t next = now.wall_ms + SLEEP_MAX_MS;
     int count = 0;
@@ -149,7 +163,13 @@ void node_start(struct sim_node *node)
     node->store = sim_store_new(node);
     node->broker = sim_broker_new(node);
     node->exec = sim_exec_new(node);
-    struct flow_config config = {.room = ROOM, .slots = SLOTS, .seed = rand_next(&world->rand)};
+    node->correction_ms = node->found_ms = 0;
+    struct flow_config config = {.room = ROOM,
+                                 .slots = SLOTS,
+                                 .seed = rand_next(&world->rand),
+                                 .api_only = world->api_node && node->number == 0,
+                                 .correct_clock = correct_clock,
+                                 .clock_ctx = node};
     node->flow = flow_new(&config, node->store, node->broker, node->exec, &node->waker, &node->waker);
     schedule(node, world->now);
 }

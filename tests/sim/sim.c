@@ -93,6 +93,8 @@ static int run_seed(uint64_t seed)
         return 1;
     world->faults = true;
     world->node_count = seed % 4 == 0 ? 1 : NODES;
+    world->store_clock = seed % 2;
+    world->api_node = seed % 8 == 3 || seed % 8 == 6;
     for (int i = 0; i < world->node_count; i++) {
         world->nodes[i] = (struct sim_node){.world = world, .number = i};
         node_start(&world->nodes[i]);

@@ -31,8 +31,14 @@ static void execute(struct pending *pending)
     pending->op->done = ignore;
     store_submit(node->world->memory, pending->op);
     pending->executed = true;
-    if (pending->op->verb == STORE_JOIN) // a lone node knows that it is, as with SQLite's lock
-        container_of(pending->op, struct store_join, op)->alone = node->world->node_count == 1;
+    int64_t clock = node->world->store_clock ? EPOCH + node->world->now : 0;
+    if (pending->op->verb == STORE_JOIN) { // a lone node knows that it is, as with SQLite's lock
+        struct store_join *join = container_of(pending->op, struct store_join, op);
+        join->alone = node->world->node_count == 1;
+        join->clock_ms = clock;
+    }
+    if (pending->op->verb == STORE_BEAT)
+        container_of(pending->op, struct store_beat, op)->clock_ms = clock;
     check_operation(node, pending->op);
 }
 

@@ -40,7 +40,7 @@ struct shadow {
     int last_call_node, last_call_life;
     struct said said[SAID_MAX];
     size_t said_count;
-    int cancelled_on;     // the node whose cancel was confirmed + 1
+    bool cancelled;       // and that was confirmed
     bool clock_was_wrong; // at a start or a taking back: what the record says of attempts was judged by a wrong clock
 };
 
@@ -48,9 +48,10 @@ struct sim_node {
     struct world *world;
     int number, life;
     bool up;
-    int64_t frozen_until; // true time
-    int64_t offset_ms;    // of its wall clock
-    int64_t mono_base;    // its monotonic clock begins anywhere
+    int64_t frozen_until;  // true time
+    int64_t offset_ms;     // of its wall clock
+    int64_t correction_ms, found_ms; // what it has found out about that
+    int64_t mono_base;     // its monotonic clock begins anywhere
     struct flow *flow;
     struct store *store;
     struct broker *broker;
@@ -73,6 +74,8 @@ struct world {
     struct store *memory;
     struct sim_node nodes[NODES];
     int node_count;     // 1: alone, and knows it, as with SQLite
+    bool store_clock;   // the store has a clock, to which nodes correct theirs
+    bool api_node;      // node 0 only takes requests
     struct map shadows; // job id -> shadow
     struct map hurried; // tasks that somebody asked to run now
     struct map buried;  // incarnations that were declared dead
@@ -109,6 +112,7 @@ struct shadow *shadow_of(struct world *world, int64_t job_id);
 
 // Nodes.
 struct now node_now(const struct sim_node *node);
+bool node_clock_wrong(const struct sim_node *node);
 bool node_acts(const struct sim_node *node); // up, not frozen and not stopping
 void node_start(struct sim_node *node);
 void node_start_later(struct sim_node *node, int64_t delay_ms);

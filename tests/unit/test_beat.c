@@ -158,6 +158,46 @@ static void a_clock_that_was_far_ahead_makes_no_id_twice_in_the_next_life(void *
     play_free(play);
 }
 
+static void correct(void *ctx, int64_t by_ms)
+{
+    struct play *play = ctx;
+    play->now.wall_ms += by_ms;
+}
+
+// Sends a beat, lets it take so long, and answers it with what the store's clock said when it was sent.
+static void beat_with_clock(struct play *play, int64_t ahead_ms, int64_t takes_ms)
+{
+    play->store.hold[STORE_BEAT] = true;
+    pass(play, BEAT_MS);
+    struct store_op *op = play_waiting(play, STORE_BEAT);
+    assert_non_null(op);
+    play_do(play, op);
+    container_of(op, struct store_beat, op)->clock_ms = play->now.wall_ms + ahead_ms;
+    play_pass(play, takes_ms);
+    play_deliver(play, op);
+    play->store.hold[STORE_BEAT] = false;
+    turn(play);
+}
+
+static void the_clock_is_fitted_to_the_stores(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    play->node->correct_clock = correct;
+    play->node->clock_ctx = play;
+    turn(play); // the first beat, which says nothing of a clock
+    int64_t right = play->now.wall_ms - play->now.mono_ms;
+    beat_with_clock(play, 0, 3);
+    beat_with_clock(play, 3, 3); // fits: it may have been read at the very end
+    beat_with_clock(play, -1, 3);
+    assert_int_equal(play->now.wall_ms - play->now.mono_ms, right);
+    beat_with_clock(play, 30000, 10);
+    int64_t by = play->now.wall_ms - play->now.mono_ms - right;
+    assert_in_range(by, 30000 - 11, 30001);
+    beat_with_clock(play, -5000, 10);
+    assert_in_range(play->now.wall_ms - play->now.mono_ms - right - by + 10000, 5000 - 11, 5001);
+    play_free(play);
+}
+
 static void who_leaves_is_forgotten_and_who_stops_does_not_join_again(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -185,6 +225,7 @@ int main(void)
         cmocka_unit_test(a_join_whose_answer_was_lost_leaves_no_stranger_behind),
         cmocka_unit_test(a_join_that_was_buried_meanwhile_is_tried_with_another_life),
         cmocka_unit_test(a_clock_that_was_far_ahead_makes_no_id_twice_in_the_next_life),
+        cmocka_unit_test(the_clock_is_fitted_to_the_stores),
         cmocka_unit_test(who_leaves_is_forgotten_and_who_stops_does_not_join_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,14 +10,14 @@
 
 #include <cmocka.h>
 
-enum { NOW = 1000000, HORIZON = 5000, TENANT = 1 };
+enum { NOW = 1000000, HORIZON = LANES_AHEAD_MS, TENANT = 1 };
 
 static int64_t note(struct lanes *lanes, int64_t lane, int64_t due_ms)
 {
     char queue[32];
     snprintf(queue, sizeof queue, "q%lld", (long long)lane);
     struct store_lane told = {.id = lane, .tenant = TENANT, .queue = str_of(queue), .next_due = due_ms};
-    lanes_learn(lanes, &told, -1); // says nothing of pauses
+    lanes_learn(lanes, &told, (struct lanes_news){-1, -1}); // asked before anything was heard
     return lane;
 }
 
@@ -30,7 +30,7 @@ static struct str name_of(int64_t lane)
 
 static size_t plan(struct lanes *lanes, int64_t now_ms, struct store_want *wants, size_t max_wants)
 {
-    return lanes_plan(lanes, now_ms, now_ms + HORIZON, wants, max_wants, 1000);
+    return lanes_plan(lanes, now_ms, wants, max_wants, 1000);
 }
 
 // The store's answer: so many were there, and what is left is due then.
@@ -118,7 +118,7 @@ static void a_paused_lane_gives_nothing_and_a_push_to_it_is_refused(void **state
     assert_int_equal(lanes_take(lanes, TENANT, name_of(1), NOW), 0);
     lanes_due(lanes, 1, NOW);
     assert_int_equal(plan(lanes, NOW, &want, 1), 0);
-    assert_int_equal(lanes_next_due(lanes), TIME_NEVER);
+    assert_int_equal(lanes_next_plan(lanes), TIME_NEVER);
     lanes_pause(lanes, 1, TENANT, name_of(1), false);
     assert_false(lanes_is_paused(lanes, 1));
     assert_int_equal(plan(lanes, NOW, &want, 1), 1);
@@ -130,12 +130,12 @@ static void a_list_that_was_read_before_a_pause_does_not_undo_it(void **state)
 {
     struct lanes *lanes = lanes_new(100);
     note(lanes, 1, TIME_NEVER);
-    int64_t when = lanes_pauses(lanes); // the list is asked for …
+    struct lanes_news when = lanes_news(lanes); // the list is asked for …
     struct store_lane read = {.id = 1, .tenant = TENANT, .queue = name_of(1), .next_due = TIME_NEVER};
     lanes_pause(lanes, 1, TENANT, name_of(1), true);
     lanes_learn(lanes, &read, when); // … and comes
     assert_true(lanes_is_paused(lanes, 1));
-    lanes_learn(lanes, &read, lanes_pauses(lanes)); // asked for afterwards, it is news
+    lanes_learn(lanes, &read, lanes_news(lanes)); // asked for afterwards, it is news
     assert_false(lanes_is_paused(lanes, 1));
     lanes_free(lanes);
 }
@@ -148,9 +148,63 @@ static void a_lane_that_is_due_but_gives_nothing_rests_a_moment(void **state)
     assert_int_equal(plan(lanes, NOW, &want, 1), 1);
     answer(lanes, &want, 0, NOW); // paused by another node, or others have its jobs under way
     assert_int_equal(plan(lanes, NOW + 1, &want, 1), 0);
-    assert_true(lanes_next_due(lanes) > NOW + 1 + HORIZON);
+    assert_true(lanes_next_plan(lanes) > NOW + 1);
     assert_int_equal(plan(lanes, NOW + 1000, &want, 1), 1);
     answer(lanes, &want, 1, TIME_NEVER);
+    lanes_free(lanes);
+}
+
+static void own_no_bucket(struct lanes *lanes)
+{
+    bool mine[OWN_BUCKETS] = {false};
+    lanes_own(lanes, mine);
+}
+
+static void in_a_lane_of_another_only_what_is_due_is_taken(void **state)
+{
+    struct lanes *lanes = lanes_new(100);
+    struct store_want want;
+    note(lanes, 1, NOW + HORIZON);
+    assert_int_equal(lanes_next_plan(lanes), NOW);
+    own_no_bucket(lanes);
+    assert_int_equal(lanes_next_plan(lanes), NOW + HORIZON);
+    assert_int_equal(plan(lanes, NOW + HORIZON - 1, &want, 1), 0);
+    assert_int_equal(plan(lanes, NOW + HORIZON, &want, 1), 1);
+    answer(lanes, &want, 0, NOW + HORIZON + 7000); // its owner had taken it
+    assert_int_equal(lanes_next_plan(lanes), NOW + HORIZON + 7000);
+    bool used[OWN_BUCKETS] = {false};
+    lanes_buckets(lanes, used);
+    assert_true(used[own_bucket(TENANT)]);
+    bool mine[OWN_BUCKETS] = {false};
+    mine[own_bucket(TENANT)] = true;
+    lanes_own(lanes, mine);
+    assert_int_equal(lanes_next_plan(lanes), NOW + 7000);
+    lanes_free(lanes);
+}
+
+static void only_the_owner_marks_what_is_overdue(void **state)
+{
+    struct lanes *lanes = lanes_new(100);
+    int64_t from, from_id;
+    note(lanes, 1, NOW - 1000);
+    assert_int_equal(lanes_overdue(lanes, NOW, &from, &from_id), 1);
+    own_no_bucket(lanes);
+    assert_int_equal(lanes_overdue(lanes, NOW, &from, &from_id), 0);
+    lanes_free(lanes);
+}
+
+// Who does not claim from a lane learns from the list that others did; but what it has heard itself since is newer.
+static void the_list_says_what_is_left_unless_something_was_heard_since(void **state)
+{
+    struct lanes *lanes = lanes_new(100);
+    struct store_lane read = {.id = 1, .tenant = TENANT, .queue = name_of(1), .next_due = NOW + 20000};
+    lanes_note(lanes, 1, TENANT, name_of(1), NOW);
+    lanes_learn(lanes, &read, lanes_news(lanes));
+    assert_int_equal(lanes_next_plan(lanes), NOW + 20000 - HORIZON);
+    struct lanes_news when = lanes_news(lanes);
+    lanes_due(lanes, 1, NOW);
+    lanes_learn(lanes, &read, when);
+    assert_int_equal(lanes_next_plan(lanes), NOW - HORIZON);
     lanes_free(lanes);
 }
 
@@ -189,7 +243,7 @@ static void a_lane_without_room_is_looked_at_again_when_a_place_is_free(void **s
     assert_int_equal(want.max, 1);
     answer(lanes, &want, 1, NOW);
     assert_int_equal(plan(lanes, NOW + 1, &want, 1), 0);
-    assert_int_equal(lanes_next_due(lanes), TIME_NEVER);
+    assert_int_equal(lanes_next_plan(lanes), TIME_NEVER);
     lanes_give(lanes, 1);
     assert_int_equal(plan(lanes, NOW + 2, &want, 1), 1);
     answer(lanes, &want, 0, TIME_NEVER);
@@ -296,6 +350,9 @@ int main(void)
         cmocka_unit_test(a_paused_lane_gives_nothing_and_a_push_to_it_is_refused),
         cmocka_unit_test(a_list_that_was_read_before_a_pause_does_not_undo_it),
         cmocka_unit_test(a_lane_that_is_due_but_gives_nothing_rests_a_moment),
+        cmocka_unit_test(in_a_lane_of_another_only_what_is_due_is_taken),
+        cmocka_unit_test(only_the_owner_marks_what_is_overdue),
+        cmocka_unit_test(the_list_says_what_is_left_unless_something_was_heard_since),
         cmocka_unit_test(room_comes_back_exactly),
         cmocka_unit_test(a_lane_without_room_is_looked_at_again_when_a_place_is_free),
         cmocka_unit_test(a_lane_with_a_backlog_takes_no_push_past_it),

@@ -74,7 +74,7 @@ static void nothing_is_published_before_its_time(void **state)
 static void what_is_beyond_the_horizon_is_left_in_its_lane_until_it_is_near(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    int64_t id = play_add(play, (struct play_job){.state = JOB_DELAYED, .due_at = play->now.wall_ms + PULL_HORIZON_MS + 500});
+    int64_t id = play_add(play, (struct play_job){.state = JOB_DELAYED, .due_at = play->now.wall_ms + LANES_AHEAD_MS + 500});
     settle(play);
     assert_int_equal(pull_count(play->flow->pull), 0);
     int64_t next = turn(play);
@@ -326,9 +326,9 @@ static void answered(struct pull_ask *ask)
     container_of(ask, struct question, ask)->answered = true;
 }
 
-static void ask(struct play *play, struct question *question, int64_t id, enum run_end end, bool written)
+static void ask(struct play *play, struct question *question, int64_t id, enum run_end end)
 {
-    *question = (struct question){.ask = {.job_id = id, .end = end, .written = written, .done = answered}};
+    *question = (struct question){.ask = {.job_id = id, .end = end, .done = answered}};
     pull_ask(play->flow->pull, &question->ask);
     turn(play);
 }
@@ -338,10 +338,10 @@ static void a_question_is_answered_when_the_end_is_written(void **state)
     struct play *play = play_new((struct play_config){0});
     struct question question;
     int64_t id = play_add(play, (struct play_job){.state = JOB_DELAYED, .due_at = play->now.wall_ms + 1000});
-    ask(play, &question, id, RUN_CANCELLED, false);
+    ask(play, &question, id, RUN_CANCELLED);
     assert_true(question.answered && !question.ask.found); // not in hand yet
     settle(play);
-    ask(play, &question, id, RUN_CANCELLED, false);
+    ask(play, &question, id, RUN_CANCELLED);
     assert_false(question.answered);
     assert_given_up(play, id, RUN_CANCELLED);
     assert_true(question.answered && question.ask.found);
@@ -356,7 +356,7 @@ static void a_claim_that_brings_a_cancelled_job_is_refused(void **state)
     play->store.hold[STORE_CLAIM] = true;
     settle(play);
     play_do(play, play_waiting(play, STORE_CLAIM));
-    ask(play, &question, id, RUN_CANCELLED, true);
+    ask(play, &question, id, RUN_CANCELLED);
     assert_true(question.answered);
     play_deliver(play, play_waiting(play, STORE_CLAIM));
     turn(play);
@@ -387,7 +387,7 @@ static void a_second_claim_of_a_cancelled_job_is_refused_too(void **state)
     lanes_due(play->lanes, job.lane, play->now.wall_ms);
     settle(play);
     play_do(play, play_waiting(play, STORE_CLAIM));
-    ask(play, &question, id, RUN_CANCELLED, true);
+    ask(play, &question, id, RUN_CANCELLED);
     play_deliver(play, play_waiting(play, STORE_CLAIM));
     turn(play);
     assert_true(question.answered);
@@ -403,10 +403,10 @@ static void thousands_of_cancels_later_the_oldest_is_forgotten_and_no_other(void
     struct question question;
     int64_t old = play_add(play, (struct play_job){0}), recent = play_add(play, (struct play_job){0});
     play->store.hold[STORE_LANES] = true; // nothing is claimed until this node knows the lane
-    ask(play, &question, old, RUN_CANCELLED, true);
+    ask(play, &question, old, RUN_CANCELLED);
     for (int64_t id = 1; id < 8192; id++)
-        ask(play, &question, 100000 + id, RUN_CANCELLED, true);
-    ask(play, &question, recent, RUN_CANCELLED, true);
+        ask(play, &question, 100000 + id, RUN_CANCELLED);
+    ask(play, &question, recent, RUN_CANCELLED);
     play_answer(play, play_waiting(play, STORE_LANES));
     settle(play);
     assert_published(play, old);

@@ -121,14 +121,120 @@ static void a_job_whose_claim_is_on_its_way_is_cancelled(void **state)
     play_free(play);
 }
 
-static void a_job_in_another_hand_is_cancelled_in_the_record(void **state)
+enum { OTHER = 55 };
+
+// What the other node was asked; 0: nothing. It is not told again.
+static int64_t asked_of_other(struct play *play, enum store_wish *ret_wish)
+{
+    struct store_asked asked = {.holder = OTHER, .max = 10};
+    store_op_init(&asked.op, STORE_ASKED, NULL);
+    store_call(play->store.memory, &asked.op);
+    int64_t id = asked.job_count ? asked.jobs[0].job_id : 0;
+    if (id)
+        *ret_wish = asked.jobs[0].wish;
+    store_op_done(&asked.op);
+    return id;
+}
+
+static void pass_turning(struct play *play, int64_t ms)
+{
+    for (; ms > 0; ms -= 50) {
+        play_pass(play, 50);
+        play_live(play);
+        play_turn(play);
+    }
+}
+
+// The other node gives the job back, or up, as its record then says.
+static void other_writes(struct play *play, struct job job, int64_t token)
+{
+    struct store_step step = {.token = token, .job = &job};
+    struct store_change change = {.steps = &step, .count = 1};
+    store_op_init(&change.op, STORE_CHANGE, NULL);
+    store_call(play->store.memory, &change.op);
+    assert_int_equal(step.err, ERR_OK);
+    store_op_done(&change.op);
+}
+
+static void a_job_in_another_hand_is_cancelled_by_that_hand(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    play_peer(play, 55);
-    int64_t id = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = 55});
-    assert_int_equal(steer(play, STEER_CANCEL, id, 0), ERR_OK);
-    assert_int_equal(play_job_of(play, id).state, JOB_CANCELLED);
-    assert_int_equal(play_attempts_of(play, id), 1); // it may have begun there, and the record says so
+    struct request request;
+    enum store_wish wish;
+    play_peer(play, OTHER);
+    int64_t id = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER});
+    ask(play, &request, STEER_CANCEL, id, 0);
+    pass_turning(play, 1000);
+    assert_false(request.done); // only its holder knows what becomes of it
+    assert_int_equal(asked_of_other(play, &wish), id);
+    assert_int_equal(wish, STORE_WISH_CANCEL);
+    assert_int_equal(play_job_of(play, id).state, JOB_WATCHING);
+    pass_turning(play, 3000);
+    assert_int_equal(asked_of_other(play, &wish), id); // a word may get lost: it is asked again
+    struct job job = play_job_of(play, id);
+    struct job_step step;
+    struct job_policy policy = {.ttl_ms = -1};
+    int64_t token = job.token;
+    assert_int_equal(job_cancel(&job, &policy, play->now.wall_ms, STR("by hand"), &step), ERR_OK);
+    other_writes(play, job, token);
+    pass_turning(play, 100);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    play_free(play);
+}
+
+static void a_job_whose_holder_died_is_cancelled_when_it_is_taken_back(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    play_peer(play, OTHER);
+    int64_t id = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER});
+    ask(play, &request, STEER_CANCEL, id, 0);
+    pass_turning(play, 25000);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    assert_cancelled(play, id);
+    play_free(play);
+}
+
+static void who_waits_for_another_node_gives_up_after_a_while_or_when_it_stops(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request patient, stopped;
+    play_peer(play, OTHER);
+    int64_t id = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER});
+    ask(play, &patient, STEER_CANCEL, id, 0);
+    for (int i = 0; i < 40; i++) { // it lives, and does not listen
+        play_peer_beats(play, OTHER);
+        pass_turning(play, 1000);
+    }
+    assert_true(patient.done);
+    assert_int_equal(patient.op.err, ERR_BUSY);
+    ask(play, &stopped, STEER_CANCEL, id, 0);
+    pass_turning(play, 100);
+    assert_false(stopped.done);
+    atomic_store(&play->node->stopping, true);
+    pass_turning(play, 100);
+    assert_true(stopped.done);
+    assert_int_equal(stopped.op.err, ERR_STOPPING);
+    play_free(play);
+}
+
+static void a_run_by_hand_of_a_job_in_another_hand_is_asked_of_that_hand(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    enum store_wish wish;
+    play_peer(play, OTHER);
+    int64_t id = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER, .due_at = play->now.wall_ms + 4000});
+    ask(play, &request, STEER_RUN, id, 0);
+    pass_turning(play, 200);
+    assert_int_equal(asked_of_other(play, &wish), id);
+    assert_int_equal(wish, STORE_WISH_RUN);
+    assert_false(request.done);
+    pass_turning(play, 4000); // its time has come anyway
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
     play_free(play);
 }
 
@@ -325,7 +431,10 @@ int main(void)
         cmocka_unit_test(a_job_that_waits_for_a_slot_is_cancelled),
         cmocka_unit_test(a_job_that_runs_is_ended_and_cancelled),
         cmocka_unit_test(a_job_whose_claim_is_on_its_way_is_cancelled),
-        cmocka_unit_test(a_job_in_another_hand_is_cancelled_in_the_record),
+        cmocka_unit_test(a_job_in_another_hand_is_cancelled_by_that_hand),
+        cmocka_unit_test(a_job_whose_holder_died_is_cancelled_when_it_is_taken_back),
+        cmocka_unit_test(who_waits_for_another_node_gives_up_after_a_while_or_when_it_stops),
+        cmocka_unit_test(a_run_by_hand_of_a_job_in_another_hand_is_asked_of_that_hand),
         cmocka_unit_test(a_cancel_that_meets_a_moving_record_begins_again),
         cmocka_unit_test(two_cancels_of_one_running_job_are_both_confirmed),
         cmocka_unit_test(a_cancel_of_a_cancelled_one_is_fine_and_of_a_successful_one_is_refused),
