@@ -125,8 +125,7 @@ def idle_rota(place):
 
 
 @contextlib.contextmanager
-def started(count, url):
-    nodes = [Rota(store=url) for _ in range(count)]
+def started(nodes):
     try:
         for node in nodes:
             node.start()
@@ -137,9 +136,17 @@ def started(count, url):
 
 
 @pytest.fixture
-def nodes(store, cluster):
+def nodes(place):
     """Three servers that share one store."""
-    with cluster.new_schema() as schema, started(3, cluster.url(schema)) as nodes:
+    with started([Rota(**place) for _ in range(3)]) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def divided(place):
+    """Three servers that share one store and the work: two take requests, the third runs jobs."""
+    roles = ["api", "api", "puller,executor,completer"]
+    with started([Rota(**place, options=["--role", role]) for role in roles]) as nodes:
         yield nodes
 
 
@@ -157,5 +164,5 @@ def own_cluster(store):
 @pytest.fixture
 def its_nodes(own_cluster):
     """Three servers on it. It must be there again at the end, so that they can stop gracefully."""
-    with started(3, own_cluster.url()) as nodes:
+    with started([Rota(store=own_cluster.url()) for _ in range(3)]) as nodes:
         yield nodes

@@ -51,7 +51,8 @@ class Away:
         try:
             yield
         finally:
-            self.outages.append(Outage(going, gone, come()))
+            coming = time.monotonic()
+            self.outages.append(Outage(going, gone, coming, come()))
         self.probes.wait_back(self.outages[-1])
         self.load.wait_acked(RATE)
 

@@ -30,17 +30,18 @@ class Reply:
 
 @dataclasses.dataclass
 class Outage:
-    """It began to go, was gone, and was back."""
+    """It began to go, was gone, began to come, and was back: what lies between the two of a kind may be either."""
 
     going: float
     gone: float
+    coming: float
     back: float
 
     def explains(self, reply):
         return self.going <= reply.answered and reply.sent <= self.back + BACK_S
 
     def contains(self, reply):
-        return self.gone < reply.sent and reply.answered < self.back
+        return self.gone < reply.sent and reply.answered < self.coming
 
 
 class Probe:
@@ -79,7 +80,8 @@ class Probes:
                 ledger.acked(submit, answer.json["id"])
             return answer
 
-        kinds = {"submit": submit, "stats": lambda api: api.get("/v1/stats")}
+        read, resume = lambda api: api.get("/v1/stats"), lambda api: api.post("/v1/queues/probed/resume")
+        kinds = {"submit": submit, "stats": read, "resume": resume}
         self.all = [Probe(node, ask, f"{name} at node {i}") for i, node in enumerate(nodes) for name, ask in kinds.items()]
 
     def __enter__(self):

@@ -9,7 +9,7 @@ from support.probe import ANSWER_S, BACK_S, Outage, Probe, Probes, Reply
 from support.target import Target
 
 GONE, BACK = 100.0, 110.0
-OUTAGE = Outage(GONE - 0.1, GONE, BACK)
+OUTAGE = Outage(GONE - 0.1, GONE, BACK - 0.1, BACK)
 
 
 class Nowhere:
