@@ -22,7 +22,7 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     flow->reap = reap_new(node);
     flow->beat = beat_new(node, flow->reap, config->seed);
     flow->sweep = sweep_new(node);
-    flow->survey = survey_new(node);
+    flow->survey = survey_new(node, flow->reap);
     flow->own = own_new(node, flow->reap);
     flow->heed = heed_new(node, flow->reap, flow->steer);
     return flow;

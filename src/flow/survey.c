@@ -6,11 +6,13 @@
 
 #include "base/mark.h"
 #include "base/mem.h"
+#include "flow/reap.h"
 
 enum {
-    SCAN_MS = 1000, // from one walk to the next
-    SCAN_MAX = 500, // lanes at once,
-    PAGE_MS = 100,  // and then a pause: at most a tenth of the time goes into looking
+    SCAN_MAX = 500,   // lanes at once
+    PAGE_MS = 100,    // from one page to the next, and longer if a page takes longer than a tenth of it
+    COMPANY_MS = 200, // from one walk to the next, when others may have added something
+    SCAN_MS = 1000,   // … when this node is alone
     PROMOTE_MS = 100,
     OVERDUE_MS = 300, // a job that was not claimed so long after its time is marked ready
     PROMOTE_MAX = 2000,
@@ -18,6 +20,7 @@ enum {
 
 struct survey {
     struct node *node;
+    const struct reap *reap;
     struct mailbox answers;
     bool scanning, promoting;
     int64_t scan_at, promote_at;  // monotonic: not before
@@ -27,10 +30,11 @@ struct survey {
     struct store_due due;
 };
 
-struct survey *survey_new(struct node *node)
+struct survey *survey_new(struct node *node, const struct reap *reap)
 {
     struct survey *survey = mem_zero(sizeof *survey);
     survey->node = node;
+    survey->reap = reap;
     mailbox_init(&survey->answers, node->flow_waker);
     return survey;
 }
@@ -56,8 +60,8 @@ static void take_scan(struct survey *survey, struct now now)
     bool more = !scan->op.err && scan->lane_count == SCAN_MAX;
     if (!more)
         scan->after_id = 0;
-    int64_t took = now.mono_ms - survey->scan_sent;
-    survey->scan_at = now.mono_ms + (more ? time_max(PAGE_MS, 9 * took) : SCAN_MS);
+    int64_t pause = more ? PAGE_MS : reap_has_company(survey->reap) ? COMPANY_MS : SCAN_MS;
+    survey->scan_at = now.mono_ms + time_min(SCAN_MS, time_max(pause, 9 * (now.mono_ms - survey->scan_sent)));
     store_op_done(&scan->op);
 }
 

@@ -6,7 +6,8 @@
 #include "flow/node.h"
 
 struct survey;
+struct reap;
 
-struct survey *survey_new(struct node *node);
+struct survey *survey_new(struct node *node, const struct reap *reap);
 void survey_free(struct survey *survey);
 int64_t survey_turn(struct survey *survey, struct now now); // on the wall clock: when to turn again

@@ -131,18 +131,6 @@ static void correct_clock(void *ctx, int64_t by_ms)
     clock_correct(by_ms);
 }
 
-static bool open_store(struct server *server, const struct serve_config *config, char why[ERR_WHY_MAX])
-{
-    if (store_open(&server->store, config->store, why))
-        return false;
-    if (server->roles == ROLES_ALL || server->store->ops->shared)
-        return true;
-    snprintf(why, ERR_WHY_MAX,
-             "--role %.60s leaves the rest to other nodes, and a %s: store has only one; leave --role out, or use postgres://…",
-             config->roles, server->store->ops->scheme);
-    return false;
-}
-
 static bool start(struct server *server, const struct serve_config *config, char why[ERR_WHY_MAX])
 {
     struct shares shares;
@@ -157,7 +145,7 @@ static bool start(struct server *server, const struct serve_config *config, char
     struct flow_config flow = {
         .room = ROOM, .slots = shares.slots, .api_only = !(server->roles & ROLES_RUN), .correct_clock = correct_clock};
     rand_secret(&flow.seed, sizeof flow.seed);
-    if (!open_store(server, config, why) || exec_http_new(&server->exec, &exec, why))
+    if (store_open(&server->store, config->store, why) || exec_http_new(&server->exec, &exec, why))
         return false;
     struct waker *exec_waker = exec_http_waker(server->exec);
     server->broker = broker_local_new(ROOM, exec_waker, &server->flow_loop.waker);
@@ -235,6 +223,18 @@ static void take_apart(struct server *server)
     mem_free(server);
 }
 
+static bool read_roles(const struct serve_config *config, unsigned *ret_roles, char why[ERR_WHY_MAX])
+{
+    if (!roles_parse(config->roles, ret_roles, why))
+        return false;
+    if (*ret_roles == ROLES_ALL || store_is_shared(config->store))
+        return true;
+    snprintf(why, ERR_WHY_MAX,
+             "--role %.60s leaves the rest to other nodes, and only a postgres:// store can have several; leave --role out",
+             config->roles);
+    return false;
+}
+
 int serve(const struct serve_config *config)
 {
     char why[ERR_WHY_MAX] = "";
@@ -247,7 +247,7 @@ int serve(const struct serve_config *config)
         return 2;
     }
     unsigned roles;
-    if (!roles_parse(config->roles, &roles, why)) {
+    if (!read_roles(config, &roles, why)) {
         fprintf(stderr, "rota: %s\n", why);
         return 2;
     }

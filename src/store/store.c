@@ -13,16 +13,30 @@
 static const struct store_ops *const backends[] = {&store_sqlite_ops, &store_postgres_ops, &store_postgresql_ops,
                                                    &store_memory_ops};
 
-enum err store_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX])
+static const struct store_ops *backend_of(const char *url)
 {
-    *ret_store = NULL;
     for (size_t i = 0; i < array_count(backends); i++) {
         size_t n = strlen(backends[i]->scheme);
         if (strncmp(url, backends[i]->scheme, n) == 0 && url[n] == ':')
-            return backends[i]->open(ret_store, url, why);
+            return backends[i];
     }
+    return NULL;
+}
+
+enum err store_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX])
+{
+    const struct store_ops *backend = backend_of(url);
+    *ret_store = NULL;
+    if (backend)
+        return backend->open(ret_store, url, why);
     snprintf(why, ERR_WHY_MAX, "no store is known by \"%.100s\"; \"sqlite:DIR\", \"postgres://…\" and \"memory:\" are", url);
     return ERR_BAD_REQUEST;
+}
+
+bool store_is_shared(const char *url)
+{
+    const struct store_ops *backend = backend_of(url);
+    return backend && backend->shared;
 }
 
 void store_submit(struct store *store, struct store_op *op)

@@ -7,7 +7,7 @@
 
 enum {
     EXACT_MS = 100,        // a start, when nothing is in its way: a few turns and answers of the store
-    ROUND_MS = 1200,       // … when it has to be found by looking round
+    ROUND_MS = 400,        // … when it has to be found by looking round
     ANSWER_LOST_MS = 6000, // … when answers get lost: a few tries and a recount
     STEP_MAX_MS = 600000,
     FLOOD = 60,

@@ -39,7 +39,6 @@ static void jump_one(struct world *world)
     node->offset_ms += jumps[between(world, 0, 5)];
     if (chance(world, 400))
         node->offset_ms = 0;
-    world->ahead_ms = time_max(world->ahead_ms, node->offset_ms);
 }
 
 static void outage(struct world *world)

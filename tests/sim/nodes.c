@@ -68,6 +68,7 @@ static void do_turns(struct sim_node *node)
 {
     struct world *world = node->world;
     node->correction_ms = node->found_ms;
+    world->ahead_ms = time_max(world->ahead_ms, node->offset_ms + node->correction_ms);
     struct now now = node_now(node);
     int64_t next = now.wall_ms + SLEEP_MAX_MS;
     int count = 0;
