@@ -133,6 +133,7 @@ static bool reach(struct pg_desk *desk, struct list *waiting)
         pg_link_drop(link);
         int64_t now = now_ms(), end = desk->since_ms + PG_DEADLINE_MS;
         if (now >= end || (desk->back_off_ms && desk_closing(&desk->desk))) {
+            desk_take(&desk->desk, 0, waiting); // those that came during the last try: they have waited for a part of it already
             fail_all(waiting, ERR_STORE_UNAVAILABLE, link->err ? link->why : "PostgreSQL: no connection");
             desk->began_ms = now;
             return false;
