@@ -42,8 +42,8 @@ SUITES = [
     Suite("tsan-e2e", "build-tsan", "pytest", ["tests/e2e"]),
 ]
 
-# What differs between the stores is the store's own code, and the contract suites run that under both sanitizers. So end to end each
-# sanitizer takes one of them.
+# What differs between the stores is the store's own code, and the contract suites run that under both sanitizers. So end to end
+# each sanitizer takes one of them.
 STORES = {"asan-e2e": "sqlite", "tsan-e2e": "postgres"}
 
 # Sanitizers stop at the first report and write it to a file, where this script finds it.
@@ -191,7 +191,8 @@ def run_pytest(suite, env, options):
         return Tally()
     xml_path = ROOT / suite.tree / f"{suite.name}.xml"
     xml_path.unlink(missing_ok=True)
-    command = [PYTHON, "-m", "pytest", *paths, "-n", str(WORKERS), "-q", "-p", "no:cacheprovider", f"--junitxml={xml_path}", *options]
+    command = [PYTHON, "-m", "pytest", *paths, "-n", str(WORKERS), "-q", "-p", "no:cacheprovider", f"--junitxml={xml_path}"]
+    command += options
     code, output = run(without_aslr(suite) + command, env, SUITE_SECONDS_MAX)
     tally = count_junit(xml_path)
     if code != 0 and not tally.failed:

@@ -31,10 +31,12 @@ def pytest_generate_tests(metafunc):
 
 def pytest_collection_modifyitems(config, items):
     wanted = os.environ.get("ROTA_TEST_STORES", " ".join(STORES)).split()
-    left_out = [item for item in items if hasattr(item, "callspec") and item.callspec.params.get("store", wanted[0]) not in wanted]
+    store_of = lambda item: item.callspec.params.get("store") if hasattr(item, "callspec") else None
+    left_out = [item for item in items if store_of(item) not in [None, *wanted]]
     config.hook.pytest_deselected(items=left_out)
     # xdist hands out the last ones in small lots: so those that take long are shared out evenly.
-    items[:] = sorted(set(items) - set(left_out), key=lambda item: (item.get_closest_marker("slow") is not None, items.index(item)))
+    kept = [item for item in items if item not in left_out]
+    items[:] = sorted(kept, key=lambda item: item.get_closest_marker("slow") is not None)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -1,4 +1,4 @@
-"""Three nodes on one database under load, and what happens to nodes: killed, frozen, restarted in turn. Any node answers any request."""
+"""Three nodes on one database: killed, frozen and restarted in turn under load. Any node answers any request."""
 
 import pytest
 
@@ -174,7 +174,7 @@ def test_a_retry_and_a_run_by_hand_through_another_node(nodes, target):
 
 
 def test_a_pause_on_one_node_is_obeyed_on_all(nodes, target):
-    """The others learn of it a moment later. Several rounds, because what a node knows of a queue it learns in the course of time."""
+    """The others learn of it a moment later. Several rounds, because a node learns what there is to know of a queue by and by."""
     for number in range(5):
         pauser, resumer = nodes[number % 3], nodes[(number + 1) % 3]
         assert pauser.api.post("/v1/queues/held/pause").status == 200

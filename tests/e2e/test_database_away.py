@@ -1,7 +1,7 @@
 """What happens to PostgreSQL under three nodes at work: killed, hanging, refusing, an answer lost, a snapshot held open.
 
-While it is away every request is answered within 5 s, with 503 and Retry-After; 2 s after its return everything works; and in the end
-nothing is lost and no second run unexplained. These times are promises, so they are asserted here, unlike all others.
+While it is away every request is answered within 5 s, with 503 and Retry-After; 2 s after its return everything works; and in the
+end nothing is lost and no second run unexplained. These times are promises, so they are asserted here.
 """
 
 import contextlib
@@ -157,7 +157,8 @@ def snapshot(cluster):
     """A transaction that has looked at the database and does not end. Gives a function that says whether it still is so."""
     held = "SELECT count(*) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND application_name = 'holds'"
     with subprocess.Popen([*cluster.psql(), "-f", "-"], stdin=subprocess.PIPE, text=True) as psql:
-        psql.stdin.write("SET application_name = 'holds'; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM rota.jobs LIMIT 1;\n")
+        look = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM rota.jobs LIMIT 1"
+        psql.stdin.write(f"SET application_name = 'holds'; {look};\n")
         psql.stdin.flush()
         is_held = lambda: cluster.sql(held) == "1"
         wait_until(is_held, "a snapshot is held")

@@ -1,8 +1,8 @@
 """Concurrent clients that use every way in, and write into the ledger what they were told.
 
-Each client goes through the menu below again and again, and turns to another of the nodes for each dish. A client that gets no answer
-notes the submit as in doubt and goes on when a node is there; a submit with a key is sent again, to whichever node, until it is taken,
-as a careful client would.
+Each client goes through the menu below again and again, and turns to any of the nodes for each dish. A client that gets no answer
+notes the submit as in doubt and goes on when a node is there; a submit with a key is sent again, to whichever node, until it is
+taken, as a careful client would.
 """
 
 import random

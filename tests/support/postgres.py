@@ -1,17 +1,18 @@
 """A private PostgreSQL cluster: for a test, for one program, or for a person.
 
-postgres.py [--keep DIR] PROGRAM [ARG…] starts a cluster, runs the program with these variables and stops the cluster when it has ended:
+postgres.py [--keep DIR] PROGRAM [ARG…] starts a cluster, runs the program with these variables and stops the cluster when it has
+ended:
 
 ROTA_TEST_POSTGRES       a URL of a role without privileges that owns its database, over a socket in the directory
 ROTA_TEST_POSTGRES_PORT  its port, also on 127.0.0.1
 ROTA_TEST_POSTGRES_DIR   the directory; data/postmaster.pid tells the process
 
-A server that ends (a test kills it, or says `-m immediate`) is started again at once, unless there is a file `down` in the directory:
-then when that is gone. Everything is written and synced as it should be, but in a temporary directory that goes away in the end, and in
-memory where there is /dev/shm; a bench sets ROTA_TEST_POSTGRES_ROOT to a directory on a disk.
+A server that ends (a test kills it, or says `-m immediate`) is started again at once, unless there is a file `down` in the
+directory: then when that is gone. Everything is written and synced as it should be, but in a temporary directory that goes away
+in the end, and in memory where there is /dev/shm; a bench sets ROTA_TEST_POSTGRES_ROOT to a directory on a disk.
 
-With --keep the cluster lives in DIR and is found there again the next time: for ./dev run --postgres. Nobody but its owner and root can
-reach it. `{url}` in the program's arguments becomes its URL.
+With --keep the cluster lives in DIR and is found there again the next time: for ./dev run --postgres. Nobody but its owner and
+root can reach it. `{url}` in the program's arguments becomes its URL.
 """
 
 import contextlib
@@ -67,8 +68,8 @@ def free_port():
 
 
 def as_owner(directory):
-    """How a command is run as the user who owns the cluster. PostgreSQL refuses root, so root lends it the user of Debian's package, and
-    the right to get into the directory if that lies where only root can."""
+    """How a command is run as the user who owns the cluster. PostgreSQL refuses root, so root lends it the user of Debian's
+    package, and the right to get into the directory if that lies where only root can."""
     if os.geteuid():
         return ["setpriv"]
     owner = pwd.getpwnam("postgres")
@@ -119,8 +120,8 @@ class Cluster:
 
     def run(self, *command):
         """Runs it as the owner and returns what it said."""
-        result = subprocess.run([*self.as_owner, "--", *map(str, command)], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True, errors="replace")
+        result = subprocess.run([*self.as_owner, "--", *map(str, command)], cwd="/", stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         if result.returncode:
             raise Failed(f"{command[0]} failed:\n{result.stdout}")
         return result.stdout
@@ -128,12 +129,13 @@ class Cluster:
     # Up and down.
 
     def launch(self):
-        """It gets a session of its own, so that Ctrl-C does not take the database away from who is about to use it for the last time;
-        it ends with us all the same."""
+        """It gets a session of its own, so that Ctrl-C does not take the database away from who is about to use it for the last
+        time; it ends with us all the same."""
         with open(self.dir / "log", "ab") as log:
             self.log_began = log.tell()
             command = [*self.as_owner, "--pdeathsig", "QUIT", "--", str(self.bin / "postgres"), "-D", str(self.data)]
-            self.process = subprocess.Popen(command, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(command, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            start_new_session=True)
 
     def start(self):
         """Returns when it answers."""
@@ -141,7 +143,8 @@ class Cluster:
         end = time.monotonic() + START_SECONDS_MAX
         while not self.answers():
             if self.process.poll() is not None or time.monotonic() > end:
-                raise Failed("the server did not start:\n" + (self.dir / "log").read_bytes()[self.log_began:].decode(errors="replace"))
+                said = (self.dir / "log").read_bytes()[self.log_began:].decode(errors="replace")
+                raise Failed(f"the server did not start:\n{said}")
             time.sleep(0.01)
         self.up_since = time.monotonic()
         if not self.sql("SELECT 1 FROM pg_roles WHERE rolname = 'rota'", "postgres"):
@@ -150,11 +153,11 @@ class Cluster:
             self.sql("CREATE DATABASE rota OWNER rota", "postgres")
 
     def answers(self):
-        command = [str(self.bin / "pg_isready"), "-q", "-h", str(self.dir), "-p", str(self.port), "-U", "postgres", "-d", "postgres"]
+        command = [str(self.bin / "pg_isready"), "-q", *self.way_in("postgres", "postgres")]
         return subprocess.run(command, cwd="/").returncode == 0
 
     def stop(self, how=signal.SIGINT):
-        """SIGINT is PostgreSQL's `-m fast`, SIGQUIT its `-m immediate`: as a crash, it has to recover when it is started again."""
+        """SIGINT is PostgreSQL's `-m fast`, SIGQUIT its `-m immediate`: as after a crash, it has to recover at the next start."""
         if self.process is None:
             return
         self.thaw()
@@ -179,7 +182,7 @@ class Cluster:
     # What else can happen to it.
 
     def freeze(self):
-        """All of it: a stopped postmaster alone would leave the sessions it has made at work. It goes first, so that it makes no more."""
+        """All of it: a stopped postmaster alone would leave its sessions at work. It goes first, so that it makes no more."""
         self.frozen = True
         self.process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
@@ -217,15 +220,17 @@ class Cluster:
             time.sleep(0.01)
 
     def lets_in(self):
-        command = [str(self.bin / "psql"), "-X", "-h", str(self.dir), "-p", str(self.port), "-U", "rota", "-d", "rota", "-c", "SELECT 1"]
+        command = [*self.psql(user="rota"), "-c", "SELECT 1"]
         return subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, capture_output=True).returncode == 0
 
     # How to get in.
 
     def psql(self, user="postgres", database="rota"):
         """The command; more options may follow."""
-        return [str(self.bin / "psql"), "-q", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", str(self.dir), "-p", str(self.port),
-                "-U", user, "-d", database]
+        return [str(self.bin / "psql"), "-q", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", *self.way_in(user, database)]
+
+    def way_in(self, user, database):
+        return ["-h", str(self.dir), "-p", str(self.port), "-U", user, "-d", database]
 
     def sql(self, text, database="rota"):
         return self.run(*self.psql(database=database), "-c", text).strip()
@@ -245,11 +250,13 @@ class Cluster:
         self.sql(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
 
     def environment(self):
-        return {"ROTA_TEST_POSTGRES": self.url(), "ROTA_TEST_POSTGRES_PORT": str(self.port), "ROTA_TEST_POSTGRES_DIR": str(self.dir)}
+        name = "ROTA_TEST_POSTGRES"
+        return {name: self.url(), f"{name}_PORT": str(self.port), f"{name}_DIR": str(self.dir)}
 
 
 def run_program(cluster, command):
-    """Signals are passed on to the program, which has a session of its own: so Ctrl-C reaches it once, and the cluster is stopped after it."""
+    """Signals are passed on to the program, which has a session of its own: so Ctrl-C reaches it once, and the cluster is stopped
+    after it."""
     command = [part.replace("{url}", cluster.url()) for part in command]
     cluster.start()
     if cluster.keep:

@@ -1,7 +1,7 @@
 """Clients that ask every node over and over whether it works, and write down what they are told and how long it took.
 
-For the promises about a database that is away: within 5 s every request is answered, with 503 and Retry-After if it could not be done, and
-everything works again 2 s after the database is back.
+For the promises about a database that is away: within 5 s every request is answered, with 503 and Retry-After if it could not be
+done, and everything works again 2 s after the database is back.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""A TCP proxy before PostgreSQL that ends a connection right after it has carried out a COMMIT, so that its client never hears of it.
+"""A TCP proxy before PostgreSQL that ends a connection right after a COMMIT was carried out, so that nobody hears of it.
 
 (proxy.c does the same and more for the contract suites.) The connection must not be encrypted: sslmode=disable.
 """
