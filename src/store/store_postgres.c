@@ -258,6 +258,7 @@ static enum err prepare(struct pg *pg, char why[ERR_WHY_MAX])
     pg_link_connect(link);
     if (!link->err)
         pg_migrate(link);
+    pg->prepared = !link->err;
     snprintf(why, ERR_WHY_MAX, "%s", link->err ? link->why : "");
     return link->err;
 }

@@ -497,7 +497,7 @@ void pg_add_group(struct pg_link *link, struct list *group)
     size_t count;
     struct entry *entries = list_entries(link, group, &holders, &count);
     make_days_of(link, entries, count);
-    pg_run(link, "BEGIN", 0, NULL, NULL, NULL);
+    pg_begin(link, "BEGIN");
     if (holders.count) {
         pg_begin_query(link);
         pg_put(link, fence);

@@ -168,7 +168,7 @@ static void run_batches(struct pg_link *link, struct batch *all, bool done)
 {
     for (size_t i = 0; i < all->count; i++)
         all->steps[i]->err = ERR_NOT_FOUND; // until it is found
-    pg_run(link, "BEGIN", 0, NULL, NULL, NULL);
+    pg_begin(link, "BEGIN");
     send_batches(link, all, done);
     pg_commit(link);
 }

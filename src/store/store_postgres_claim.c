@@ -30,15 +30,18 @@ static const char claim_picked[] =
     " SELECT " PG_JOB_OF_U "," PG_DOC_OF("u") " FROM u JOIN p ON p.id=u.id ORDER BY p.no, u.priority DESC, u.due_at, u.id";
 
 // $1 where floors may be raised to, $2 whether to look below them too. A floor is raised a second at a time, so as not to be
-// written all the time; and lowered when something is found below it.
+// written all the time; and lowered when something is found below it. Who else is at a lane does that as well, or the next claim:
+// waiting there for each other, two claims of the same lanes could do so in a circle.
+#define FLOOR_IS_OFF "(d.due_at<l.floor OR least(d.due_at,$1)>=l.floor+1000)"
 static const char next_due_from[] =
     "WITH d AS MATERIALIZED (SELECT s.no, l.id, (SELECT min(x.due_at) FROM generate_series(s.lane*16, s.lane*16+9) g"
     " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g"
     " AND j.due_at>=CASE WHEN $2=0 THEN l.floor ELSE 0 END ORDER BY j.due_at LIMIT 1) x) AS due_at FROM ";
 static const char next_due[] =
     " s JOIN @lanes l ON l.id=s.lane),"
-    " r AS (UPDATE @lanes l SET floor=least(d.due_at, greatest(l.floor,$1)) FROM d WHERE l.id=d.id"
-    " AND (d.due_at<l.floor OR least(d.due_at,$1)>=l.floor+1000))"
+    " k AS MATERIALIZED (SELECT l.id FROM d JOIN @lanes l ON l.id=d.id WHERE " FLOOR_IS_OFF " FOR UPDATE OF l SKIP LOCKED),"
+    " r AS (UPDATE @lanes l SET floor=least(d.due_at, greatest(l.floor,$1)) FROM d WHERE l.id=d.id AND " FLOOR_IS_OFF
+    " AND l.id=" PG_ANY("SELECT id FROM k") ")"
     " SELECT d.no, d.due_at FROM d WHERE d.due_at IS NOT NULL";
 
 // clang-format on

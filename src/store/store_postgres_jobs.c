@@ -71,7 +71,7 @@ int32_t pg_day_of(const struct job *job)
 static void make_day(struct pg_link *link, int32_t day)
 {
     char sql[300];
-    pg_run(link, "BEGIN", 0, NULL, NULL, NULL);
+    pg_begin(link, "BEGIN");
     pg_lock(link, PG_LOCK_SCHEMA);
     snprintf(sql, sizeof sql, "CREATE TABLE IF NOT EXISTS @jobs_done_%d PARTITION OF @jobs_done FOR VALUES IN (%d)", day, day);
     pg_run(link, sql, 0, NULL, NULL, NULL);

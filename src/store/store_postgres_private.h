@@ -56,6 +56,7 @@ struct pg {
     char schema[140]; // quoted, with the dot behind it
     char schema_name[64];
     bool allow_unsafe;
+    bool prepared;   // the schema was brought up to date
     atomic_int node; // of the incarnation that joined last; -1 before
     struct pg_desk *desks;
 };
@@ -107,7 +108,8 @@ void pg_put_rows(struct pg_link *link, const struct pg_rows *rows); // as a SELE
 void pg_send(struct pg_link *link, pg_reader *read, void *ctx);
 void pg_sync(struct pg_link *link); // waits for the answers of everything sent
 
-void pg_commit(struct pg_link *link); // and waits as above
+void pg_begin(struct pg_link *link, const char *begin); // BEGIN …, and what a session would be told otherwise
+void pg_commit(struct pg_link *link);                   // and waits as above
 
 // A fixed statement with whole numbers as $1 … $n.
 void pg_run(struct pg_link *link, const char *sql, size_t count, const int64_t *values, pg_reader *read, void *ctx);
@@ -145,10 +147,12 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
 #define PG_ANY(ids) "ANY(ARRAY(" ids "))"
 #define PG_DOC_OF(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id)"
 
-// Lowers the floors of lanes in which jobs (lane, due_at) are to wait from now on.
-#define PG_LOWER_FLOORS(jobs)                                                                                                    \
-    "UPDATE @lanes l SET floor=x.due_at FROM (SELECT q.lane, min(q.due_at) AS due_at FROM (" jobs ") q GROUP BY q.lane) x WHERE" \
-    " l.id=x.lane AND l.floor>x.due_at"
+// Lowers the floors of lanes in which jobs (lane, due_at) are to wait from now on. Lanes are locked in order of id, so that two
+// who do this do not wait for each other in a circle.
+#define PG_LOWER_FLOORS(jobs)                                                                                                   \
+    "UPDATE @lanes l SET floor=least(l.floor, x.due_at) FROM (SELECT l.id, m.due_at FROM (SELECT q.lane, min(q.due_at) AS"      \
+    " due_at FROM (" jobs ") q GROUP BY q.lane) m JOIN @lanes l ON l.id=m.lane WHERE l.floor>m.due_at ORDER BY l.id FOR UPDATE" \
+    " OF l) x WHERE l.id=x.id"
 
 // Adds up moves (lane, state, n) into the link's own rows; $1 is its slot.
 #define PG_COUNT(moves)                                                                                                    \
@@ -178,3 +182,4 @@ void pg_lock(struct pg_link *link, enum pg_lock lock);       // until the transa
 
 // Brings the schema to what this binary knows, each step in a transaction of its own.
 void pg_migrate(struct pg_link *link);
+void pg_send_version(struct pg_link *link); // asks whether that still holds

@@ -213,7 +213,7 @@ static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_
 
 void pg_read_group(struct pg_link *link, struct list *group)
 {
-    pg_run(link, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 0, NULL, NULL, NULL);
+    pg_begin(link, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     list_each (group, node) {
         struct store_op *op = list_entry(node, struct store_op, link);
         sends[op->verb](link, op);

@@ -151,10 +151,21 @@ static void check_version(struct pg_link *link, int64_t version)
     pg_fail(link, PG_REFUSED, ERR_STORE_UNAVAILABLE, why);
 }
 
+static void read_version_again(void *ctx, const PGresult *result)
+{
+    check_version(ctx, PQntuples(result) ? pg_int(result, 0, 0) : 0);
+}
+
+// A newer rota may have come meanwhile: whoever connects again notices.
+void pg_send_version(struct pg_link *link)
+{
+    pg_run(link, "SELECT value FROM @meta WHERE name='schema'", 0, NULL, read_version_again, link);
+}
+
 // One step, from whatever version there is. Returns the version it leads to.
 static int64_t take_step(struct pg_link *link)
 {
-    run(link, "BEGIN");
+    pg_begin(link, "BEGIN");
     pg_lock(link, PG_LOCK_SCHEMA);
     make_schema(link);
     int64_t version = read_version(link);

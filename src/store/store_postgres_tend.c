@@ -302,7 +302,7 @@ static void drop_day(struct pg_link *link, int64_t day)
 {
     char sql[120];
     bool empty = false;
-    pg_run(link, "BEGIN", 0, NULL, NULL, NULL);
+    pg_begin(link, "BEGIN");
     pg_run(link, "SET LOCAL lock_timeout='100ms'", 0, NULL, NULL, NULL);
     pg_run(link, "LOCK TABLE @jobs_done IN ACCESS EXCLUSIVE MODE", 0, NULL, NULL, NULL);
     snprintf(sql, sizeof sql, "SELECT 1 FROM @jobs_done_%lld LIMIT 1", (long long)day);
@@ -337,7 +337,7 @@ void pg_sweep_run(struct pg_link *link, struct store_op *op)
     struct store_sweep *sweep = container_of(op, struct store_sweep, op);
     struct sweeping sweeping = {.sweep = sweep, .arena = &link->arena};
     int64_t max = sweep->max > INT32_MAX ? INT32_MAX : (int64_t)sweep->max, today = sweep->now_ms / PG_DAY_MS + 1;
-    pg_run(link, "BEGIN", 0, NULL, NULL, NULL);
+    pg_begin(link, "BEGIN");
     pg_sql(link, "SELECT pg_try_advisory_xact_lock($1)::int", read_alone, &sweeping, pg_lock_key(link->pg, PG_LOCK_SWEEP));
     pg_sync(link);
     if (!link->err && sweeping.alone) {
@@ -369,7 +369,7 @@ void pg_tend_group(struct pg_link *link, struct list *group)
         pg_sweep_run(link, first);
         return;
     }
-    pg_run(link, "BEGIN", 0, NULL, NULL, NULL);
+    pg_begin(link, "BEGIN");
     list_each (group, node) {
         struct store_op *op = list_entry(node, struct store_op, link);
         sends[op->verb](link, op);

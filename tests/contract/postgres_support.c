@@ -68,6 +68,12 @@ int cluster_port(void)
     return port ? (int)strtol(port, NULL, 10) : 0;
 }
 
+int store_port(void)
+{
+    const char *pooler = getenv("ROTA_TEST_POOLER_PORT");
+    return pooler ? (int)strtol(pooler, NULL, 10) : cluster_port();
+}
+
 static pid_t postmaster(void)
 {
     char path[200];

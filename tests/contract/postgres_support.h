@@ -10,6 +10,7 @@ void session_do_as(bool superuser, const char *sql);                   // in a s
 long long session_ask_in(const char *schema, const char *sql_with_at); // @ stands for the schema
 
 int cluster_port(void);
+int store_port(void);      // where a store connects: that, or the pooler before it
 void cluster_kill(void);   // at once, as `pg_ctl stop -m immediate`; it is gone then, and started again
 void cluster_freeze(void); // all its processes stand still
 void cluster_continue(void);

@@ -1205,7 +1205,8 @@ static void an_unknown_scheme_is_refused_with_words(void **state)
 
 #define PROMISE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
+// With an argument, only that scheme.
+int main(int argc, char *argv[])
 {
     const struct CMUnitTest tests[] = {
         PROMISE(no_two_incarnations_have_one_node_number),
@@ -1268,10 +1269,14 @@ int main(void)
         PROMISE(closing_completes_what_is_in_flight),
         PROMISE(an_unknown_scheme_is_refused_with_words),
     };
-    scheme = "memory";
-    int failed = cmocka_run_group_tests_name("store memory:", tests, NULL, NULL);
-    scheme = "sqlite";
-    failed += cmocka_run_group_tests_name("store sqlite:", tests, NULL, NULL);
-    scheme = "postgres";
-    return failed + cmocka_run_group_tests_name("store postgres:", tests, NULL, NULL);
+    static const char *const schemes[] = {"memory", "sqlite", "postgres"};
+    int failed = 0;
+    for (size_t i = 0; i < array_count(schemes); i++) {
+        char name[32];
+        scheme = schemes[i];
+        snprintf(name, sizeof name, "store %s:", scheme);
+        if (argc < 2 || strcmp(argv[1], scheme) == 0)
+            failed += cmocka_run_group_tests_name(name, tests, NULL, NULL);
+    }
+    return failed;
 }

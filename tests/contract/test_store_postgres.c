@@ -211,7 +211,7 @@ static void days_that_are_past_are_dropped_and_the_counters_stay_right(void **st
 static void migrations_go_on_after_a_cut_at_any_point(void **state)
 {
     struct world *world = *state;
-    struct proxy *proxy = proxy_start(cluster_port());
+    struct proxy *proxy = proxy_start(store_port());
     struct store *store = NULL;
     char url[160], why[ERR_WHY_MAX];
     int cuts = 0;
@@ -291,6 +291,12 @@ static void assert_refused(struct world *world, const char *words)
     store_close(store);
 }
 
+static void set_fsync(const char *sql)
+{
+    session_do_as(true, sql);
+    session_do_as(true, "SELECT pg_reload_conf()");
+}
+
 static void a_database_that_may_lose_commits_is_refused_unless_told(void **state)
 {
     session_do_as(false, "ALTER ROLE rota SET synchronous_commit=off");
@@ -298,15 +304,31 @@ static void a_database_that_may_lose_commits_is_refused_unless_told(void **state
     session_do_as(false, "ALTER ROLE rota SET synchronous_commit=local");
     assert_refused(*state, "synchronous_commit is local");
     session_do_as(false, "ALTER ROLE rota RESET synchronous_commit");
-    session_do_as(true, "ALTER SYSTEM SET fsync=off");
-    session_do_as(true, "SELECT pg_reload_conf()");
+    set_fsync("ALTER SYSTEM SET fsync=off");
     while (session_ask_in("", "SELECT count(*) FROM pg_settings WHERE name='fsync' AND setting='off'") == 0)
         ;
     assert_refused(*state, "fsync is off");
-    session_do_as(true, "ALTER SYSTEM RESET fsync");
-    session_do_as(true, "SELECT pg_reload_conf()");
+    set_fsync("ALTER SYSTEM RESET fsync");
     while (session_ask_in("", "SELECT count(*) FROM pg_settings WHERE name='fsync' AND setting='off'") == 1)
         ;
+}
+
+// The server tells its sessions one after the other, so it is tried until this one knows.
+static void commits_that_become_unsafe_are_not_acknowledged(void **state)
+{
+    struct world *world = *state;
+    enum err err;
+    add(world, (struct sample){0});
+    set_fsync("ALTER SYSTEM SET fsync=off");
+    do
+        try_add(world, (struct sample){0}, &err);
+    while (err == ERR_OK);
+    assert_int_equal(err, ERR_STORE_UNAVAILABLE);
+    set_fsync("ALTER SYSTEM RESET fsync");
+    do
+        try_add(world, (struct sample){0}, &err);
+    while (err == ERR_STORE_UNAVAILABLE);
+    assert_int_equal(err, ERR_OK);
 }
 
 static void urls_that_are_not_understood_are_refused_with_words(void **state)
@@ -339,7 +361,7 @@ static void urls_that_are_not_understood_are_refused_with_words(void **state)
 // A trigger that fails as the server would.
 static void raise_on_add(struct world *world, const char *condition, const char *state)
 {
-    char sql[600];
+    char sql[900];
     snprintf(
         sql, sizeof sql,
         "CREATE SEQUENCE IF NOT EXISTS %s.times; CREATE OR REPLACE FUNCTION %s.fail() RETURNS trigger LANGUAGE plpgsql AS $$ "
@@ -371,6 +393,151 @@ static void a_deadlock_is_tried_again(void **state)
     snprintf(condition, sizeof condition, "nextval('%s.times')<3", world->schema);
     raise_on_add(world, condition, "40P01");
     add(world, (struct sample){0});
+}
+
+// What the server may say, and what follows: how often it is tried, and whether the connection is made anew. The trigger leaves
+// both in sequences, which no rollback undoes.
+static void what_a_server_says_is_understood(void **state)
+{
+    static const struct {
+        const char *state;
+        enum err err;
+        int tries;
+        bool away;
+    } rows[] = {
+        {"40001", ERR_STORE_UNAVAILABLE, 4, false}, // serialization
+        {"40P01", ERR_STORE_UNAVAILABLE, 4, false}, // deadlock
+        {"55P03", ERR_STORE_UNAVAILABLE, 4, false}, // lock_timeout
+        {"23505", ERR_INTERNAL, 4, false},          // unique: somebody was quicker, or somebody made a mistake
+        {"57014", ERR_STORE_UNAVAILABLE, 1, false}, // cancelled, or statement_timeout
+        {"53100", ERR_STORAGE_FULL, 1, false},      // disk full
+        {"53200", ERR_STORE_UNAVAILABLE, 1, true},  // out of memory
+        {"53300", ERR_STORE_UNAVAILABLE, 1, true},  // too many connections
+        {"57P01", ERR_STORE_UNAVAILABLE, 1, true},  // admin shutdown
+        {"57P02", ERR_STORE_UNAVAILABLE, 1, true},  // crash shutdown
+        {"57P03", ERR_STORE_UNAVAILABLE, 1, true},  // starting up, or in recovery
+        {"08P01", ERR_STORE_UNAVAILABLE, 1, true},  // what a pooler says
+        {"25006", ERR_STORE_UNAVAILABLE, 1, true},  // read-only: a standby
+        {"42P01", ERR_STORE_UNAVAILABLE, 1, true},  // a table is not there
+        {"42703", ERR_STORE_UNAVAILABLE, 1, true},  // a column
+        {"3F000", ERR_STORE_UNAVAILABLE, 1, true},  // a schema
+        {"42501", ERR_STORE_UNAVAILABLE, 1, true},  // a right
+        {"58030", ERR_STORE_UNAVAILABLE, 1, false}, // I/O error
+        {"XX001", ERR_STORE_UNAVAILABLE, 1, false}, // corrupted
+        {"22021", ERR_INTERNAL, 1, false},          // not UTF-8
+        {"54000", ERR_INTERNAL, 1, false},          // too large for an index
+    };
+    struct world *world = *state;
+    char sql[200], times[80], pids[80];
+    add(world, (struct sample){0});
+    snprintf(sql, sizeof sql, "CREATE SEQUENCE %s.times; CREATE SEQUENCE %s.pids", world->schema, world->schema);
+    session_do_as(false, sql);
+    snprintf(sql, sizeof sql, "SELECT setval('%s.times',1)", world->schema);
+    snprintf(times, sizeof times, "SELECT last_value-1 FROM %s.times", world->schema);
+    snprintf(pids, sizeof pids, "SELECT last_value FROM %s.pids", world->schema);
+    for (size_t i = 0; i < array_count(rows); i++) {
+        enum err err;
+        char condition[300];
+        snprintf(condition, sizeof condition, "nextval('%s.times')>0 AND setval('%s.pids',pg_backend_pid())>0", world->schema,
+                 world->schema);
+        raise_on_add(world, condition, rows[i].state);
+        session_do_as(false, sql);
+        try_add(world, (struct sample){0}, &err);
+        long long tries = session_ask_in("", times), failed_in = session_ask_in("", pids);
+        snprintf(condition, sizeof condition, "setval('%s.pids',pg_backend_pid())=0", world->schema);
+        raise_on_add(world, condition, rows[i].state);
+        add(world, (struct sample){0});
+        bool away = session_ask_in("", pids) != failed_in;
+        if (err != rows[i].err || tries != rows[i].tries || away != rows[i].away)
+            fail_msg("%s: %s, %lld tries, connection %s", rows[i].state, err_info(err)->code, tries, away ? "made anew" : "kept");
+    }
+}
+
+static void a_connection_that_the_server_ends_is_made_anew(void **state)
+{
+    struct world *world = *state;
+    enum err err;
+    raise_on_add(world, "pg_terminate_backend(pg_backend_pid())", "22000");
+    try_add(world, (struct sample){0}, &err);
+    assert_int_equal(err, ERR_STORE_UNAVAILABLE);
+    raise_on_add(world, "false", "22000");
+    add(world, (struct sample){0});
+}
+
+static void a_statement_ends_when_nobody_waits_for_it_any_more(void **state)
+{
+    struct world *world = *state;
+    enum err err;
+    char sql[200];
+    add(world, (struct sample){0});
+    PGconn *other = session_new(false);
+    snprintf(sql, sizeof sql, "BEGIN; LOCK TABLE %s.tasks", world->schema);
+    session_do(other, sql);
+    try_add(world, (struct sample){0}, &err);
+    assert_int_equal(err, ERR_STORE_UNAVAILABLE);
+    while (session_ask_in("", "SELECT count(*) FROM pg_locks WHERE NOT granted") > 0)
+        ;
+    session_do(other, "COMMIT");
+    PQfinish(other);
+    add(world, (struct sample){0});
+}
+
+static void a_database_that_only_reads_is_left_and_taken_again_when_it_writes(void **state)
+{
+    struct world *world = *state;
+    enum err err;
+    add(world, (struct sample){0});
+    session_do_as(false, "ALTER ROLE rota SET default_transaction_read_only=on");
+    session_do_as(true, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename='rota'");
+    try_add(world, (struct sample){0}, &err);
+    assert_int_equal(err, ERR_STORE_UNAVAILABLE);
+    session_do_as(true, "ALTER ROLE rota RESET default_transaction_read_only");
+    add(world, (struct sample){0});
+}
+
+static void a_newer_schema_that_comes_meanwhile_is_noticed_with_the_next_connection(void **state)
+{
+    struct world *world = *state;
+    char sql[200];
+    add(world, (struct sample){0});
+    snprintf(sql, sizeof sql, "UPDATE %s.meta SET value=99 WHERE name='schema'; ALTER TABLE %s.tasks RENAME doc TO document",
+             world->schema, world->schema);
+    session_do_as(false, sql);
+    for (int i = 0; i < 2; i++) { // what fails first, and what is known then
+        struct store_add *op = OP(world, store_add, STORE_ADD);
+        struct {
+            struct store_task task;
+            struct job job;
+            struct store_new item;
+        } *made = world_mem(world, sizeof *made);
+        sample_fill(world, &(struct sample){0}, &made->task, &made->job, &made->item);
+        op->items = &made->item;
+        op->count = 1;
+        assert_int_equal(call(world, &op->op), ERR_STORE_UNAVAILABLE);
+        assert_non_null(strstr(op->op.why, i == 0 ? "doc" : "schema version 99"));
+    }
+}
+
+static void who_cannot_connect_is_told_why(void **state)
+{
+    static const struct {
+        const char *who, *words;
+    } rows[] = {
+        {"nobody@127.0.0.1:%d/rota", "role \"nobody\" does not exist"},
+        {"rota@127.0.0.1:%d/elsewhere", "database \"elsewhere\" does not exist"},
+        {"crowd@127.0.0.1:%d/rota", "too many connections for role"},
+        {"guarded:wrong@127.0.0.1:%d/rota", "password authentication failed"},
+    };
+    session_do_as(true, "CREATE ROLE crowd LOGIN CONNECTION LIMIT 0; CREATE ROLE guarded LOGIN PASSWORD 'right'");
+    for (size_t i = 0; i < array_count(rows); i++) {
+        struct store *store;
+        char url[160] = "postgres://", why[ERR_WHY_MAX] = "";
+        // NOLINTNEXTLINE(clang-diagnostic-format-nonliteral): the rows of the table above
+        snprintf(url + strlen(url), sizeof url - strlen(url), rows[i].who, cluster_port());
+        assert_int_equal(store_open(&store, url, why), ERR_STORE_UNAVAILABLE);
+        assert_non_null(strstr(why, rows[i].words));
+        assert_null(strstr(why, "wrong"));
+    }
 }
 
 static void note_done(struct store_op *op)
@@ -408,7 +575,7 @@ static void what_cannot_be_stored_fails_alone(void **state)
 static void a_connection_cut_after_commit_leaves_a_task_that_its_key_finds(void **state)
 {
     struct world *world = *state;
-    struct proxy *proxy = proxy_start(cluster_port());
+    struct proxy *proxy = proxy_start(store_port());
     char url[160], why[ERR_WHY_MAX];
     enum err err;
     store_close(world->store);
@@ -478,15 +645,28 @@ int main(void)
         PROMISE(migrations_go_on_after_a_cut_at_any_point),
         PROMISE(stores_that_open_at_once_make_one_schema),
         PROMISE(a_newer_schema_is_refused_with_words),
-        PROMISE(a_role_that_owns_its_schema_needs_nothing_else),
-        PROMISE(a_database_that_may_lose_commits_is_refused_unless_told),
-        PROMISE(urls_that_are_not_understood_are_refused_with_words),
         PROMISE(a_full_disk_is_said_and_forgotten_when_there_is_room),
         PROMISE(a_deadlock_is_tried_again),
+        PROMISE(commits_that_become_unsafe_are_not_acknowledged),
+        PROMISE(a_statement_ends_when_nobody_waits_for_it_any_more),
+        PROMISE(a_newer_schema_that_comes_meanwhile_is_noticed_with_the_next_connection),
         PROMISE(what_cannot_be_stored_fails_alone),
         PROMISE(a_connection_cut_after_commit_leaves_a_task_that_its_key_finds),
         PROMISE(a_database_that_was_killed_serves_again_when_it_is_back),
         PROMISE(a_database_that_hangs_is_unavailable_and_does_not_keep_the_store_from_closing),
     };
-    return cmocka_run_group_tests_name("store postgres: alone", tests, NULL, NULL);
+    const struct CMUnitTest of_connections[] = {
+        PROMISE(a_role_that_owns_its_schema_needs_nothing_else),
+        PROMISE(a_database_that_may_lose_commits_is_refused_unless_told),
+        PROMISE(urls_that_are_not_understood_are_refused_with_words),
+        PROMISE(who_cannot_connect_is_told_why),
+        PROMISE(what_a_server_says_is_understood),
+        PROMISE(a_connection_that_the_server_ends_is_made_anew),
+        PROMISE(a_database_that_only_reads_is_left_and_taken_again_when_it_writes),
+    };
+    int failed = cmocka_run_group_tests_name("store postgres: alone", tests, NULL, NULL);
+    // Behind a pooler these are the pooler's.
+    if (store_port() == cluster_port())
+        failed += cmocka_run_group_tests_name("store postgres: connections", of_connections, NULL, NULL);
+    return failed;
 }

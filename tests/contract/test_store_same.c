@@ -488,8 +488,12 @@ static void postgres_answers_random_sequences_as_memory_does(void **state)
     compare("postgres", SEEDS_POSTGRES);
 }
 
-int main(void)
+// With an argument, only the tests whose names begin with it.
+int main(int argc, char *argv[])
 {
+    char filter[64];
+    snprintf(filter, sizeof filter, "%s*", argc > 1 ? argv[1] : "");
+    cmocka_set_test_filter(filter);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sqlite_answers_random_sequences_as_memory_does),
         cmocka_unit_test(postgres_answers_random_sequences_as_memory_does),

@@ -1,15 +1,20 @@
 """A private PostgreSQL cluster: for a test, for one program, or for a person.
 
-postgres.py [--keep DIR] PROGRAM [ARG…] starts a cluster, runs the program with these variables and stops the cluster when it has
-ended:
+postgres.py [--keep DIR | --pooler] PROGRAM [ARG…] starts a cluster, runs the program with these variables and stops the cluster
+when it has ended:
 
 ROTA_TEST_POSTGRES       a URL of a role without privileges that owns its database, over a socket in the directory
 ROTA_TEST_POSTGRES_PORT  its port, also on 127.0.0.1
 ROTA_TEST_POSTGRES_DIR   the directory; data/postmaster.pid tells the process
 
+With --pooler there is a PgBouncer before it that gives out two connections by transaction, and the URL leads there:
+
+ROTA_TEST_POOLER_PORT    its port on 127.0.0.1; ROTA_TEST_POSTGRES_PORT still is the server's
+
 A server that ends (a test kills it, or says `-m immediate`) is started again at once, unless there is a file `down` in the
 directory: then when that is gone. Everything is written and synced as it should be, but in a temporary directory that goes away
-in the end, and in memory where there is /dev/shm; a bench sets ROTA_TEST_POSTGRES_ROOT to a directory on a disk.
+in the end, and in memory where there is /dev/shm; a bench sets ROTA_TEST_POSTGRES_ROOT to a directory on a disk. To try
+another version by hand, set ROTA_TEST_POSTGRES_BIN to where its `initdb` and `postgres` are.
 
 With --keep the cluster lives in DIR and is found there again the next time: for ./dev run --postgres. Nobody but its owner and
 root can reach it. `{url}` in the program's arguments becomes its URL.
@@ -44,8 +49,25 @@ log_min_messages = fatal
 client_min_messages = warning
 timezone = UTC
 """
-LET_IN = "local all all trust\nhost all all 127.0.0.1/32 trust\n"
+LET_IN = "host all guarded 127.0.0.1/32 scram-sha-256\nlocal all all trust\nhost all all 127.0.0.1/32 trust\n"
 LET_ONLY_US_IN = "local all postgres trust\nlocal all all reject\nhost all all 127.0.0.1/32 reject\n"
+
+# Few connections for many clients, so that a transaction seldom has the connection of the one before it. Only the last line is
+# what a person would set, too: a server that is back is noticed after a second and not after fifteen.
+POOLER_SETTINGS = """
+[databases]
+* = host={dir} port={port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {pooler_port}
+unix_socket_dir =
+auth_type = trust
+auth_file = {dir}/pooler.users
+pool_mode = transaction
+default_pool_size = 2
+max_client_conn = 200
+server_login_retry = 1
+"""
 
 
 class Failed(Exception):
@@ -53,6 +75,9 @@ class Failed(Exception):
 
 
 def binaries():
+    given = os.environ.get("ROTA_TEST_POSTGRES_BIN")
+    if given:
+        return pathlib.Path(given)
     found = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
     if found:
         return found[-1].parent
@@ -79,10 +104,11 @@ def as_owner(directory):
 
 
 class Cluster:
-    """`keep`: the directory of one that outlives us."""
+    """`keep`: the directory of one that outlives us. `pooled`: with a PgBouncer before it."""
 
-    def __init__(self, keep=None):
+    def __init__(self, keep=None, pooled=False):
         self.bin, self.process, self.keep = binaries(), None, keep
+        self.pooler, self.pooler_port = None, free_port() if pooled else None
         self.frozen, self.up_since, self.schemas = False, None, itertools.count(1)
         if keep:
             self.dir, self.port = pathlib.Path(keep).resolve(), 5432  # a part of the socket's name, nothing more
@@ -151,9 +177,26 @@ class Cluster:
             self.sql("CREATE ROLE rota LOGIN", "postgres")
         if not self.sql("SELECT 1 FROM pg_database WHERE datname = 'rota'", "postgres"):
             self.sql("CREATE DATABASE rota OWNER rota", "postgres")
+        if self.pooler_port and not self.pooler:
+            self.start_pooler()
+
+    def start_pooler(self):
+        (self.dir / "pooler.users").write_text('"rota" ""\n')
+        (self.dir / "pooler.ini").write_text(POOLER_SETTINGS.format(dir=self.dir, port=self.port, pooler_port=self.pooler_port))
+        with open(self.dir / "pooler.log", "ab") as log:
+            command = [*self.as_owner, "--pdeathsig", "KILL", "--", "/usr/sbin/pgbouncer", "-q", str(self.dir / "pooler.ini")]
+            self.pooler = subprocess.Popen(command, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        end = time.monotonic() + START_SECONDS_MAX
+        while True:
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", self.pooler_port)).close()
+                return
+            if self.pooler.poll() is not None or time.monotonic() > end:
+                raise Failed("the pooler did not start:\n" + (self.dir / "pooler.log").read_text(errors="replace"))
+            time.sleep(0.02)
 
     def answers(self):
-        command = [str(self.bin / "pg_isready"), "-q", *self.way_in("postgres", "postgres")]
+        command = [self.tool("pg_isready"), "-q", *self.way_in("postgres", "postgres")]
         return subprocess.run(command, cwd="/").returncode == 0
 
     def stop(self, how=signal.SIGINT):
@@ -170,6 +213,9 @@ class Cluster:
         self.process = None
 
     def close(self):
+        if self.pooler:
+            self.pooler.kill()
+            self.pooler.wait()
         self.stop(signal.SIGINT if self.keep else signal.SIGQUIT)
         if not self.keep:
             shutil.rmtree(self.dir, ignore_errors=True)
@@ -227,7 +273,11 @@ class Cluster:
 
     def psql(self, user="postgres", database="rota"):
         """The command; more options may follow."""
-        return [str(self.bin / "psql"), "-q", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", *self.way_in(user, database)]
+        return [self.tool("psql"), "-q", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", *self.way_in(user, database)]
+
+    def tool(self, name):
+        """Of this version, or the one that is installed: not everything that has a server has its clients too."""
+        return str(self.bin / name) if (self.bin / name).exists() else shutil.which(name)
 
     def way_in(self, user, database):
         return ["-h", str(self.dir), "-p", str(self.port), "-U", user, "-d", database]
@@ -251,7 +301,10 @@ class Cluster:
 
     def environment(self):
         name = "ROTA_TEST_POSTGRES"
-        return {name: self.url(), f"{name}_PORT": str(self.port), f"{name}_DIR": str(self.dir)}
+        found = {name: self.url(), f"{name}_PORT": str(self.port), f"{name}_DIR": str(self.dir)}
+        if self.pooler_port:
+            found.update({name: self.url(port=self.pooler_port), "ROTA_TEST_POOLER_PORT": str(self.pooler_port)})
+        return found
 
 
 def run_program(cluster, command):
@@ -274,15 +327,15 @@ def run_program(cluster, command):
 
 def main():
     args = sys.argv[1:]
-    keep = args[1] if args[:1] == ["--keep"] else None
-    command = args[2:] if keep else args
+    keep, pooled = args[1] if args[:1] == ["--keep"] else None, args[:1] == ["--pooler"]
+    command = args[2 if keep else int(pooled):]
     if not command:
-        sys.exit("usage: postgres.py [--keep DIR] PROGRAM [ARG…]")
+        sys.exit("usage: postgres.py [--keep DIR | --pooler] PROGRAM [ARG…]")
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(1))
     cluster = None
     try:
-        cluster = Cluster(keep)
+        cluster = Cluster(keep, pooled)
         sys.exit(run_program(cluster, command))
     except Failed as failure:
         sys.exit(f"postgres.py: {failure}")

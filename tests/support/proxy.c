@@ -6,9 +6,11 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +19,13 @@ enum { PAIRS_MAX = 32, CHUNK = 65536 };
 struct pair {
     int client, server; // -1: free
     bool committing;    // the answer to come is to be lost
+    struct buf held;    // what the client sent and may not yet pass
+    bool counted;       // the statement whose Execute comes next needed leave
+    bool waiting;       // its answer is to come
+    int before;         // and behind the answers of so many that needed none
+    bool failed;        // up to the next Sync nothing is carried out, so nothing needs leave
+    char head[5];       // of the server's message under way: its type and length
+    size_t head_n, body_left;
 };
 
 struct proxy {
@@ -24,6 +33,9 @@ struct proxy {
     pthread_t thread;
     atomic_bool stopping, cut_commit;
     atomic_int syncs_left; // 0: not counted
+    int wake;              // an eventfd: there is leave for something
+    atomic_bool holding;
+    atomic_int leave, answered, errors;
     struct pair pairs[PAIRS_MAX];
 };
 
@@ -31,7 +43,8 @@ static void end_pair(struct pair *pair)
 {
     close(pair->client);
     close(pair->server);
-    *pair = (struct pair){-1, -1, false};
+    buf_done(&pair->held);
+    *pair = (struct pair){.client = -1, .server = -1};
 }
 
 static void accept_pair(struct proxy *proxy)
@@ -41,7 +54,9 @@ static void accept_pair(struct proxy *proxy)
     int client = accept(proxy->listener, NULL, NULL), server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     for (int i = 0; i < PAIRS_MAX && client >= 0; i++)
         if (proxy->pairs[i].client < 0 && connect(server, (struct sockaddr *)&to, sizeof to) == 0) {
-            proxy->pairs[i] = (struct pair){client, server, false};
+            proxy->pairs[i] = (struct pair){.client = client, .server = server};
+            setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)); // messages are passed one by one
+            setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
             return;
         }
     close(client);
@@ -74,21 +89,104 @@ static size_t pass_syncs(struct proxy *proxy, const char *bytes, size_t n)
     return n;
 }
 
+static uint32_t length_of(const char *bytes)
+{
+    uint32_t length;
+    memcpy(&length, bytes, sizeof length);
+    return ntohl(length);
+}
+
+// Whether a Parse message begins a statement that others could notice.
+static bool needs_leave(const char *message)
+{
+    const char *sql = message + 5 + strlen(message + 5) + 1; // behind the statement's name
+    return strncmp(sql, "BEGIN", 5) != 0 && !strstr(sql, "set_config");
+}
+
+// Passes what may pass of what is held. A Flush behind each statement makes the server answer before the Sync comes.
+static bool pass_held(struct proxy *proxy, struct pair *pair)
+{
+    static const char flush_bytes[5] = {'H', 0, 0, 0, 4};
+    while (pair->held.n >= 5) {
+        const char *message = pair->held.p;
+        size_t n = 1 + length_of(message + 1);
+        if (pair->held.n < n)
+            return true;
+        if (message[0] == 'P' && proxy->holding && !pair->failed && needs_leave(message)) {
+            if (pair->waiting || proxy->leave == 0)
+                return true;
+            proxy->leave--;
+            pair->counted = true;
+        }
+        bool executes = message[0] == 'E';
+        pair->before += executes && !pair->counted && !pair->failed;
+        pair->waiting = pair->waiting || (executes && pair->counted);
+        pair->counted = pair->counted && !executes;
+        if (!send_all(pair->server, message, n) || (executes && !send_all(pair->server, flush_bytes, sizeof flush_bytes)))
+            return false;
+        pair->held.n -= n;
+        memmove(pair->held.p, pair->held.p + n, pair->held.n);
+    }
+    return true;
+}
+
+static void note_answer(struct proxy *proxy, struct pair *pair, char type)
+{
+    bool answers = type == 'C' || type == 'I' || type == 's' || type == 'E';
+    if (type == 'E' || type == 'Z') {
+        pair->failed = type == 'E';
+        pair->before = 0;
+    }
+    proxy->errors += type == 'E';
+    if (answers && pair->before) {
+        pair->before--;
+    } else if (answers && pair->waiting) {
+        pair->waiting = false;
+        proxy->answered++;
+    }
+}
+
+// Follows the server's messages, wherever they are cut.
+static void read_answers(struct proxy *proxy, struct pair *pair, const char *bytes, size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        if (pair->body_left) {
+            size_t skip = pair->body_left < n - at ? pair->body_left : n - at;
+            pair->body_left -= skip;
+            at += skip;
+            continue;
+        }
+        pair->head[pair->head_n++] = bytes[at++];
+        if (pair->head_n < sizeof pair->head)
+            continue;
+        pair->head_n = 0;
+        pair->body_left = length_of(pair->head + 1) - 4;
+        note_answer(proxy, pair, pair->head[0]);
+    }
+}
+
 static bool from_client(struct proxy *proxy, struct pair *pair, char *bytes)
 {
     ssize_t got = recv(pair->client, bytes, CHUNK, 0);
     if (got <= 0)
         return false;
+    if (proxy->holding || pair->held.n) {
+        buf_put(&pair->held, (struct str){bytes, (size_t)got});
+        return pass_held(proxy, pair);
+    }
     size_t pass = pass_syncs(proxy, bytes, (size_t)got);
     if (memmem(bytes, pass, "COMMIT", 7) && atomic_exchange(&proxy->cut_commit, false))
         pair->committing = true;
     return send_all(pair->server, bytes, pass) && pass == (size_t)got;
 }
 
-static bool from_server(struct pair *pair, char *bytes)
+static bool from_server(struct proxy *proxy, struct pair *pair, char *bytes)
 {
     ssize_t got = recv(pair->server, bytes, CHUNK, 0);
     if (got <= 0)
+        return false;
+    read_answers(proxy, pair, bytes, (size_t)got);
+    if (!pass_held(proxy, pair))
         return false;
     // The answer of COMMIT may come behind answers of what was sent before it.
     if (pair->committing && memmem(bytes, (size_t)got, "COMMIT", 7))
@@ -101,15 +199,21 @@ static void *proxy_main(void *ctx)
     struct proxy *proxy = ctx;
     char *bytes = mem_alloc(CHUNK);
     while (!proxy->stopping) {
-        struct pollfd fds[1 + 2 * PAIRS_MAX] = {{.fd = proxy->listener, .events = POLLIN}};
+        struct pollfd fds[2 + 2 * PAIRS_MAX] = {{.fd = proxy->listener, .events = POLLIN}};
+        fds[1 + 2 * PAIRS_MAX] = (struct pollfd){.fd = proxy->wake, .events = POLLIN};
         for (int i = 0; i < PAIRS_MAX; i++) {
             fds[1 + 2 * i] = (struct pollfd){.fd = proxy->pairs[i].client, .events = POLLIN};
             fds[2 + 2 * i] = (struct pollfd){.fd = proxy->pairs[i].server, .events = POLLIN};
         }
-        poll(fds, 1 + 2 * PAIRS_MAX, 20);
+        poll(fds, 2 + 2 * PAIRS_MAX, 20);
+        uint64_t times;
+        if (fds[1 + 2 * PAIRS_MAX].revents && read(proxy->wake, &times, sizeof times) > 0)
+            for (int i = 0; i < PAIRS_MAX; i++)
+                if (proxy->pairs[i].client >= 0 && !pass_held(proxy, &proxy->pairs[i]))
+                    end_pair(&proxy->pairs[i]);
         for (int i = 0; i < PAIRS_MAX; i++)
             if ((fds[1 + 2 * i].revents && !from_client(proxy, &proxy->pairs[i], bytes)) ||
-                (fds[2 + 2 * i].revents && !from_server(&proxy->pairs[i], bytes)))
+                (fds[2 + 2 * i].revents && !from_server(proxy, &proxy->pairs[i], bytes)))
                 end_pair(&proxy->pairs[i]);
         if (fds[0].revents)
             accept_pair(proxy);
@@ -126,8 +230,9 @@ struct proxy *proxy_start(int to_port)
     on.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     proxy->to_port = to_port;
     proxy->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    proxy->wake = eventfd(0, EFD_CLOEXEC);
     for (int i = 0; i < PAIRS_MAX; i++)
-        proxy->pairs[i] = (struct pair){-1, -1, false};
+        proxy->pairs[i] = (struct pair){.client = -1, .server = -1};
     int failed = bind(proxy->listener, (struct sockaddr *)&on, sizeof on) || listen(proxy->listener, 16) ||
                  getsockname(proxy->listener, (struct sockaddr *)&on, &size) ||
                  pthread_create(&proxy->thread, NULL, proxy_main, proxy);
@@ -149,6 +254,7 @@ void proxy_stop(struct proxy *proxy)
         if (proxy->pairs[i].client >= 0)
             end_pair(&proxy->pairs[i]);
     close(proxy->listener);
+    close(proxy->wake);
     mem_free(proxy);
 }
 
@@ -160,4 +266,35 @@ void proxy_cut_after_commit(struct proxy *proxy)
 void proxy_cut_at_sync(struct proxy *proxy, int n)
 {
     proxy->syncs_left = n;
+}
+
+static void wake(struct proxy *proxy)
+{
+    uint64_t once = 1;
+    ssize_t written = write(proxy->wake, &once, sizeof once);
+    assert(written == sizeof once);
+}
+
+void proxy_hold(struct proxy *proxy, bool on)
+{
+    proxy->leave = 0;
+    proxy->answered = 0;
+    proxy->holding = on;
+    wake(proxy);
+}
+
+void proxy_allow(struct proxy *proxy, int statements)
+{
+    proxy->leave = statements;
+    wake(proxy);
+}
+
+int proxy_answered(struct proxy *proxy)
+{
+    return proxy->answered;
+}
+
+int proxy_errors(struct proxy *proxy)
+{
+    return proxy->errors;
 }

@@ -88,7 +88,7 @@ def test_schemas_are_apart_and_go_away(cluster):
 def test_the_proxy_cuts_after_the_commit_it_was_told_of(cluster):
     cluster.sql("CREATE TABLE marks (t text); GRANT ALL ON marks TO rota")
     proxy = Proxy(cluster.port)
-    insert = lambda mark: subprocess.run([str(cluster.bin / "psql"), "-X", cluster.url(port=proxy.port), "-c", "BEGIN", "-c",
+    insert = lambda mark: subprocess.run([cluster.tool("psql"), "-X", cluster.url(port=proxy.port), "-c", "BEGIN", "-c",
                                           f"INSERT INTO marks VALUES ('{mark}')", "-c", "COMMIT"], capture_output=True)
     try:
         assert insert("before").returncode == 0

@@ -1,0 +1,637 @@
+// Two or three sessions at once, in every interleaving of their statements.
+//
+// Each session is a store of its own behind a proxy that holds its statements back (tests/support/proxy.h). A scenario says what
+// each of them does; every order in which their statements can come is tried, from the same rows, and after each order what must
+// always be true is looked up in the tables. A statement that waits for a lock goes on when the lock is free, and the order
+// around it.
+//
+// How many statements an operation has is found out by letting it run alone. BEGIN commutes with everything and goes along with
+// the statement behind it.
+#include "store_support.h"
+
+#include "../support/proxy.h"
+#include "postgres_support.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { SESSIONS = 3, FIRST = 11, STEPS_MAX = 12, JOBS = 5, DAY_MS = 86400 * 1000 };
+
+struct session {
+    struct stage *stage;
+    struct store *store;
+    struct proxy *proxy;
+    int number;
+    int64_t incarnation;
+    struct store_op *op;
+    enum store_verb verb;
+    atomic_bool done; // since the store gave the operation back
+    int allowed;      // statements, up to now
+    bool ended;       // as seen by the one who steps
+    bool waits;       // for a lock, when it was last looked at
+};
+
+struct stage {
+    struct world *world; // beside the sessions; makes what they find
+    PGconn *watcher;
+    struct session sessions[SESSIONS];
+    int64_t lanes[2], ids[JOBS];
+    long long held_when_buried; // -1: nobody was buried
+    int claims_when_paused;     // statements that the claims had sent when the pause was done; -1: nothing was paused
+};
+
+// What a session does in a scenario.
+typedef void beginning(struct session *session);
+
+struct scenario {
+    beginning *begin[SESSIONS];
+    int coarse; // statements that go together as one step, where three sessions would have too many orders
+    void (*check)(struct stage *stage);
+};
+
+// ---- the operations
+
+static void note_done(struct store_op *op);
+
+static void *new_op(struct session *session, size_t size, enum store_verb verb)
+{
+    struct store_op *op = world_op(session->stage->world, size, verb);
+    op->done = note_done;
+    op->answers = (struct mailbox *)session; // which is whose it is, here
+    session->op = op;
+    session->verb = verb;
+    return op;
+}
+#define NEW_OP(session, type, verb) ((struct type *)new_op((session), sizeof(struct type), (verb)))
+
+static void note_done(struct store_op *op)
+{
+    ((struct session *)op->answers)->done = true;
+}
+
+static void begin_claim_of(struct session *session, size_t count, bool backwards)
+{
+    struct store_claim *op = NEW_OP(session, store_claim, STORE_CLAIM);
+    op->wants = world_mem(session->stage->world, count * sizeof *op->wants);
+    op->want_count = count;
+    for (size_t i = 0; i < count; i++)
+        op->wants[i] = (struct store_want){.lane = session->stage->lanes[backwards ? count - 1 - i : i], .max = 2};
+    op->holder = session->incarnation;
+    op->now_ms = op->until_ms = NOW;
+}
+
+static void claim_one_lane(struct session *session)
+{
+    begin_claim_of(session, 1, false);
+}
+
+static void claim_two_lanes(struct session *session)
+{
+    begin_claim_of(session, 2, session->number % 2);
+}
+
+// The first session ends the job, the others put it off: on the token it has at the beginning.
+static void change_first(struct session *session)
+{
+    struct store_change *op = NEW_OP(session, store_change, STORE_CHANGE);
+    struct {
+        struct store_step step;
+        struct job job;
+    } *made = world_mem(session->stage->world, sizeof *made);
+    made->job = (struct job){.id = session->stage->ids[0], .token = 2, .due_at = NOW - 20000, .scheduled_at = NOW};
+    made->job.state = session->number ? JOB_DELAYED : JOB_CANCELLED;
+    made->job.completed_at = session->number ? 0 : NOW;
+    made->step = (struct store_step){.token = 1, .job = &made->job};
+    op->steps = &made->step;
+    op->count = 1;
+}
+
+static void add_in_hand_of_first(struct session *session)
+{
+    struct store_add *op = NEW_OP(session, store_add, STORE_ADD);
+    struct {
+        struct store_task task;
+        struct job job;
+        struct store_new item;
+    } *made = world_mem(session->stage->world, sizeof *made);
+    struct sample sample = {.queue = "one", .state = JOB_WATCHING, .holder = FIRST};
+    sample_fill(session->stage->world, &sample, &made->task, &made->job, &made->item);
+    op->now_ms = NOW;
+    op->holder = FIRST;
+    op->items = &made->item;
+    op->count = 1;
+}
+
+static void bury_first(struct session *session)
+{
+    NEW_OP(session, store_bury, STORE_BURY)->incarnation = FIRST;
+}
+
+static void forget_first(struct session *session)
+{
+    NEW_OP(session, store_forget, STORE_FORGET)->incarnation = FIRST;
+}
+
+static void beat_of_first(struct session *session)
+{
+    NEW_OP(session, store_beat, STORE_BEAT)->incarnation = FIRST;
+}
+
+static void make_due(struct session *session)
+{
+    struct store_due *op = NEW_OP(session, store_due, STORE_DUE);
+    op->lane = session->stage->lanes[0];
+    op->to_ms = NOW;
+    op->max = 10;
+}
+
+static void pause_queue(struct session *session, const char *queue)
+{
+    struct store_pause *op = NEW_OP(session, store_pause, STORE_PAUSE);
+    op->tenant = TENANT;
+    op->queue = str_of(queue);
+    op->paused = true;
+}
+
+static void pause_lane(struct session *session)
+{
+    pause_queue(session, "one");
+}
+
+static void pause_other_lane(struct session *session)
+{
+    pause_queue(session, "two");
+}
+
+// ---- the stage
+
+static long long ask(struct stage *stage, const char *sql_with_at)
+{
+    char sql[2000] = "";
+    size_t n = 0;
+    for (const char *at = sql_with_at; *at; at++)
+        n += (size_t)snprintf(sql + n, sizeof sql - n, *at == '@' ? "%s." : "%.1s", *at == '@' ? stage->world->schema : at);
+    return session_ask(stage->watcher, sql);
+}
+
+static void session_start(struct session *session)
+{
+    char url[160], why[ERR_WHY_MAX];
+    struct world on = {.last_id = 0};
+    session->proxy = proxy_start(cluster_port());
+    snprintf(url, sizeof url, "postgres://rota@127.0.0.1:%d/rota?sslmode=disable&application_name=session%d&schema=%s",
+             proxy_port(session->proxy), session->number, session->stage->world->schema);
+    if (store_open(&session->store, url, why))
+        fail_msg("%s", why);
+    // One operation at each desk, so that all of them are connected.
+    on.store = session->store;
+    join(&on, session->incarnation);
+    struct store_add *add = OP(&on, store_add, STORE_ADD);
+    assert_int_equal(call(&on, &add->op), ERR_OK);
+    struct store_change *change = OP(&on, store_change, STORE_CHANGE);
+    assert_int_equal(call(&on, &change->op), ERR_OK);
+    on.store = NULL;
+    for (size_t i = 0; i < on.kept_count; i++) {
+        store_op_done(on.kept[i]);
+        mem_free(on.kept[i]);
+    }
+    mem_free(on.kept);
+}
+
+static int set_up(void **state)
+{
+    struct stage *stage = mem_zero(sizeof *stage);
+    struct world *world = stage->world = world_new("postgres");
+    *state = stage;
+    session_do_as(true, "ALTER ROLE rota SET deadlock_timeout='20ms'");
+    stage->watcher = session_new(false);
+    stage->lanes[0] = lane_of(world, TENANT, "one");
+    stage->lanes[1] = lane_of(world, TENANT, "two");
+    for (int i = 0; i < JOBS; i++)
+        stage->ids[i] = add(
+            world,
+            (struct sample){.queue = i < 3 ? "one" : "two", .state = i == 1 ? JOB_DELAYED : JOB_READY, .due_at = NOW - 5 + i});
+    for (int i = 0; i < SESSIONS; i++) {
+        stage->sessions[i] = (struct session){.stage = stage, .number = i, .incarnation = FIRST + i};
+        session_start(&stage->sessions[i]);
+    }
+    char sql[700];
+    const char *s = world->schema;
+    snprintf(sql, sizeof sql,
+             "SET search_path=%s; CREATE TABLE was_jobs AS TABLE jobs; CREATE TABLE was_counts AS TABLE counts;"
+             " CREATE TABLE was_lanes AS TABLE lanes; CREATE TABLE was_incarnations AS TABLE incarnations",
+             s);
+    session_do(stage->watcher, sql);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct stage *stage = *state;
+    for (int i = 0; i < SESSIONS; i++) {
+        store_close(stage->sessions[i].store);
+        proxy_stop(stage->sessions[i].proxy);
+    }
+    PQfinish(stage->watcher);
+    world_free(stage->world);
+    mem_free(stage);
+    return 0;
+}
+
+static void start_over(struct stage *stage)
+{
+    session_do(stage->watcher,
+               "BEGIN; DELETE FROM jobs; DELETE FROM jobs_done; DELETE FROM counts; DELETE FROM lanes; DELETE FROM incarnations;"
+               " INSERT INTO jobs SELECT * FROM was_jobs; INSERT INTO counts SELECT * FROM was_counts;"
+               " INSERT INTO lanes SELECT * FROM was_lanes; INSERT INTO incarnations SELECT * FROM was_incarnations; COMMIT");
+    stage->held_when_buried = -1;
+    stage->claims_when_paused = -1;
+}
+
+// ---- steps
+
+static bool waits_for_lock(struct session *session)
+{
+    char sql[160];
+    snprintf(sql, sizeof sql,
+             "SELECT count(*) FROM pg_stat_activity WHERE application_name='session%d' AND cardinality(pg_blocking_pids(pid))>0",
+             session->number);
+    return session_ask(session->stage->watcher, sql) > 0;
+}
+
+static void note_ended(struct session *session)
+{
+    struct stage *stage = session->stage;
+    session->ended = true;
+    if (session->verb == STORE_BURY && !session->op->err)
+        stage->held_when_buried = ask(stage, "SELECT count(*) FROM @jobs WHERE place=-11");
+    if (session->verb == STORE_PAUSE) {
+        stage->claims_when_paused = 0;
+        for (int i = 0; i < SESSIONS; i++)
+            if (stage->sessions[i].op && stage->sessions[i].verb == STORE_CLAIM)
+                stage->claims_when_paused += stage->sessions[i].allowed;
+    }
+}
+
+// Until it has answered all it was allowed, or ended, or waits for another. False: it waits.
+static bool settle(struct session *session)
+{
+    enum { LOOKS_BEFORE_ASKING = 60, PAUSE_NS = 50000 };
+    for (int looks = 0; !session->ended; looks++) {
+        if (session->done) {
+            note_ended(session);
+            return true;
+        }
+        if (proxy_answered(session->proxy) >= session->allowed)
+            return true;
+        if ((looks >= LOOKS_BEFORE_ASKING || session->waits) && waits_for_lock(session)) {
+            session->waits = true;
+            return false;
+        }
+        session->waits = false;
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    return true;
+}
+
+static void start(struct session *session, beginning *begin)
+{
+    begin(session);
+    session->done = session->ended = session->waits = false;
+    session->allowed = 0;
+    proxy_hold(session->proxy, true);
+    store_submit(session->store, session->op);
+}
+
+// Allows `count` statements, one after the other, as long as nothing is in its way; and lets others go on whom it let go.
+static void step(struct stage *stage, struct session *session, int count)
+{
+    for (int i = 0; i < count && !session->ended && settle(session) && !session->ended; i++) {
+        session->allowed++;
+        proxy_allow(session->proxy, 1);
+        for (int k = 0; k < SESSIONS; k++)
+            if (stage->sessions[k].op)
+                settle(k ? &stage->sessions[(session->number + k) % SESSIONS] : session);
+    }
+}
+
+static void end_all(struct stage *stage)
+{
+    for (bool more = true; more;) {
+        more = false;
+        for (int i = 0; i < SESSIONS; i++)
+            if (stage->sessions[i].op && !stage->sessions[i].ended) {
+                more = true;
+                step(stage, &stage->sessions[i], 1);
+            }
+    }
+}
+
+// ---- what must always be true
+
+static const char places_wrong[] =
+    "SELECT count(*) FROM @jobs WHERE place IS DISTINCT FROM CASE WHEN state IN (1,2) THEN lane*16+9-priority WHEN state IN (3,4)"
+    " THEN -holder END OR state>4";
+static const char counts_wrong[] =
+    "SELECT count(*) FROM (SELECT lane,state,sum(n) AS n FROM @counts WHERE lane>0 GROUP BY 1,2 UNION ALL"
+    " SELECT 0,state,sum(n) FROM @counts WHERE lane=0 GROUP BY 2) c FULL JOIN (SELECT lane,state,count(*) AS n FROM"
+    " (SELECT lane,state FROM @jobs UNION ALL SELECT lane,state FROM @jobs_done) j GROUP BY 1,2 UNION ALL SELECT 0,state,count(*)"
+    " FROM (SELECT state FROM @jobs UNION ALL SELECT state FROM @jobs_done) j GROUP BY 2) j USING(lane,state)"
+    " WHERE coalesce(c.n,0)<>coalesce(j.n,0)";
+
+static const char all_tokens[] =
+    "SELECT string_agg(token::text,'' ORDER BY id) FROM (SELECT id,token FROM @jobs UNION ALL SELECT id,token FROM @jobs_done) j"
+    " WHERE id IN (SELECT id FROM @was_jobs)";
+static const char jobs_lost[] =
+    "SELECT count(*) FROM @was_jobs w WHERE (SELECT count(*) FROM (SELECT id FROM @jobs UNION ALL SELECT id FROM @jobs_done) j"
+    " WHERE j.id=w.id)<>1";
+
+static int times_written(const struct stage *stage, int64_t id)
+{
+    int times = 0;
+    for (int i = 0; i < SESSIONS; i++) {
+        const struct session *session = &stage->sessions[i];
+        if (session->op && session->verb == STORE_CLAIM) {
+            const struct store_claim *claim = container_of(session->op, struct store_claim, op);
+            for (size_t k = 0; k < claim->job_count; k++)
+                times += claim->jobs[k].job.id == id;
+        }
+        if (session->op && session->verb == STORE_CHANGE && id == stage->ids[0])
+            times += container_of(session->op, struct store_change, op)->steps[0].err == ERR_OK;
+    }
+    return times;
+}
+
+static void check_claim(struct stage *stage, const struct store_claim *claim)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < claim->want_count; i++)
+        most += claim->wants[i].max;
+    assert_true(claim->job_count <= most);
+    if (claim->op.err)
+        assert_int_equal(claim->op.err, ERR_FENCED);
+    for (size_t i = 0; i < claim->job_count; i++) {
+        char sql[200];
+        const struct job *job = &claim->jobs[i].job;
+        snprintf(
+            sql, sizeof sql,
+            "SELECT count(*) FROM (SELECT id,token,holder FROM @jobs UNION ALL SELECT id,token,holder FROM @jobs_done) j WHERE"
+            " id=%lld AND (token>%lld OR token=%lld AND holder=%lld)",
+            (long long)job->id, (long long)job->token, (long long)job->token, (long long)claim->holder);
+        assert_int_equal(ask(stage, sql), 1);
+    }
+}
+
+// A job is handed out and changed once for each token it had, so its token tells how often that was.
+static void check_always(struct stage *stage)
+{
+    assert_int_equal(ask(stage, places_wrong), 0);
+    assert_int_equal(ask(stage, counts_wrong), 0);
+    assert_int_equal(ask(stage, jobs_lost), 0);
+    // All tokens at once, as digits of one number.
+    long long tokens = 0;
+    for (int i = 0; i < JOBS; i++)
+        tokens = tokens * 10 + 1 + times_written(stage, stage->ids[i]);
+    assert_int_equal(ask(stage, all_tokens), tokens);
+    for (int i = 0; i < SESSIONS; i++)
+        if (stage->sessions[i].op && stage->sessions[i].verb == STORE_CLAIM)
+            check_claim(stage, container_of(stage->sessions[i].op, struct store_claim, op));
+    // Once an incarnation is declared dead, nothing more comes into its hands.
+    if (stage->held_when_buried >= 0)
+        assert_true(ask(stage, "SELECT count(*) FROM @jobs WHERE place=-11") <= stage->held_when_buried);
+}
+
+// ---- every order
+
+struct order {
+    int who[SESSIONS * STEPS_MAX];
+    int length, left[SESSIONS];
+};
+
+static void play(struct stage *stage, const struct scenario *scenario, const struct order *order)
+{
+    start_over(stage);
+    for (int i = 0; i < SESSIONS; i++) {
+        stage->sessions[i].op = NULL;
+        if (scenario->begin[i])
+            start(&stage->sessions[i], scenario->begin[i]);
+    }
+    for (int i = 0; i < order->length; i++)
+        step(stage, &stage->sessions[order->who[i]], scenario->coarse);
+    end_all(stage);
+    check_always(stage);
+    if (scenario->check)
+        scenario->check(stage);
+}
+
+static int play_all(struct stage *stage, const struct scenario *scenario, struct order *order)
+{
+    int played = 0;
+    bool more = false;
+    for (int i = 0; i < SESSIONS; i++) {
+        if (!order->left[i])
+            continue;
+        more = true;
+        order->left[i]--;
+        order->who[order->length++] = i;
+        played += play_all(stage, scenario, order);
+        order->length--;
+        order->left[i]++;
+    }
+    if (more)
+        return played;
+    play(stage, scenario, order);
+    return 1;
+}
+
+static int statements_alone(struct stage *stage, beginning *begin, int who)
+{
+    start_over(stage);
+    for (int i = 0; i < SESSIONS; i++)
+        stage->sessions[i].op = NULL;
+    start(&stage->sessions[who], begin);
+    end_all(stage);
+    return proxy_answered(stage->sessions[who].proxy);
+}
+
+static int errors_of_all(struct stage *stage)
+{
+    int errors = 0;
+    for (int i = 0; i < SESSIONS; i++)
+        errors += proxy_errors(stage->sessions[i].proxy);
+    return errors;
+}
+
+// No order may end in a deadlock, which would be an error of the server.
+static void try_every_order(void **state, struct scenario scenario)
+{
+    struct stage *stage = *state;
+    struct order order = {0};
+    if (!scenario.coarse)
+        scenario.coarse = 1;
+    for (int i = 0; i < SESSIONS; i++)
+        if (scenario.begin[i]) {
+            statements_alone(stage, scenario.begin[i], i); // what it does only once, such as to look up a lane, is done then
+            order.left[i] = (statements_alone(stage, scenario.begin[i], i) + scenario.coarse - 1) / scenario.coarse;
+            assert_true(order.left[i] > 0 && order.left[i] <= STEPS_MAX);
+        }
+    int played = play_all(stage, &scenario, &order);
+    assert_int_equal(errors_of_all(stage), 0);
+    print_message("# %d orders\n", played);
+}
+
+// ---- two sessions
+
+static size_t claimed_by_all(const struct stage *stage)
+{
+    size_t count = 0;
+    for (int i = 0; i < SESSIONS; i++)
+        if (stage->sessions[i].op && stage->sessions[i].verb == STORE_CLAIM)
+            count += container_of(stage->sessions[i].op, struct store_claim, op)->job_count;
+    return count;
+}
+
+static void all_of_lane_one_are_claimed(struct stage *stage)
+{
+    assert_int_equal(claimed_by_all(stage), 3);
+}
+
+static void all_are_claimed_but_what_is_over_the_limit(struct stage *stage)
+{
+    assert_int_equal(claimed_by_all(stage), JOBS);
+}
+
+static void the_first_job_was_written_once(struct stage *stage)
+{
+    assert_int_equal(times_written(stage, stage->ids[0]), 1);
+}
+
+static void one_of_both_wins(struct stage *stage)
+{
+    enum err first = stage->sessions[0].op->err, second = stage->sessions[1].op->err;
+    assert_true((first == ERR_OK && second == ERR_LEASE_LOST) || (first == ERR_FENCED && second == ERR_OK));
+}
+
+static void nothing_was_claimed_once_it_was_paused(struct stage *stage)
+{
+    if (stage->claims_when_paused < 2) // the fence only
+        assert_int_equal(claimed_by_all(stage), 0);
+}
+
+static void two_claims(void **state)
+{
+    try_every_order(state, (struct scenario){{claim_one_lane, claim_one_lane}, .check = all_of_lane_one_are_claimed});
+}
+
+static void two_claims_of_two_lanes_in_opposite_order(void **state)
+{
+    try_every_order(state,
+                    (struct scenario){{claim_two_lanes, claim_two_lanes}, .check = all_are_claimed_but_what_is_over_the_limit});
+}
+
+static void a_change_that_ends_a_job_and_a_claim(void **state)
+{
+    try_every_order(state, (struct scenario){{change_first, claim_one_lane}, .check = the_first_job_was_written_once});
+}
+
+static void a_claim_and_a_change_that_puts_a_job_off(void **state)
+{
+    try_every_order(state, (struct scenario){{claim_one_lane, change_first}});
+}
+
+static void a_claim_and_the_burial_of_its_holder(void **state)
+{
+    try_every_order(state, (struct scenario){{claim_one_lane, bury_first}});
+}
+
+static void a_job_added_in_hand_and_the_burial_of_its_holder(void **state)
+{
+    try_every_order(state, (struct scenario){{add_in_hand_of_first, bury_first}});
+}
+
+static void a_claim_and_the_forgetting_of_its_holder(void **state)
+{
+    try_every_order(state, (struct scenario){{claim_one_lane, forget_first}, .check = one_of_both_wins});
+}
+
+static void a_beat_and_a_burial(void **state)
+{
+    try_every_order(state, (struct scenario){{beat_of_first, bury_first}, .check = one_of_both_wins});
+}
+
+static void two_changes_on_one_token(void **state)
+{
+    try_every_order(state, (struct scenario){{change_first, change_first}, .check = the_first_job_was_written_once});
+}
+
+static void jobs_that_become_due_and_a_claim(void **state)
+{
+    try_every_order(state, (struct scenario){{make_due, claim_one_lane}});
+}
+
+static void jobs_that_become_due_and_a_change(void **state)
+{
+    try_every_order(state, (struct scenario){{make_due, change_first}});
+}
+
+static void a_pause_and_a_claim(void **state)
+{
+    try_every_order(state, (struct scenario){{pause_lane, claim_one_lane}, .check = nothing_was_claimed_once_it_was_paused});
+}
+
+// ---- three sessions
+
+static void a_claim_a_change_and_the_burial_of_the_holder(void **state)
+{
+    try_every_order(state, (struct scenario){{claim_one_lane, change_first, bury_first}});
+}
+
+static void a_claim_a_change_and_jobs_that_become_due(void **state)
+{
+    try_every_order(state, (struct scenario){{claim_one_lane, change_first, make_due}, .coarse = 2});
+}
+
+static void three_claims(void **state)
+{
+    try_every_order(
+        state,
+        (struct scenario){{claim_one_lane, claim_one_lane, claim_one_lane}, .coarse = 2, .check = all_of_lane_one_are_claimed});
+}
+
+static void two_claims_of_two_lanes_and_a_change(void **state)
+{
+    try_every_order(state, (struct scenario){{claim_two_lanes, claim_two_lanes, change_first}, .coarse = 2});
+}
+
+// Who holds one of the lanes makes both claims wait in the middle of a statement, if they wait at all.
+static void two_claims_of_two_lanes_and_a_pause(void **state)
+{
+    try_every_order(state, (struct scenario){{claim_two_lanes, claim_two_lanes, pause_other_lane}, .coarse = 2});
+}
+
+#define PROMISE(name) cmocka_unit_test(name)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PROMISE(two_claims),
+        PROMISE(two_claims_of_two_lanes_in_opposite_order),
+        PROMISE(a_change_that_ends_a_job_and_a_claim),
+        PROMISE(a_claim_and_a_change_that_puts_a_job_off),
+        PROMISE(a_claim_and_the_burial_of_its_holder),
+        PROMISE(a_job_added_in_hand_and_the_burial_of_its_holder),
+        PROMISE(a_claim_and_the_forgetting_of_its_holder),
+        PROMISE(a_beat_and_a_burial),
+        PROMISE(two_changes_on_one_token),
+        PROMISE(jobs_that_become_due_and_a_claim),
+        PROMISE(jobs_that_become_due_and_a_change),
+        PROMISE(a_pause_and_a_claim),
+        PROMISE(a_claim_a_change_and_the_burial_of_the_holder),
+        PROMISE(a_claim_a_change_and_jobs_that_become_due),
+        PROMISE(three_claims),
+        PROMISE(two_claims_of_two_lanes_and_a_change),
+        PROMISE(two_claims_of_two_lanes_and_a_pause),
+    };
+    return cmocka_run_group_tests_name("store postgres: every interleaving", tests, set_up, tear_down);
+}
