@@ -20,7 +20,7 @@ enum {
     JOBS_MAX = 100,
     LOOK_MS = 50,         // how often the record is read while another node is at it,
     WISH_AGAIN_MS = 2000, // and how often it is asked: a word may get lost
-    WISH_MAX_MS = 30000,  // by then a dead holder is found to be
+    WISH_MAX_MS = 25000,  // by then a dead holder is found to be
 };
 
 // One request under way. It has one operation or question out at a time.

@@ -138,6 +138,31 @@ static void beat_of_first(struct session *session)
     NEW_OP(session, store_beat, STORE_BEAT)->incarnation = FIRST;
 }
 
+// Each session wants all buckets for itself.
+static void divide(struct session *session)
+{
+    struct store_divide *op = NEW_OP(session, store_divide, STORE_DIVIDE);
+    struct store_owner *owners = world_mem(session->stage->world, 2 * sizeof *owners);
+    for (int32_t i = 0; i < 2; i++)
+        owners[i] = (struct store_owner){i, session->incarnation};
+    op->owners = owners;
+    op->owner_count = 2;
+}
+
+static void ask_first(struct session *session)
+{
+    struct store_ask *op = NEW_OP(session, store_ask, STORE_ASK);
+    op->holder = FIRST;
+    op->job = (struct store_asked_job){.job_id = session->stage->ids[0], .tenant = TENANT};
+}
+
+static void asked_of_first(struct session *session)
+{
+    struct store_asked *op = NEW_OP(session, store_asked, STORE_ASKED);
+    op->holder = FIRST;
+    op->max = 10;
+}
+
 static void make_due(struct session *session)
 {
     struct store_due *op = NEW_OP(session, store_due, STORE_DUE);
@@ -243,6 +268,7 @@ static void start_over(struct stage *stage)
 {
     session_do(stage->watcher,
                "BEGIN; DELETE FROM jobs; DELETE FROM jobs_done; DELETE FROM counts; DELETE FROM lanes; DELETE FROM incarnations;"
+               " DELETE FROM owners; DELETE FROM asks; DELETE FROM meta WHERE name='term';"
                " INSERT INTO jobs SELECT * FROM was_jobs; INSERT INTO counts SELECT * FROM was_counts;"
                " INSERT INTO lanes SELECT * FROM was_lanes; INSERT INTO incarnations SELECT * FROM was_incarnations; COMMIT");
     stage->held_when_buried = -1;
@@ -519,6 +545,31 @@ static void nothing_was_claimed_once_it_was_paused(struct stage *stage)
         assert_int_equal(claimed_by_all(stage), 0);
 }
 
+// Of those who divide at once one is heard, and all rows are its own.
+static void one_divided(struct stage *stage)
+{
+    int heard = 0;
+    for (int i = 0; i < SESSIONS; i++)
+        heard += stage->sessions[i].op && stage->sessions[i].op->err == ERR_OK;
+    assert_int_equal(heard, 1);
+    assert_int_equal(ask(stage, "SELECT count(*) FROM @owners WHERE term=1"), 2);
+    assert_int_equal(ask(stage, "SELECT count(DISTINCT puller) FROM @owners"), 1);
+    assert_int_equal(ask(stage, "SELECT value FROM @meta WHERE name='term'"), 1);
+}
+
+static void no_wish_is_left_to_the_gone(struct stage *stage)
+{
+    assert_int_equal(ask(stage, "SELECT count(*) FROM @asks WHERE holder NOT IN (SELECT id FROM @incarnations)"), 0);
+}
+
+// A wish is told, still there, or was refused.
+static void no_wish_is_lost(struct stage *stage)
+{
+    const struct store_asked *asked = container_of(stage->sessions[1].op, struct store_asked, op);
+    assert_int_equal(stage->sessions[0].op->err, ERR_OK);
+    assert_int_equal((long long)asked->job_count + ask(stage, "SELECT count(*) FROM @asks"), 1);
+}
+
 static void two_claims(void **state)
 {
     try_every_order(state, (struct scenario){{claim_one_lane, claim_one_lane}, .check = all_of_lane_one_are_claimed});
@@ -580,7 +631,27 @@ static void a_pause_and_a_claim(void **state)
     try_every_order(state, (struct scenario){{pause_lane, claim_one_lane}, .check = nothing_was_claimed_once_it_was_paused});
 }
 
+static void two_divisions(void **state)
+{
+    try_every_order(state, (struct scenario){{divide, divide}, .check = one_divided});
+}
+
+static void a_wish_and_the_forgetting_of_who_is_asked(void **state)
+{
+    try_every_order(state, (struct scenario){{ask_first, forget_first}, .check = no_wish_is_left_to_the_gone});
+}
+
+static void a_wish_and_who_takes_it(void **state)
+{
+    try_every_order(state, (struct scenario){{ask_first, asked_of_first}, .check = no_wish_is_lost});
+}
+
 // ---- three sessions
+
+static void three_divisions(void **state)
+{
+    try_every_order(state, (struct scenario){{divide, divide, divide}, .check = one_divided});
+}
 
 static void a_claim_a_change_and_the_burial_of_the_holder(void **state)
 {
@@ -627,6 +698,10 @@ int main(void)
         PROMISE(jobs_that_become_due_and_a_claim),
         PROMISE(jobs_that_become_due_and_a_change),
         PROMISE(a_pause_and_a_claim),
+        PROMISE(two_divisions),
+        PROMISE(a_wish_and_the_forgetting_of_who_is_asked),
+        PROMISE(a_wish_and_who_takes_it),
+        PROMISE(three_divisions),
         PROMISE(a_claim_a_change_and_the_burial_of_the_holder),
         PROMISE(a_claim_a_change_and_jobs_that_become_due),
         PROMISE(three_claims),
