@@ -39,6 +39,7 @@ struct work {
     struct store_new item;
     int64_t asked_id, asked_token; // what pull was last asked for: read again unchanged, it was not in hand
     bool called_off;               // … after its cancel was written
+    bool waited;                   // of a run by hand: the job had not ended when it was first read
     int tries;
     int64_t wished_id, wish_began; // whose holder was asked, and since when; all monotonic
     int64_t wished_at;             // when it was asked last
@@ -256,10 +257,13 @@ static void cancel(struct work *work)
 static void run_now(struct work *work)
 {
     const struct job *open = find_open(&work->get);
-    if (!open) {
-        finish(work, ERR_ILLEGAL_TRANSITION, "all its jobs have ended; retry one of them to run it again");
+    if (!open) { // perhaps because this request made it run, and it was quick
+        bool ran = work->waited && !find_cancelled(work);
+        finish(work, ran ? ERR_OK : ERR_ILLEGAL_TRANSITION,
+               ran ? "" : "all its jobs have ended; retry one of them to run it again");
         return;
     }
+    work->waited = true;
     bool early = open->due_at > work->steer->now.wall_ms;
     if (!early || was_asked(work, open)) {
         finish(work, ERR_OK, "");
@@ -314,7 +318,7 @@ static void retry(struct work *work)
 static void take_get(struct work *work)
 {
     static void (*const acts[])(struct work *) = {[STEER_CANCEL] = cancel, [STEER_RUN] = run_now, [STEER_RETRY] = retry};
-    if (work->get.op.err == ERR_NOT_FOUND && work->wished_id)
+    if (work->get.op.err == ERR_NOT_FOUND && (work->wished_id || work->waited))
         finish(work, ERR_OK, ""); // its holder has ended it, and retention removed it already
     else if (work->get.op.err)
         finish(work, work->get.op.err, work->get.op.why);

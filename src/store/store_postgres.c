@@ -114,6 +114,7 @@ static void run_group(struct pg_desk *desk, struct list *group)
 
 // ---- a desk
 
+// A try that was not answered has waited long enough by itself: who comes back finds the next one before the door.
 static void try_connect(struct pg_desk *desk)
 {
     struct pg_link *link = &desk->link;
@@ -121,7 +122,7 @@ static void try_connect(struct pg_desk *desk)
     link->deadline_ms = time_min(now + CONNECT_MS, desk->since_ms + PG_DEADLINE_MS);
     pg_link_connect(link);
     desk->back_off_ms = link->conn ? 0 : time_min(time_max(desk->back_off_ms * 2, BACK_OFF_MIN_MS), BACK_OFF_MAX_MS);
-    desk->next_try_ms = now_ms() + desk->back_off_ms;
+    desk->next_try_ms = now + desk->back_off_ms;
 }
 
 // Sees to it that there is a connection. False: what waited has failed instead. A desk that closes tries once, and does not wait.
@@ -132,6 +133,7 @@ static bool reach(struct pg_desk *desk, struct list *waiting)
         pg_link_drop(link);
         int64_t now = now_ms(), end = desk->since_ms + PG_DEADLINE_MS;
         if (now >= end || (desk->back_off_ms && desk_closing(&desk->desk))) {
+            desk_take(&desk->desk, 0, waiting); // those that came during the last try: they have waited for a part of it already
             fail_all(waiting, ERR_STORE_UNAVAILABLE, link->err ? link->why : "PostgreSQL: no connection");
             desk->began_ms = now;
             return false;

@@ -1,17 +1,42 @@
-"""What every end-to-end test gets: a server of its own, a target of its own, and both logs when it fails."""
+"""What every end-to-end test gets: a server of its own, a target of its own, and both logs when it fails.
 
+Whoever asks for a server is run once for each store. What is about one of them says so: @pytest.mark.stores("sqlite").
+ROTA_TEST_STORES limits a whole run.
+"""
+
+import contextlib
+import os
 import resource
 
 import pytest
 
+from support.postgres import Cluster
 from support.rota import Rota
 from support.target import Target
+
+STORES = ["sqlite", "postgres"]
 
 
 def pytest_configure(config):
     # The target keeps a connection for each call that hangs, and a server under test inherits the limit.
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
+
+
+def pytest_generate_tests(metafunc):
+    if "store" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker("stores")
+        metafunc.parametrize("store", mark.args if mark else STORES, indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(config, items):
+    wanted = os.environ.get("ROTA_TEST_STORES", " ".join(STORES)).split()
+    store_of = lambda item: item.callspec.params.get("store") if hasattr(item, "callspec") else None
+    left_out = [item for item in items if store_of(item) not in [None, *wanted]]
+    config.hook.pytest_deselected(items=left_out)
+    # xdist hands out the last ones in small lots: so those that take long are shared out evenly.
+    kept = [item for item in items if item not in left_out]
+    items[:] = sorted(kept, key=lambda item: item.get_closest_marker("slow") is not None)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -30,10 +55,44 @@ def target():
     target.close()
 
 
+@pytest.fixture(scope="session")
+def store(request):
+    """The scheme of the store under test."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """One PostgreSQL for all tests of a worker that do it no harm."""
+    cluster = Cluster()
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@contextlib.contextmanager
+def new_place(request, store):
+    """What a server has to be told to begin with an empty store."""
+    if store == "sqlite":
+        yield {}
+        return
+    cluster = request.getfixturevalue("cluster")
+    with cluster.new_schema() as schema:
+        yield {"store": cluster.url(schema)}
+
+
 @pytest.fixture
-def rota():
+def place(request, store):
+    with new_place(request, store) as place:
+        yield place
+
+
+@pytest.fixture
+def rota(place):
     """A fresh server, up and ready. At the end it must still be able to stop gracefully with exit code 0."""
-    rota = Rota()
+    rota = Rota(**place)
     rota.start()
     yield rota
     rota.close()
@@ -45,12 +104,13 @@ def api(rota):
 
 
 @pytest.fixture(scope="session")
-def shared():
+def shared(request, store):
     """One server for the tests that leave nothing behind that matters to others."""
-    rota = Rota()
-    rota.start()
-    yield rota
-    rota.close()
+    with new_place(request, store) as place:
+        rota = Rota(**place)
+        rota.start()
+        yield rota
+        rota.close()
 
 
 @pytest.fixture
@@ -59,8 +119,52 @@ def shared_api(shared):
 
 
 @pytest.fixture
-def idle_rota():
+def idle_rota(place):
     """A server that is not started yet, for tests that decide how; whatever still runs at the end is stopped gracefully."""
-    rota = Rota()
+    rota = Rota(**place)
     yield rota
     rota.close()
+
+
+@contextlib.contextmanager
+def started(nodes):
+    try:
+        for node in nodes:
+            node.start()
+        yield nodes
+    finally:
+        for node in nodes:
+            node.close()
+
+
+@pytest.fixture
+def nodes(place):
+    """Three servers that share one store."""
+    with started([Rota(**place) for _ in range(3)]) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def divided(place):
+    """Three servers that share one store and the work: two take requests, the third runs jobs."""
+    roles = ["api", "api", "puller,executor,completer"]
+    with started([Rota(**place, options=["--role", role]) for role in roles]) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def own_cluster(store):
+    """A PostgreSQL for this test alone, which may do with it what it likes."""
+    cluster = Cluster()
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@pytest.fixture
+def its_nodes(own_cluster):
+    """Three servers on it. It must be there again at the end, so that they can stop gracefully."""
+    with started([Rota(store=own_cluster.url()) for _ in range(3)]) as nodes:
+        yield nodes

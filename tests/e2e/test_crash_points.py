@@ -43,10 +43,27 @@ def test_there_are_crash_points():
     assert len(set(names)) == len(names)
 
 
+def deaths_in_flight():
+    """Once each: on PostgreSQL a dead life is noticed by its silence, which takes a while."""
+    return [name if name.startswith(RARE) else f"{name}:40" for name in crash_names()]
+
+
 @pytest.mark.slow
+@pytest.mark.stores("sqlite")
 @pytest.mark.parametrize("name", deaths())
 def test_death_at(name, idle_rota, target):
-    rota, ledger = idle_rota, Ledger()
+    die_at(name, idle_rota, target)
+
+
+@pytest.mark.slow
+@pytest.mark.stores("postgres")
+@pytest.mark.parametrize("name", deaths_in_flight())
+def test_death_on_postgres_at(name, idle_rota, target):
+    die_at(name, idle_rota, target)
+
+
+def die_at(name, rota, target):
+    ledger = Ledger()
     leave_work_behind(rota, target, ledger)
     rota.start(crash=name, ready=False)
     with Load(rota, target, ledger, clients=3, limit=300) as load:

@@ -11,8 +11,8 @@ FEW = 64
 
 
 @pytest.fixture
-def tight():
-    rota = Rota(command=["prlimit", f"--nofile={FEW}:{FEW}", "--", binary()])
+def tight(place):
+    rota = Rota(**place, command=["prlimit", f"--nofile={FEW}:{FEW}", "--", binary()])
     rota.start()
     yield rota
     rota.close()

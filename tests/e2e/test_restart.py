@@ -49,6 +49,7 @@ def test_new_ids_do_not_repeat_old_ones(rota, target):
     assert rota.api.pending() == 80
 
 
+@pytest.mark.stores("sqlite")
 def test_a_second_server_on_the_same_data_is_refused(rota, target):
     second = Rota(data=rota.data)
     try:

@@ -1,11 +1,13 @@
 """Concurrent clients that use every way in, and write into the ledger what they were told.
 
-Each client goes through the menu below again and again. A client that gets no answer notes the submit as in doubt and
-goes on when the server is back; a submit with a key is sent again until it is answered, as a careful client would.
+Each client goes through the menu below again and again, and turns to any of the nodes for each dish. A client that gets no answer
+notes the submit as in doubt and goes on when a node is there; a submit with a key is sent again, to whichever node, until it is
+taken, as a careful client would.
 """
 
 import random
 import threading
+import time
 
 from support.client import NOT_REACHED, Api, first_job_id
 from support.times import to_text
@@ -14,6 +16,7 @@ from support.wait import now_ms, wait_until
 # Codes of 503 that promise that nothing was stored.
 PROMISES_NOTHING = {"stopping", "storage_full", "busy"}
 PAUSED_QUEUE = "now-and-then"
+AGAIN_S = 0.1  # before a submit with a key is sent again
 
 
 class Stopped(Exception):
@@ -21,13 +24,15 @@ class Stopped(Exception):
 
 
 class Load:
-    """`limit`: how many submits there may be at most until more() allows some more."""
+    """`nodes`: one server or several that share a database. `limit`: how many submits there may be at most until more() allows
+    some more; or `rate`: so many a second. `patience`: after so many seconds without an answer a client gives a request up."""
 
-    def __init__(self, rota, target, ledger, clients=4, limit=400, seed=1):
-        self.rota, self.target, self.ledger = rota, target, ledger
+    def __init__(self, nodes, target, ledger, clients=4, limit=400, rate=None, seed=1, patience=90):
+        self.nodes = nodes if isinstance(nodes, list) else [nodes]
+        self.target, self.ledger, self.rate, self.patience = target, ledger, rate, patience
         self.stopping = threading.Event()
         self.lock = threading.Lock()
-        self.left = limit
+        self.left, self.counted_at = 0 if rate else limit, time.monotonic()
         self.failures = []
         self.closed = 0  # requests that ended in a closed connection instead of an answer
         self.broken = []  # answers that were cut off in the middle
@@ -53,7 +58,15 @@ class Load:
     def take(self, count):
         with self.lock:
             self.left -= count
-            return self.left + count > 0
+
+    def may_go_on(self):
+        """With a rate, what was not used up while nobody could be reached is not made up for beyond one second's worth."""
+        with self.lock:
+            now = time.monotonic()
+            if self.rate:
+                self.left = min(self.left + self.rate * (now - self.counted_at), self.rate)
+            self.counted_at = now
+            return self.left > 0
 
     def run(self, seed):
         client = Client(self, seed)
@@ -61,13 +74,14 @@ class Load:
             while True:
                 for name in client.menu():
                     client.go_on()
+                    client.turn_to_any()
                     MENU[name](client)
         except Stopped:
             pass
         except BaseException as failure:  # an assertion in a thread must fail the test, not vanish
             self.failures.append(failure)
         finally:
-            client.api.close()
+            client.close()
 
     def wait_acked(self, count):
         """Until so many more submits were acknowledged than now."""
@@ -81,8 +95,16 @@ class Client:
     def __init__(self, load, seed):
         self.load, self.ledger, self.target = load, load.ledger, load.target
         self.dice = random.Random(seed)
-        self.api = Api(load.rota.where)
+        self.apis = [Api(node.where, timeout=load.patience) for node in load.nodes]
+        self.api = self.apis[0]
         self.done = []  # submits that were acknowledged, to steer later
+
+    def turn_to_any(self):
+        self.api = self.dice.choice(self.apis)
+
+    def close(self):
+        for api in self.apis:
+            api.close()
 
     def menu(self):
         names = list(MENU)
@@ -92,7 +114,7 @@ class Client:
     def go_on(self):
         """Returns when there is something to do; raises Stopped at the end."""
         while not self.load.stopping.is_set():
-            if self.load.left > 0:
+            if self.load.may_go_on():
                 return
             self.load.stopping.wait(0.01)
         raise Stopped
@@ -115,6 +137,7 @@ class Client:
 
     def wait_server(self):
         while not self.load.stopping.is_set():
+            self.turn_to_any()
             try:
                 if self.api.get("/healthz").status == 200:
                     return
@@ -132,7 +155,10 @@ class Client:
         if at_ms:
             task["at"] = to_text(at_ms)
         answer = self.ask("POST", "/v1/tasks", task)
-        while key and answer is None:
+        while key and (answer is None or answer.status == 503):
+            if self.load.stopping.wait(AGAIN_S):
+                raise Stopped
+            self.turn_to_any()
             answer = self.ask("POST", "/v1/tasks", task)
         if answer is None:
             return None
@@ -228,8 +254,9 @@ MENU = {
 }
 
 
-def settle(rota, target, ledger):
+def settle(nodes, target, ledger):
     """When the faults are over: lets everything run to its end, then compares. Returns how many had which fate."""
-    assert rota.api.post(f"/v1/queues/{PAUSED_QUEUE}/resume").status == 200
-    rota.api.wait_idle()
-    return ledger.assert_clean(rota.api, target)
+    api = (nodes[0] if isinstance(nodes, list) else nodes).api
+    assert api.post(f"/v1/queues/{PAUSED_QUEUE}/resume").status == 200
+    api.wait_idle()
+    return ledger.assert_clean(api, target)

@@ -38,9 +38,11 @@ def scratch_dir():
 class Rota:
     running = []  # every server that a failing test should tell of
 
-    def __init__(self, data=None, command=None):
+    def __init__(self, data=None, store=None, command=None, options=()):
+        """`store`: a URL instead of a directory of its own. `options`: more of them for `serve`."""
         self.home = None if data else scratch_dir()
         self.data = str(data or os.path.join(self.home, "data"))
+        self.options = [*(["--store", store] if store else ["--data", self.data]), *options]
         self.command = command or [binary()]
         self.log_path = (self.home or scratch_dir()) + "/log"
         self.process = None
@@ -66,7 +68,7 @@ class Rota:
             env["ROTA_CRASH"] = crash
         log = open(self.log_path, "ab")
         began = log.tell()
-        args = DIES_WITH_US + self.command + ["serve", "--listen", "127.0.0.1:0", "--data", self.data]
+        args = DIES_WITH_US + self.command + ["serve", "--listen", "127.0.0.1:0", *self.options]
         self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
         log.close()
         up = wait_until(lambda: self.look_for_address(began) or self.dead(), "the server prints its address or ends")

@@ -346,6 +346,33 @@ static void a_run_by_hand_brings_a_planned_job_forward(void **state)
     play_free(play);
 }
 
+static void a_job_that_ran_by_hand_and_ended_before_the_answer_is_no_error(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = in_future(play, 3600000);
+    struct request request;
+    play_turn(play);
+    play->store.hold[STORE_GET] = true;
+    ask(play, &request, STEER_RUN, id, 0);
+    play_turn(play);
+    play_answer(play, play_waiting(play, STORE_GET));
+    for (int i = 0; i < 10; i++) {
+        play_turn(play);
+        play_pass(play, 100);
+    }
+    assert_non_null(play_running(play, id));
+    play_end(play, id, OUTCOME_SUCCESS);
+    play_turn(play);
+    assert_int_equal(play_job_of(play, id).state, JOB_SUCCESS);
+    assert_false(request.done);
+    play->store.hold[STORE_GET] = false;
+    play_answer(play, play_waiting(play, STORE_GET));
+    play_turn(play);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    play_free(play);
+}
+
 static void what_has_ended_cannot_be_run_but_retried(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -441,6 +468,7 @@ int main(void)
         cmocka_unit_test(a_task_with_many_open_jobs_is_cancelled_whole),
         cmocka_unit_test(what_was_cancelled_is_confirmed_even_if_a_newer_job_had_succeeded),
         cmocka_unit_test(a_run_by_hand_brings_a_planned_job_forward),
+        cmocka_unit_test(a_job_that_ran_by_hand_and_ended_before_the_answer_is_no_error),
         cmocka_unit_test(what_has_ended_cannot_be_run_but_retried),
         cmocka_unit_test(a_store_that_fails_is_said_at_each_step),
         cmocka_unit_test(no_id_is_made_before_this_node_has_joined),
