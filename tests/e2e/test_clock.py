@@ -1,0 +1,44 @@
+"""A machine whose clock is wrong goes by the database's. The wrong clock is played by libfaketime."""
+
+import glob
+
+import pytest
+
+from support.rota import Rota, binary
+from support.times import to_ms
+from support.wait import now_ms
+
+pytestmark = pytest.mark.stores("postgres")
+
+WRONG_MS = 45_000
+NEAR_MS = WRONG_MS // 3  # what is nearer than this to the right time was not read from the wrong clock
+
+
+def with_clock(place, shift):
+    (library,) = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+    fake = [f"LD_PRELOAD={library}", f"FAKETIME={shift}", "FAKETIME_DONT_FAKE_MONOTONIC=1"]
+    return Rota(**place, command=["env", *fake, binary()])
+
+
+@pytest.mark.parametrize("shift, words", [("+45s", "ahead of the database's"), ("-45s", "behind the database's")])
+def test_a_wrong_clock_neither_hurries_nor_delays(place, target, shift, words):
+    wrong, right = with_clock(place, shift), Rota(**place)
+    try:
+        wrong.start()
+        asked = now_ms()
+        task_id = wrong.api.submit(target.url("/ok/wrong"), **{"in": "3s"})["id"]
+        job = wrong.api.finished(task_id)
+        (call,) = target.calls()
+        assert call.arrived >= asked + 3000
+        for time in ("scheduled_at", "started_at", "completed_at"):
+            assert abs(to_ms(job[time]) - call.arrived) < NEAR_MS, f"{time} is {job[time]}, read from the wrong clock"
+        assert words in wrong.log_text()
+        right.start()
+        shared = right.api.submit(target.url("/ok/right"), **{"in": "8s"})["id"]  # either may take it
+        asked = to_ms(right.api.task(shared)["created_at"])
+        wrong.api.finished(shared)
+        (call,) = target.calls(path="/ok/right")
+        assert call.arrived >= asked + 8000
+    finally:
+        right.close()
+        wrong.close()
