@@ -62,7 +62,7 @@ def free_port():
 
 class Process:
     def __init__(self, command, **options):
-        self.child = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, **options)
+        self.child = subprocess.Popen([str(part) for part in command], **{"stdin": subprocess.DEVNULL, **options})
 
     @property
     def folder(self):
@@ -103,6 +103,14 @@ def stat_cpu_us(path, which=OWN):
     return (int(fields[which]) + int(fields[which + 1])) * TICK_US
 
 
+@contextlib.contextmanager
+def closing(process):
+    try:
+        yield process
+    finally:
+        process.stop()
+
+
 class Target(Process):
     def __init__(self, *options):
         super().__init__([TREE / "bench" / "bench-target", *options], stdout=subprocess.PIPE)
@@ -132,6 +140,13 @@ class Rota(Process):
     def stats(self):
         return json.loads(ask(self.port, "/v1/stats")[1])
 
+    def submit(self, tasks):
+        """Their ids."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        with contextlib.closing(connection):
+            connection.request("POST", "/v1/tasks?brief=1", json.dumps(tasks), {"Content-Type": "application/json"})
+            return json.loads(connection.getresponse().read())["ids"]
+
     def drain(self):
         """Waits until nothing is pending; the stats then."""
         def empty():
@@ -151,7 +166,43 @@ class Load(Process):
         return json.loads(output)
 
 
+class Port(Process):
+    """The store's port without rota around it: see bench_store.c."""
+
+    def __init__(self, url, *options):
+        super().__init__([TREE / "bench" / "bench_store", "--store", url, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def send(self, *words):
+        print(*words, file=self.child.stdin, flush=True)
+
+    def answer(self):
+        line = self.child.stdout.readline()
+        if not line:
+            raise Wrong(f"bench_store ended with {self.child.wait()}")
+        return json.loads(line)
+
+    def ask(self, *words):
+        self.send(*words)
+        return self.answer()
+
+
 # ---- stores
+
+class Session(Process):
+    """A psql that stays open."""
+
+    def __init__(self, store):
+        command = [store.cluster.bin / "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", store.url.replace("postgres:", "postgresql:")]
+        super().__init__(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def sql(self, statements):
+        """Returns when they are done."""
+        print(statements, "; SELECT 'done';", file=self.child.stdin, flush=True)
+        for line in self.child.stdout:
+            if line == "done\n":
+                return
+        raise Wrong(f"psql ended with {self.child.wait()}: {statements}")
+
 
 class Sqlite:
     def __init__(self, home):
@@ -159,6 +210,9 @@ class Sqlite:
 
     def cpu_us(self):
         return {}
+
+    def vacuum(self):
+        pass
 
     def stop(self):
         pass
@@ -183,11 +237,12 @@ class Postgres:
             self.cluster.stop()
             raise
         self.url = self.cluster.environment()["ROTA_TEST_POSTGRES"]
+        self.session = None
 
-    def session(self):
-        """A psql that reads statements from its input and answers on its output."""
-        command = [self.cluster.bin / "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", self.url.replace("postgres:", "postgresql:")]
-        return subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def vacuum(self):
+        """Its session stays: one that ends would take its CPU from the backends' to what has ended."""
+        self.session = self.session or Session(self)
+        self.session.sql("VACUUM (ANALYZE) rota.jobs; VACUUM (ANALYZE) rota.tasks; VACUUM rota.counts; VACUUM rota.lanes")
 
     def children(self):
         pid = self.cluster.process.pid
@@ -212,6 +267,8 @@ class Postgres:
         return next((kind for kind in self.KINDS if title.startswith(kind)), "backends")
 
     def stop(self):
+        if self.session:
+            self.session.stop()
         self.cluster.stop()
 
 
@@ -271,8 +328,8 @@ def commit():
 def figure(name, value, budget, at_least):
     """One line of the table. A ratio of 1 or more is within the budget, whichever way the budget points."""
     ratio = value / budget if at_least else (budget / value if value else float("inf"))
-    sign = "≥" if at_least else "≤"
-    print(f"{name:40} {value:>12,.1f}   budget {sign} {budget:>9,.1f}   ratio {ratio:6.2f}", flush=True)
+    sign, digits = "≥" if at_least else "≤", 1 if value >= 10 else 2
+    print(f"{name:44} {value:>12,.{digits}f}   budget {sign} {budget:>9,.1f}   ratio {ratio:6.2f}", flush=True)
     return {"name": name, "figure": round(value, 2), "budget": budget, "at_least": at_least, "ratio": round(ratio, 3)}
 
 

@@ -1,4 +1,4 @@
-"""Measures rota against its budgets: life, late, submit, kill.
+"""Measures rota against its budgets: life, late, submit, growth, snapshot, reads, kill.
 
 Starts the target, a release build of rota and the load generator on this machine's cores, takes CPU from /proc, prints one line
 a figure, and appends what it saw to bench/results/NAME.jsonl. A figure below its budget is reported, not failed: this is no
@@ -6,12 +6,15 @@ timed test. It fails when the run itself was wrong: a task lost, refused or call
 """
 
 import argparse
+import contextlib
 import os
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
-from parts import ROOT, STORES, TREE, Load, Wrong, cpu_between, figure, record, running
+from parts import ROOT, STORES, TREE, Load, Port, Session, Wrong, closing, cpu_between, figure, record, running, store_running
 
 WARM_SECONDS = 3
 
@@ -32,12 +35,13 @@ def check_all_ran(target, rota, load_result):
 
 
 def life(options):
+    window = options.seconds or 60
     with running(options.store) as (target, rota, store):
         load = Load(rota, "--url", target.url, "--connections", 8, "--bulk", options.bulk, "--pending", options.pending,
-                    "--seconds", WARM_SECONDS + options.seconds + 2)
+                    "--seconds", WARM_SECONDS + window + 2)
         time.sleep(WARM_SECONDS)
         before = look(target, rota, store, load)
-        time.sleep(options.seconds)
+        time.sleep(window)
         after = look(target, rota, store, load)
         result = load.result()
         extra = check_all_ran(target, rota, result)
@@ -103,16 +107,171 @@ def submit(options):
     record("submit", options.store, figures, detail)
 
 
+# ---- the store's port alone
+
+GROWTH_JOBS, GROWTH_ROUNDS = 10000, 10
+
+
+def measured(port, store, *words):
+    """A command's answer, with the CPU of its backends and of all else in the database for each job."""
+    before = store.cpu_us()
+    answer = port.ask(*words)
+    used = cpu_between(before, store.cpu_us())
+    count = max(1, answer["count"])
+    backends = used.pop("backends", 0) / count
+    return {**answer, "rota_us": answer["cpu_us"] / count, "backends_us": backends, "behind_us": sum(used.values()) / count}
+
+
+def vacuum(store):
+    """Its CPU in µs."""
+    before = store.cpu_us()
+    store.vacuum()
+    return sum(cpu_between(before, store.cpu_us()).values())
+
+
+# What is done in a round, by its name. The jobs that are claimed lie scattered among all that are planned.
+GROWTH_PARTS = {"add": ["plan", GROWTH_JOBS], "claim": ["claim", GROWTH_JOBS], "finish": ["finish"],
+                "push": ["hold", GROWTH_JOBS], "finish pushed": ["finish"]}
+
+
+def growth_step(options, port, store, planned, more):
+    filled = port.ask("plan", more)
+    vacuum(store)  # autovacuum would meet some steps and not others; so each begins clean, and pays for itself at its end
+    rounds = {part: [] for part in GROWTH_PARTS}
+    for _ in range(GROWTH_ROUNDS):
+        for part, answers in rounds.items():
+            answers.append(measured(port, store, *GROWTH_PARTS[part]))
+    step = {"planned": planned, "filled_s": filled["seconds"], "vacuum_us": vacuum(store) / (2 * GROWTH_JOBS * GROWTH_ROUNDS)}
+    for part, answers in rounds.items():
+        costs = [answer["rota_us"] + answer["backends_us"] for answer in answers]
+        found = {key: statistics.mean(answer[key] for answer in answers) for key in ["rota_us", "backends_us", "behind_us"]}
+        # Whoever shares the machine only adds to a round: the quarter that was disturbed least says most.
+        found.update(us=statistics.quantiles(costs, n=4)[0], rounds_us=costs,
+                     batch_ms=statistics.quantiles([answer["p50_us"] for answer in answers], n=4)[0] / 1000,
+                     batch_ms_max=max(answer["max_us"] for answer in answers) / 1000)
+        step[part] = found
+        print(f"  {planned:>10,} planned: {part:13} {found['us']:5.1f} µs CPU a job (rounds {min(costs):.1f} to {max(costs):.1f}; on average rota {found['rota_us']:.1f},"
+              f" backends {found['backends_us']:.1f}; behind them {found['behind_us']:.1f}), {found['batch_ms']:.1f} ms a batch of {options.bulk},"
+              f" the slowest {found['batch_ms_max']:.0f}", flush=True)
+    print(f"  {planned:>10,} planned: vacuum        {step['vacuum_us']:5.1f} µs CPU a job; filled in {filled['seconds']:.0f} s", flush=True)
+    return step
+
+
+def growth(options):
+    sizes = sorted(int(size) for size in options.planned.split(","))
+    steps, before = [], 0
+    with store_running(options.store) as store, closing(Port(store.url, "--batch", options.bulk)) as port:
+        for size in sizes:
+            steps.append(growth_step(options, port, store, size, size - before))
+            before = size
+    figures = []
+    for step in steps[1:]:
+        for part in ["claim", "finish"]:
+            figures.append(figure(f"growth: {part} at {step['planned']:,} ÷ {sizes[0]:,}", step[part]["us"] / steps[0][part]["us"], 1.5, False))
+    record("growth", options.store, figures, {"batch": options.bulk, "rounds": GROWTH_ROUNDS, "jobs": GROWTH_JOBS, "steps": steps})
+
+
+SNAPSHOT_RATE, SNAPSHOT_PART_S = 2000, 30
+
+
+def pace(port, store, seconds):
+    part = measured(port, store, "pace", SNAPSHOT_RATE, seconds)
+    part["postgres_us"] = part["backends_us"] + part["behind_us"]
+    print(f"  {part['count'] / part['seconds']:,.0f} jobs/s, {part['calls'] / part['seconds']:.0f} claims/s: p50 {part['p50_us'] / 1000:.2f} ms,"
+          f" p99 {part['p99_us'] / 1000:.2f}, p99.9 {part['p999_us'] / 1000:.1f}, max {part['max_us'] / 1000:.1f};"
+          f" PostgreSQL {part['postgres_us']:.0f} µs CPU a job", flush=True)
+    return part
+
+
+def snapshot(options):
+    seconds = options.seconds or 600
+    with store_running("postgres") as store, closing(Port(store.url)) as port, contextlib.ExitStack() as stack:
+        port.ask("pace", SNAPSHOT_RATE, 10)  # what is added first is claimed from the fourth second on
+        without = [pace(port, store, SNAPSHOT_PART_S) for _ in range(3)]
+        session = stack.enter_context(closing(Session(store)))
+        session.sql("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM rota.jobs")
+        held_since = time.monotonic()
+        print(f"  a snapshot is held from here on, for {seconds} s")
+        held = []
+        while time.monotonic() < held_since + seconds:
+            held.append(pace(port, store, SNAPSHOT_PART_S))
+        session.sql("COMMIT")  # which shows that it was there until now
+        print("  and is given up")
+        time.sleep(60)  # autovacuum looks once a minute
+        after = pace(port, store, SNAPSHOT_PART_S)
+    short = [part for part in without + held if part["count"] < 0.95 * SNAPSHOT_RATE * part["seconds"]]
+    if short:
+        raise Wrong(f"{SNAPSHOT_RATE} jobs/s were not sustained: {short[0]['count'] / short[0]['seconds']:.0f}/s")
+    figures = [figure(f"snapshot: claim {name} with ÷ without", held[-1][key] / statistics.median(part[key] for part in without), 2, False)
+               for name, key in [("p99", "p99_us"), ("p50", "p50_us")]]
+    record("snapshot", "postgres", figures, {"rate": SNAPSHOT_RATE, "seconds": seconds, "without": without, "held": held, "after": after})
+
+
+READ_JOBS, READ_RATE, READ_SECONDS, PULLERS = 2000, 500, 20, 2
+
+
+def machine_busy():
+    """Ticks of all cores, and those of them that were not idle."""
+    ticks = [int(word) for word in open("/proc/stat").readline().split()[1:9]]
+    return sum(ticks), sum(ticks) - ticks[3] - ticks[4]
+
+
+def read_for(rota, paths, store_url):
+    """The latencies of reads while pullers claim there and give back; without a store they are idle."""
+    with contextlib.ExitStack() as stack:
+        pullers = [stack.enter_context(closing(Port(store_url))) for _ in range(PULLERS if store_url else 0)]
+        for puller in pullers:
+            puller.send("churn", READ_SECONDS + 2)
+        time.sleep(1)
+        before = machine_busy()
+        result = Load(rota, "--read", paths, "--connections", 4, "--rate", READ_RATE, "--seconds", READ_SECONDS).result()
+        after = machine_busy()
+        answers = [puller.answer() for puller in pullers]
+    return {**result, "claims_s": sum(answer["count"] / answer["seconds"] for answer in answers),
+            "busy": (after[1] - before[1]) / (after[0] - before[0])}
+
+
+def reads(options):
+    with running("postgres") as (target, rota, store), tempfile.NamedTemporaryFile("w") as paths:
+        tasks = [{"url": target.url, "in": "10h"}] * READ_JOBS
+        paths.writelines(f"/v1/jobs/{text.replace('t', 'j', 1)}\n" for text in rota.submit(tasks))
+        paths.flush()
+        # In another schema the same pullers burn the same CPU and write the same WAL, but lock nothing that is read.
+        cases = {"idle": None, "apart": store.url + "&schema=other", "claiming": store.url}
+        with closing(Port(cases["apart"])) as port:
+            port.ask("plan", READ_JOBS)
+        seen = {case: [] for case in cases}
+        for _ in range(options.rounds or 3):
+            for case, url in cases.items():
+                part = read_for(rota, paths.name, url)
+                seen[case].append(part)
+                print(f"  {case:9} p50 {part['p50_us'] / 1000:.2f} ms, p99 {part['p99_us'] / 1000:.2f} ms, max {part['max_us'] / 1000:.1f} ms;"
+                      f" {part['claims_s']:,.0f} jobs/s claimed and given back, cores {part['busy']:.0%} busy", flush=True)
+
+    def of(case, key):
+        return statistics.median(part[key] for part in seen[case])
+
+    figures = []
+    for name, key in [("p50", "p50_us"), ("p99", "p99_us")]:
+        figures.append(figure(f"reads: {name} claiming ÷ apart (locks)", of("claiming", key) / of("apart", key), 1.5, False))
+        print(f"  {name}: idle {of('idle', key) / 1000:.2f} ms, apart {of('apart', key) / 1000:.2f}, claiming {of('claiming', key) / 1000:.2f};"
+              f" claiming ÷ idle {of('claiming', key) / of('idle', key):.1f}")
+    record("reads", "postgres", figures, {"rate": READ_RATE, "jobs": READ_JOBS, "pullers": PULLERS, **seen})
+
+
+# ---- faults
+
 def kill(options):
-    env = dict(os.environ, ROTA_BIN=str(TREE / "src" / "rota"), ROTA_KILL_ROUNDS=str(options.rounds), ROTA_TEST_DIR=str(TREE / "scratch"))
+    rounds = options.rounds or 100
+    env = dict(os.environ, ROTA_BIN=str(TREE / "src" / "rota"), ROTA_KILL_ROUNDS=str(rounds), ROTA_TEST_DIR=str(TREE / "scratch"))
     command = ["/usr/bin/python3", "-m", "pytest", "tests/e2e/test_kill.py", "-q", "-s", "-p", "no:cacheprovider", "--timeout=0"]
     code = subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL).returncode
-    record("kill", "sqlite", [{"name": "kill: rounds", "figure": options.rounds, "passed": code == 0}], {})
+    record("kill", "sqlite", [{"name": "kill: rounds", "figure": rounds, "passed": code == 0}], {})
     if code:
-        raise Wrong(f"the ledger checker found something in {options.rounds} rounds of SIGKILL")
+        raise Wrong(f"the ledger checker found something in {rounds} rounds of SIGKILL")
 
 
-BENCHES = {"life": life, "late": late, "submit": submit, "kill": kill}
+BENCHES = {"life": life, "late": late, "submit": submit, "growth": growth, "snapshot": snapshot, "reads": reads, "kill": kill}
 DEFAULT = ["life", "late", "submit"]
 
 
@@ -120,12 +279,13 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {' '.join(BENCHES)}; default: {' '.join(DEFAULT)}")
     parser.add_argument("--store", choices=STORES, default="sqlite", help="life, late, submit, growth (sqlite)")
-    parser.add_argument("--seconds", type=int, default=60, help="life: the measured window")
-    parser.add_argument("--bulk", type=int, default=500, help="life, submit: tasks in one request")
+    parser.add_argument("--seconds", type=int, help="life: the measured window (60); snapshot: how long it is held (600)")
+    parser.add_argument("--bulk", type=int, default=500, help="life, submit: tasks in one request; growth: jobs in one batch")
     parser.add_argument("--pending", type=int, default=20000, help="life: the generator waits while rota has so many jobs pending")
     parser.add_argument("--late-seconds", type=int, default=20)
     parser.add_argument("--submit-seconds", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=100, help="kill")
+    parser.add_argument("--planned", default="10000,1000000,10000000", help="growth: how many planned jobs there are, step by step")
+    parser.add_argument("--rounds", type=int, help="kill (100), reads (3)")
     options = parser.parse_intermixed_args()
     unknown = [name for name in options.names if name not in BENCHES]
     if unknown:
