@@ -2,8 +2,9 @@
 //
 //   bench_store --store URL [--batch 500]
 //   plan N               adds N jobs due within twelve hours in a month, in no order
-//   claim N              claims the N of them that are due first, as if their time had come: rows that lie scattered among the
-//                        others, as those of planned jobs do
+//   soon N               adds N jobs due within the second that `claim` has come to
+//   claim N              claims the N that are due first, as if their time had come. Those of `plan` lie scattered among the
+//                        others, each on a page of its own; those of `soon` side by side
 //   hold N               adds N jobs already in hand, as the push path does
 //   finish               finishes all that are in hand
 //   pace RATE SECONDS    in real time, on a thread each: adds RATE jobs a second, claims them as they come near, finishes them as
@@ -140,20 +141,47 @@ static size_t batch_at(const struct bench *bench, size_t done, size_t count)
 
 // ---- commands. Each returns how many jobs it was about.
 
-static int64_t plan(struct bench *bench, int64_t count, int64_t unused)
+static int64_t month_ms(const struct bench *bench)
 {
-    (void)unused;
+    return time_max(bench->start_ms + 30 * day_ms, bench->now_ms);
+}
+
+// Within half a day, not over a year: each day that a finished job is to be removed on costs a partition, once.
+static int64_t due_planned(struct bench *bench, double part)
+{
+    (void)part;
+    int64_t from = month_ms(bench), to = bench->start_ms + 30 * day_ms + day_ms / 2;
+    return from + (int64_t)rand_below(&bench->rand, (uint64_t)(to - from));
+}
+
+static int64_t due_soon(struct bench *bench, double part)
+{
+    return month_ms(bench) + (int64_t)(part * 1000);
+}
+
+static int64_t add_waiting(struct bench *bench, int64_t count, int64_t (*due)(struct bench *bench, double part))
+{
     struct job *jobs = mem_zero((size_t)bench->batch * sizeof *jobs);
-    // Not over the whole year: each day that a finished job is to be removed on costs a partition, once.
-    int64_t month_ms = bench->start_ms + 30 * day_ms, from = time_max(month_ms, bench->now_ms), to = month_ms + day_ms / 2;
     for (size_t done = 0, n; done < (size_t)count; done += n) {
         n = batch_at(bench, done, (size_t)count);
         for (size_t i = 0; i < n; i++)
-            jobs[i].due_at = from + (int64_t)rand_below(&bench->rand, (uint64_t)(to - from));
+            jobs[i].due_at = due(bench, (double)(done + i) / (double)count);
         add_jobs(bench, &bench->calls, jobs, n, false);
     }
     mem_free(jobs);
     return count;
+}
+
+static int64_t plan(struct bench *bench, int64_t count, int64_t unused)
+{
+    (void)unused;
+    return add_waiting(bench, count, due_planned);
+}
+
+static int64_t soon(struct bench *bench, int64_t count, int64_t unused)
+{
+    (void)unused;
+    return add_waiting(bench, count, due_soon);
 }
 
 static struct job *more_in_hand(struct bench *bench, size_t count)
@@ -353,7 +381,8 @@ static int64_t churn(struct bench *bench, int64_t seconds, int64_t unused)
 static const struct command {
     const char *name;
     int64_t (*run)(struct bench *bench, int64_t first, int64_t second);
-} commands[] = {{"plan", plan}, {"hold", hold}, {"claim", claim}, {"finish", finish}, {"pace", pace}, {"churn", churn}};
+} commands[] = {{"plan", plan},     {"soon", soon}, {"hold", hold},  {"claim", claim},
+                {"finish", finish}, {"pace", pace}, {"churn", churn}};
 
 static double cpu_us(void)
 {

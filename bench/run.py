@@ -8,6 +8,7 @@ timed test. It fails when the run itself was wrong: a task lost, refused or call
 import argparse
 import contextlib
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -129,9 +130,13 @@ def vacuum(store):
     return sum(cpu_between(before, store.cpu_us()).values())
 
 
-# What is done in a round, by its name. The jobs that are claimed lie scattered among all that are planned.
-GROWTH_PARTS = {"add": ["plan", GROWTH_JOBS], "claim": ["claim", GROWTH_JOBS], "finish": ["finish"],
-                "push": ["hold", GROWTH_JOBS], "finish pushed": ["finish"]}
+# What is done in a round, by its name. Jobs that were planned long ago lie scattered among all others when they are claimed; jobs that
+# were submitted shortly before lie side by side.
+GROWTH_PARTS = {
+    "add": ["plan", GROWTH_JOBS], "claim, scattered": ["claim", GROWTH_JOBS], "finish, scattered": ["finish"],
+    "add, due soon": ["soon", GROWTH_JOBS], "claim": ["claim", GROWTH_JOBS], "finish": ["finish"],
+    "push": ["hold", GROWTH_JOBS], "finish, pushed": ["finish"]}
+GROWTH_FIGURES = ["claim", "finish", "claim, scattered", "finish, scattered"]
 
 
 def growth_step(options, port, store, planned, more):
@@ -141,7 +146,7 @@ def growth_step(options, port, store, planned, more):
     for _ in range(GROWTH_ROUNDS):
         for part, answers in rounds.items():
             answers.append(measured(port, store, *GROWTH_PARTS[part]))
-    step = {"planned": planned, "filled_s": filled["seconds"], "vacuum_us": vacuum(store) / (2 * GROWTH_JOBS * GROWTH_ROUNDS)}
+    step = {"planned": planned, "filled_s": filled["seconds"], "vacuum_us": vacuum(store) / (3 * GROWTH_JOBS * GROWTH_ROUNDS)}
     for part, answers in rounds.items():
         costs = [answer["rota_us"] + answer["backends_us"] for answer in answers]
         found = {key: statistics.mean(answer[key] for answer in answers) for key in ["rota_us", "backends_us", "behind_us"]}
@@ -150,10 +155,10 @@ def growth_step(options, port, store, planned, more):
                      batch_ms=statistics.quantiles([answer["p50_us"] for answer in answers], n=4)[0] / 1000,
                      batch_ms_max=max(answer["max_us"] for answer in answers) / 1000)
         step[part] = found
-        print(f"  {planned:>10,} planned: {part:13} {found['us']:5.1f} µs CPU a job (rounds {min(costs):.1f} to {max(costs):.1f}; on average rota {found['rota_us']:.1f},"
+        print(f"  {planned:>10,} planned: {part:17} {found['us']:5.1f} µs CPU a job (rounds {min(costs):.1f} to {max(costs):.1f}; on average rota {found['rota_us']:.1f},"
               f" backends {found['backends_us']:.1f}; behind them {found['behind_us']:.1f}), {found['batch_ms']:.1f} ms a batch of {options.bulk},"
               f" the slowest {found['batch_ms_max']:.0f}", flush=True)
-    print(f"  {planned:>10,} planned: vacuum        {step['vacuum_us']:5.1f} µs CPU a job; filled in {filled['seconds']:.0f} s", flush=True)
+    print(f"  {planned:>10,} planned: vacuum            {step['vacuum_us']:5.1f} µs CPU a job; filled in {filled['seconds']:.0f} s", flush=True)
     return step
 
 
@@ -166,7 +171,7 @@ def growth(options):
             before = size
     figures = []
     for step in steps[1:]:
-        for part in ["claim", "finish"]:
+        for part in GROWTH_FIGURES:
             figures.append(figure(f"growth: {part} at {step['planned']:,} ÷ {sizes[0]:,}", step[part]["us"] / steps[0][part]["us"], 1.5, False))
     record("growth", options.store, figures, {"batch": options.bulk, "rounds": GROWTH_ROUNDS, "jobs": GROWTH_JOBS, "steps": steps})
 
@@ -290,6 +295,8 @@ def main():
     unknown = [name for name in options.names if name not in BENCHES]
     if unknown:
         parser.error(f"there is no bench {' '.join(unknown)}")
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))  # so that what was started is stopped
     for name in options.names or DEFAULT:
         try:
             BENCHES[name](options)
