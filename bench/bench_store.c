@@ -1,8 +1,8 @@
 // Drives the store's port for a bench: reads commands from its input, one a line, and answers each with one line of JSON.
 //
 //   bench_store --store URL [--batch 500]
-//   plan N               adds N jobs due within twelve hours in a month, in no order
-//   soon N               adds N jobs due within the second that `claim` has come to
+//   plan N               adds N jobs due in no order within the hour that `claim` has come to, a month from now
+//   soon N               adds N jobs due one after the other within the tenth of a second that `claim` has come to
 //   claim N              claims the N that are due first, as if their time had come. Those of `plan` lie scattered among the
 //                        others, each on a page of its own; those of `soon` side by side
 //   hold N               adds N jobs already in hand, as the push path does
@@ -41,8 +41,7 @@ struct bench {
     struct store *store;
     int64_t batch, incarnation, next_id, lane;
     struct rand rand;
-    int64_t start_ms;
-    int64_t now_ms;   // of `claim`: how far it has come in the planned hours
+    int64_t now_ms;   // of `claim`: where it has come to
     struct job *jobs; // in hand, of `claim` and `hold`
     size_t in_hand;
     struct hist calls; // of the command that runs
@@ -141,22 +140,16 @@ static size_t batch_at(const struct bench *bench, size_t done, size_t count)
 
 // ---- commands. Each returns how many jobs it was about.
 
-static int64_t month_ms(const struct bench *bench)
-{
-    return time_max(bench->start_ms + 30 * day_ms, bench->now_ms);
-}
-
-// Within half a day, not over a year: each day that a finished job is to be removed on costs a partition, once.
+// The hour moves on with `claim`, so that jobs stay as dense as they are many.
 static int64_t due_planned(struct bench *bench, double part)
 {
     (void)part;
-    int64_t from = month_ms(bench), to = bench->start_ms + 30 * day_ms + day_ms / 2;
-    return from + (int64_t)rand_below(&bench->rand, (uint64_t)(to - from));
+    return bench->now_ms + (int64_t)rand_below(&bench->rand, 3600000);
 }
 
 static int64_t due_soon(struct bench *bench, double part)
 {
-    return month_ms(bench) + (int64_t)(part * 1000);
+    return bench->now_ms + (int64_t)(part * 100);
 }
 
 static int64_t add_waiting(struct bench *bench, int64_t count, int64_t (*due)(struct bench *bench, double part))
@@ -318,7 +311,7 @@ static int64_t pace(struct bench *bench, int64_t rate, int64_t seconds)
 {
     static struct pace pace = {.lock = PTHREAD_MUTEX_INITIALIZER};
     void *(*const threads[])(void *ctx) = {pace_add, pace_claim, pace_finish};
-    pthread_t started[array_count(threads)];
+    pthread_t started[array_count(threads)] = {0};
     pace.bench = bench;
     pace.rate = rate;
     pace.finished = 0;
@@ -392,17 +385,8 @@ static double cpu_us(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-static void obey(struct bench *bench, const char *line)
+static void run(struct bench *bench, const struct command *command, int64_t first, int64_t second)
 {
-    char name[20] = "";
-    long long first = 0, second = 0;
-    const struct command *command = NULL;
-    sscanf(line, "%19s %lld %lld", name, &first, &second);
-    for (size_t i = 0; i < array_count(commands); i++)
-        if (strcmp(commands[i].name, name) == 0)
-            command = &commands[i];
-    if (!command)
-        die("bench_store: there is no command %s", name);
     bench->calls = (struct hist){0};
     double cpu = cpu_us();
     int64_t began = clock_mono_ns(), count = command->run(bench, first, second);
@@ -412,6 +396,19 @@ static void obey(struct bench *bench, const char *line)
            hist_quantile_us(&bench->calls, 0.5), hist_quantile_us(&bench->calls, 0.99), hist_quantile_us(&bench->calls, 0.999),
            bench->calls.max_us);
     fflush(stdout);
+}
+
+static void obey(struct bench *bench, const char *line)
+{
+    char name[20] = "";
+    long long first = 0, second = 0;
+    sscanf(line, "%19s %lld %lld", name, &first, &second);
+    for (size_t i = 0; i < array_count(commands); i++)
+        if (strcmp(commands[i].name, name) == 0) {
+            run(bench, &commands[i], first, second);
+            return;
+        }
+    die("bench_store: there is no command %s", name);
 }
 
 static void join(struct bench *bench)
@@ -438,7 +435,7 @@ int main(int argc, char **argv)
         die("bench_store: --store URL and a batch of 1 or more are needed: %s", why);
     rand_init(&bench.rand, 1);
     bench.incarnation = clock_wall_ns();
-    bench.start_ms = clock_now().wall_ms;
+    bench.now_ms = clock_now().wall_ms + 30 * day_ms;
     join(&bench);
     while (fgets(line, sizeof line, stdin))
         obey(&bench, line);

@@ -170,7 +170,8 @@ class Port(Process):
     """The store's port without rota around it: see bench_store.c."""
 
     def __init__(self, url, *options):
-        super().__init__([TREE / "bench" / "bench_store", "--store", url, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        command = [TREE / "bench" / "bench_store", "--store", url, *options]
+        super().__init__(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def send(self, *words):
         print(*words, file=self.child.stdin, flush=True)
@@ -192,7 +193,7 @@ class Session(Process):
     """A psql that stays open."""
 
     def __init__(self, store):
-        command = [store.cluster.bin / "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", store.url.replace("postgres:", "postgresql:")]
+        command = [store.cluster.bin / "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", store.url]
         super().__init__(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def sql(self, statements):
@@ -219,7 +220,7 @@ class Sqlite:
 
 
 class Postgres:
-    """A private cluster. CPU by kind of process; `ended` is what children that are no more have used: nearly all of it is vacuum."""
+    """A private cluster. CPU by kind of process; `ended` is what children that are no more have used, nearly all of it vacuum."""
 
     # What a small server in production would have. Everything else is PostgreSQL's default: fsync, synchronous_commit and
     # full_page_writes are on, and autovacuum looks once a minute.
@@ -336,6 +337,7 @@ def figure(name, value, budget, at_least):
 def record(bench, store, figures, detail):
     RESULTS.mkdir(exist_ok=True)
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
-    line = {"bench": bench, "at": now, "commit": commit(), "machine": machine(), "store": store, "figures": figures, "detail": detail}
+    line = {"bench": bench, "at": now, "commit": commit(), "machine": machine(), "store": store, "figures": figures,
+            "detail": detail}
     with open(RESULTS / f"{bench}.jsonl", "a") as out:
         out.write(json.dumps(line, ensure_ascii=False) + "\n")

@@ -20,10 +20,14 @@ from parts import ROOT, STORES, TREE, Load, Port, Session, Wrong, closing, cpu_b
 WARM_SECONDS = 3
 
 
+def ms(us):
+    return f"{us / 1000:.2f} ms"
+
+
 def look(target, rota, store, load):
     stats = rota.stats()
-    return {"time": time.monotonic(), "done": stats["states"].get("success", 0), "pending": stats["pending"], "calls": target.stats()["calls"],
-            "rota_us": rota.cpu_us(), "target_us": target.cpu_us(), "load_us": load.cpu_us(), "threads": rota.threads_us(),
+    return {"time": time.monotonic(), "done": stats["states"].get("success", 0), "pending": stats["pending"],
+            "calls": target.stats()["calls"], "rota_us": rota.cpu_us(), "target_us": target.cpu_us(), "load_us": load.cpu_us(), "threads": rota.threads_us(),
             "postgres": store.cpu_us()}
 
 
@@ -70,7 +74,7 @@ def life(options):
         figures.append(figure("life: rota CPU µs/task", each("rota_us"), 45, False))
     print(f"  CPU µs/task: rota {each('rota_us'):.1f}: {words(threads)}")
     print(f"  CPU µs/task: target {each('target_us'):.1f}, generator {each('load_us'):.1f}")
-    print(f"  {seconds:.0f} s, {result['acknowledged']:,} tasks, {extra} calls too many, submit p99 {result['p99_us'] / 1000:.1f} ms, peak {memory} MiB")
+    print(f"  {seconds:.0f} s, {result['acknowledged']:,} tasks, {extra} calls too many, submit p99 {ms(result['p99_us'])}, peak {memory} MiB")
     record("life", options.store, figures, {
         "seconds": seconds, "bulk": options.bulk, "pending": options.pending, "rota_us": each("rota_us"), "threads_us": threads,
         "postgres_us": processes, "target_us": each("target_us"), "load_us": each("load_us"), "extra_calls": extra,
@@ -87,7 +91,7 @@ def late(options):
     if seen["early"] or seen["unmarked"]:
         raise Wrong(f"{seen['early']} calls came early, by up to {seen['early_max_us']} µs; {seen['unmarked']} had no Rota-Scheduled-At")
     figures = [figure("late: p50 ms", seen["p50_us"] / 1000, 1, False), figure("late: p99 ms", seen["p99_us"] / 1000, 5, False)]
-    print(f"  {seen['count']:,} calls, p90 {seen['p90_us'] / 1000} ms, p99.9 {seen['p999_us'] / 1000} ms, max {seen['max_us'] / 1000} ms, none early")
+    print(f"  {seen['count']:,} calls, p90 {ms(seen['p90_us'])}, p99.9 {ms(seen['p999_us'])}, max {ms(seen['max_us'])}, none early")
     record("late", options.store, figures, {"target": seen, "load": result})
 
 
@@ -97,13 +101,14 @@ def submit(options):
         with running(options.store) as (target, rota, store):
             before, before_store = rota.cpu_us(), store.cpu_us()
             # Planned for later, so that nothing but the submit is measured.
-            result = Load(rota, "--url", target.url, "--connections", connections, "--bulk", bulk, "--in", "1h", "--seconds", options.submit_seconds).result()
+            result = Load(rota, "--url", target.url, "--connections", connections, "--bulk", bulk, "--in", "1h",
+                          "--seconds", options.submit_seconds).result()
             tasks = max(1, result["acknowledged"])
             cpu, database = (rota.cpu_us() - before) / tasks, sum(cpu_between(before_store, store.cpu_us()).values()) / tasks
             if rota.stats()["pending"] != result["acknowledged"]:
                 raise Wrong(f"{result['acknowledged']} tasks were acknowledged, {rota.stats()['pending']} are pending")
         figures.append(figure(f"submit: {name}, /s", result["per_s"], budget, True))
-        print(f"  rota {cpu:.1f} µs/task, PostgreSQL {database:.1f}, p50 {result['p50_us'] / 1000} ms, p99 {result['p99_us'] / 1000} ms")
+        print(f"  rota {cpu:.1f} µs/task, PostgreSQL {database:.1f}, p50 {ms(result['p50_us'])}, p99 {ms(result['p99_us'])}")
         detail[name] = {"rota_us": cpu, "postgres_us": database, "load": result}
     record("submit", options.store, figures, detail)
 
@@ -130,8 +135,8 @@ def vacuum(store):
     return sum(cpu_between(before, store.cpu_us()).values())
 
 
-# What is done in a round, by its name. Jobs that were planned long ago lie scattered among all others when they are claimed; jobs that
-# were submitted shortly before lie side by side.
+# What is done in a round, by its name. Jobs that were planned long ago lie scattered among all others when they are claimed; jobs
+# that were submitted shortly before lie side by side.
 GROWTH_PARTS = {
     "add": ["plan", GROWTH_JOBS], "claim, scattered": ["claim", GROWTH_JOBS], "finish, scattered": ["finish"],
     "add, due soon": ["soon", GROWTH_JOBS], "claim": ["claim", GROWTH_JOBS], "finish": ["finish"],
@@ -155,10 +160,11 @@ def growth_step(options, port, store, planned, more):
                      batch_ms=statistics.quantiles([answer["p50_us"] for answer in answers], n=4)[0] / 1000,
                      batch_ms_max=max(answer["max_us"] for answer in answers) / 1000)
         step[part] = found
-        print(f"  {planned:>10,} planned: {part:17} {found['us']:5.1f} µs CPU a job (rounds {min(costs):.1f} to {max(costs):.1f}; on average rota {found['rota_us']:.1f},"
-              f" backends {found['backends_us']:.1f}; behind them {found['behind_us']:.1f}), {found['batch_ms']:.1f} ms a batch of {options.bulk},"
+        print(f"  {planned:>10,} planned: {part:17} {found['us']:5.1f} µs CPU a job (rounds {min(costs):.1f} to {max(costs):.1f};"
+              f" on average rota {found['rota_us']:.1f}, backends {found['backends_us']:.1f}; behind them {found['behind_us']:.1f}),"
+              f" {found['batch_ms']:.1f} ms a batch of {options.bulk},"
               f" the slowest {found['batch_ms_max']:.0f}", flush=True)
-    print(f"  {planned:>10,} planned: vacuum            {step['vacuum_us']:5.1f} µs CPU a job; filled in {filled['seconds']:.0f} s", flush=True)
+    print(f"  {planned:>10,} planned: vacuum            {step['vacuum_us']:5.1f} µs CPU a job; filled in {filled['seconds']:.0f} s")
     return step
 
 
@@ -172,8 +178,10 @@ def growth(options):
     figures = []
     for step in steps[1:]:
         for part in GROWTH_FIGURES:
-            figures.append(figure(f"growth: {part} at {step['planned']:,} ÷ {sizes[0]:,}", step[part]["us"] / steps[0][part]["us"], 1.5, False))
-    record("growth", options.store, figures, {"batch": options.bulk, "rounds": GROWTH_ROUNDS, "jobs": GROWTH_JOBS, "steps": steps})
+            ratio = step[part]["us"] / steps[0][part]["us"]
+            figures.append(figure(f"growth: {part} at {step['planned']:,} ÷ {sizes[0]:,}", ratio, 1.5, False))
+    detail = {"batch": options.bulk, "rounds": GROWTH_ROUNDS, "jobs": GROWTH_JOBS, "steps": steps}
+    record("growth", options.store, figures, detail)
 
 
 SNAPSHOT_RATE, SNAPSHOT_PART_S = 2000, 30
@@ -182,34 +190,44 @@ SNAPSHOT_RATE, SNAPSHOT_PART_S = 2000, 30
 def pace(port, store, seconds):
     part = measured(port, store, "pace", SNAPSHOT_RATE, seconds)
     part["postgres_us"] = part["backends_us"] + part["behind_us"]
-    print(f"  {part['count'] / part['seconds']:,.0f} jobs/s, {part['calls'] / part['seconds']:.0f} claims/s: p50 {part['p50_us'] / 1000:.2f} ms,"
-          f" p99 {part['p99_us'] / 1000:.2f}, p99.9 {part['p999_us'] / 1000:.1f}, max {part['max_us'] / 1000:.1f};"
+    print(f"  {part['count'] / part['seconds']:,.0f} jobs/s, {part['calls'] / part['seconds']:.0f} claims/s: p50 {ms(part['p50_us'])},"
+          f" p99 {ms(part['p99_us'])}, p99.9 {ms(part['p999_us'])}, max {ms(part['max_us'])};"
           f" PostgreSQL {part['postgres_us']:.0f} µs CPU a job", flush=True)
+    return part
+
+
+def sustained(part):
+    if part["count"] < 0.95 * SNAPSHOT_RATE * part["seconds"]:
+        raise Wrong(f"{SNAPSHOT_RATE} jobs/s were not sustained: {part['count'] / part['seconds']:.0f}/s")
     return part
 
 
 def snapshot(options):
     seconds = options.seconds or 600
-    with store_running("postgres") as store, closing(Port(store.url)) as port, contextlib.ExitStack() as stack:
-        port.ask("pace", SNAPSHOT_RATE, 10)  # what is added first is claimed from the fourth second on
-        without = [pace(port, store, SNAPSHOT_PART_S) for _ in range(3)]
-        session = stack.enter_context(closing(Session(store)))
-        session.sql("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM rota.jobs")
-        held_since = time.monotonic()
-        print(f"  a snapshot is held from here on, for {seconds} s")
-        held = []
-        while time.monotonic() < held_since + seconds:
-            held.append(pace(port, store, SNAPSHOT_PART_S))
-        session.sql("COMMIT")  # which shows that it was there until now
-        print("  and is given up")
-        time.sleep(60)  # autovacuum looks once a minute
-        after = pace(port, store, SNAPSHOT_PART_S)
-    short = [part for part in without + held if part["count"] < 0.95 * SNAPSHOT_RATE * part["seconds"]]
-    if short:
-        raise Wrong(f"{SNAPSHOT_RATE} jobs/s were not sustained: {short[0]['count'] / short[0]['seconds']:.0f}/s")
-    figures = [figure(f"snapshot: claim {name} with ÷ without", held[-1][key] / statistics.median(part[key] for part in without), 2, False)
-               for name, key in [("p99", "p99_us"), ("p50", "p50_us")]]
-    record("snapshot", "postgres", figures, {"rate": SNAPSHOT_RATE, "seconds": seconds, "without": without, "held": held, "after": after})
+    seen = {"rate": SNAPSHOT_RATE, "seconds": seconds, "without": [], "held": [], "after": []}
+    figures = []
+    try:
+        with store_running("postgres") as store, closing(Port(store.url)) as port, closing(Session(store)) as session:
+            port.ask("pace", SNAPSHOT_RATE, 10)  # what is added first is claimed from the fourth second on
+            for _ in range(3):
+                seen["without"].append(sustained(pace(port, store, SNAPSHOT_PART_S)))
+            session.sql("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM rota.jobs")
+            print(f"  a snapshot is held from here on, for {seconds} s")
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                seen["held"].append(sustained(pace(port, store, SNAPSHOT_PART_S)))
+            session.sql("COMMIT")  # which shows that it was there until now
+            print("  and is given up")
+            time.sleep(60)  # autovacuum looks once a minute
+            seen["after"].append(pace(port, store, SNAPSHOT_PART_S))
+        for name, key in [("p99", "p99_us"), ("p50", "p50_us")]:
+            without = statistics.median(part[key] for part in seen["without"])
+            figures.append(figure(f"snapshot: claim {name} with ÷ without", seen["held"][-1][key] / without, 2, False))
+    except Wrong as wrong:  # that it ended before its time is a result, too
+        seen["ended"] = str(wrong)
+        raise
+    finally:
+        record("snapshot", "postgres", figures, seen)
 
 
 READ_JOBS, READ_RATE, READ_SECONDS, PULLERS = 2000, 500, 20, 2
@@ -250,7 +268,7 @@ def reads(options):
             for case, url in cases.items():
                 part = read_for(rota, paths.name, url)
                 seen[case].append(part)
-                print(f"  {case:9} p50 {part['p50_us'] / 1000:.2f} ms, p99 {part['p99_us'] / 1000:.2f} ms, max {part['max_us'] / 1000:.1f} ms;"
+                print(f"  {case:9} p50 {ms(part['p50_us'])}, p99 {ms(part['p99_us'])}, max {ms(part['max_us'])};"
                       f" {part['claims_s']:,.0f} jobs/s claimed and given back, cores {part['busy']:.0%} busy", flush=True)
 
     def of(case, key):
@@ -259,7 +277,7 @@ def reads(options):
     figures = []
     for name, key in [("p50", "p50_us"), ("p99", "p99_us")]:
         figures.append(figure(f"reads: {name} claiming ÷ apart (locks)", of("claiming", key) / of("apart", key), 1.5, False))
-        print(f"  {name}: idle {of('idle', key) / 1000:.2f} ms, apart {of('apart', key) / 1000:.2f}, claiming {of('claiming', key) / 1000:.2f};"
+        print(f"  {name}: idle {ms(of('idle', key))}, apart {ms(of('apart', key))}, claiming {ms(of('claiming', key))};"
               f" claiming ÷ idle {of('claiming', key) / of('idle', key):.1f}")
     record("reads", "postgres", figures, {"rate": READ_RATE, "jobs": READ_JOBS, "pullers": PULLERS, **seen})
 
@@ -289,7 +307,7 @@ def main():
     parser.add_argument("--pending", type=int, default=20000, help="life: the generator waits while rota has so many jobs pending")
     parser.add_argument("--late-seconds", type=int, default=20)
     parser.add_argument("--submit-seconds", type=int, default=10)
-    parser.add_argument("--planned", default="10000,1000000,10000000", help="growth: how many planned jobs there are, step by step")
+    parser.add_argument("--planned", default="10000,1000000,10000000", help="growth: how many jobs are planned, step by step")
     parser.add_argument("--rounds", type=int, help="kill (100), reads (3)")
     options = parser.parse_intermixed_args()
     unknown = [name for name in options.names if name not in BENCHES]
