@@ -3,6 +3,7 @@
 // Three brakes, each off when its option is 0: --rate (tasks a second), --pending (stops while rota has that many jobs that are
 // not final, asked with GET /v1/stats on a connection of its own), --count. Requests that are all alike are written from one
 // prepared text, so that the generator takes little of the cores it shares with rota; with --spread each task gets its own `at`.
+// With --read it submits nothing: each request GETs one of the paths in a file, drawn at random.
 //
 // It prints one line of JSON. What it does not do: check that the tasks ran (run.py does), try again, or reconnect.
 #include "common.h"
@@ -32,11 +33,13 @@ struct conn {
 struct load {
     // options
     int64_t port, connections, bulk, count, seconds, rate, pending_max, spread_from_ms, spread_to_ms;
-    const char *url, *in;
+    const char *url, *in, *read_file;
     // state
     int epoll, signals;
     struct conn *conns, asker;
     struct buf prepared;
+    struct buf paths; // of --read, each a line of the same length
+    size_t path_size;
     struct rand rand;
     int64_t start_ns, end_ns, asked_ns;
     int64_t live;                                           // connections that are not gone
@@ -78,6 +81,31 @@ static void request_write(struct load *load, struct buf *out)
     buf_put(out, buf_str(&body));
 }
 
+// The lines are of one length, so that one is found without an index.
+static void paths_read(struct load *load)
+{
+    char line[200];
+    FILE *file = fopen(load->read_file, "r");
+    while (file && fgets(line, sizeof line, file)) {
+        size_t size = strlen(line);
+        if (load->path_size && size != load->path_size)
+            die("load: the lines of %s are not of one length", load->read_file);
+        load->path_size = size;
+        buf_put(&load->paths, str_of(line));
+    }
+    if (file)
+        fclose(file);
+    if (!load->path_size)
+        die("load: no path in %s", load->read_file);
+}
+
+static void read_write(struct load *load, struct buf *out)
+{
+    size_t line = rand_below(&load->rand, load->paths.n / load->path_size);
+    struct str path = {load->paths.p + line * load->path_size, load->path_size - 1};
+    buf_printf(out, "GET " STR_FMT " HTTP/1.1\r\nHost: 127.0.0.1:%ld\r\n\r\n", (int)path.n, path.p, load->port);
+}
+
 static int64_t tasks_a_request(const struct load *load)
 {
     return load->bulk ? load->bulk : 1;
@@ -115,9 +143,12 @@ static void conn_send(struct load *load, struct conn *conn)
 static void submit_send(struct load *load, struct conn *conn, int64_t now_ns)
 {
     conn->out = buf_str(&load->prepared);
-    if (load->spread_to_ms) {
+    if (load->spread_to_ms || load->read_file) {
         conn->own.n = 0;
-        request_write(load, &conn->own);
+        if (load->read_file)
+            read_write(load, &conn->own);
+        else
+            request_write(load, &conn->own);
         conn->out = buf_str(&conn->own);
     }
     conn->busy = true;
@@ -307,6 +338,7 @@ static void options_take(struct load *load, int argc, char **argv)
          .number = &load->spread_from_ms,
          .help = "MS  with --spread-to: `at` lies between these, from now"},
         {.name = "spread-to", .number = &load->spread_to_ms, .help = "MS"},
+        {.name = "read", .text = &load->read_file, .help = "FILE      GET one of its paths instead; they are of one length"},
     };
     options_read(argc, argv, rows, array_count(rows));
     bool wrong = load->port < 1 || load->connections < 1 || load->bulk < 0 || load->spread_to_ms < load->spread_from_ms;
@@ -321,7 +353,10 @@ int main(int argc, char **argv)
     static struct load load = {.connections = 64, .url = "http://127.0.0.1:9/"};
     options_take(&load, argc, argv);
     rand_init(&load.rand, 1);
-    request_write(&load, &load.prepared);
+    if (load.read_file)
+        paths_read(&load);
+    else
+        request_write(&load, &load.prepared);
     conns_open(&load);
     int64_t now_ns = load.start_ns = clock_mono_ns();
     load.end_ns = load.seconds ? load.start_ns + load.seconds * 1000000000 : 0;
