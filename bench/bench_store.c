@@ -29,8 +29,10 @@
 #include <time.h>
 
 enum {
-    HORIZON_MS = 2000, // how far ahead `pace` claims: at 2,000 jobs a second that is as much as rota lets one lane have in hand
-    PACE_MS = 50,      // how often `pace` adds
+    BEGIN_MS = 1000, // when `pace` begins to claim what comes near, as flow/lanes does,
+    HORIZON_MS =
+        2000,     // and how far ahead `pace` claims: at 2,000 jobs a second that is as much as rota lets one lane have in hand
+    PACE_MS = 50, // how often `pace` adds
     BEAT_MS = 2500,
     CLAIM_MAX = 1000,
     IN_HAND_MAX = 1 << 16,
@@ -84,10 +86,10 @@ static void add_jobs(struct bench *bench, struct hist *hist, struct job *jobs, s
 }
 
 // Returns how many; *ret_next_due is that of the first one left.
-static size_t claim_jobs(struct bench *bench, struct hist *hist, struct job *jobs, size_t max, int64_t now_ms, int64_t until_ms,
-                         int64_t *ret_next_due)
+static size_t claim_jobs(struct bench *bench, struct hist *hist, struct job *jobs, size_t max, int64_t from_ms, int64_t now_ms,
+                         int64_t until_ms, int64_t *ret_next_due)
 {
-    struct store_want want = {.lane = bench->lane, .max = max};
+    struct store_want want = {.lane = bench->lane, .max = max, .from_ms = from_ms};
     struct store_claim claim = {
         .holder = bench->incarnation, .now_ms = now_ms, .until_ms = until_ms, .wants = &want, .want_count = 1};
     store_op_init(&claim.op, STORE_CLAIM, NULL);
@@ -202,7 +204,7 @@ static int64_t claim(struct bench *bench, int64_t count, int64_t unused)
     for (size_t done = 0, n; done < (size_t)count; done += n) {
         int64_t next_due;
         n = batch_at(bench, done, (size_t)count);
-        if (claim_jobs(bench, &bench->calls, &jobs[done], n, bench->now_ms, TIME_NEVER - 1, &next_due) != n)
+        if (claim_jobs(bench, &bench->calls, &jobs[done], n, 0, bench->now_ms, TIME_NEVER - 1, &next_due) != n)
             die("bench_store: a claim found less than is there");
         bench->now_ms = next_due < TIME_NEVER ? next_due : bench->now_ms;
     }
@@ -262,24 +264,44 @@ static void *pace_add(void *ctx)
     return NULL;
 }
 
-// As flow/pull does: one claim at a time, the next one when something comes within the horizon.
+// As flow/pull does: one claim at a time, the next one when something has come near, from where it is known to be.
 static void *pace_claim(void *ctx)
 {
     struct pace *pace = ctx;
     struct job *jobs = mem_zero(CLAIM_MAX * sizeof *jobs);
+    int64_t from_ms = 0, next_due = 0;
     while (pace_on(pace)) {
-        int64_t next_due, now_ms = clock_now().wall_ms;
-        size_t count = claim_jobs(pace->bench, &pace->bench->calls, jobs, CLAIM_MAX, now_ms, now_ms + HORIZON_MS, &next_due);
+        int64_t now_ms = clock_now().wall_ms, until_ms = now_ms + HORIZON_MS;
+        if (next_due > now_ms + BEGIN_MS) {
+            sleep_ms(PACE_MS);
+            continue;
+        }
+        size_t count = claim_jobs(pace->bench, &pace->bench->calls, jobs, CLAIM_MAX, from_ms, now_ms, until_ms, &next_due);
+        from_ms = count < CLAIM_MAX ? until_ms + 1 : jobs[count - 1].due_at;
+        next_due = time_min(next_due, until_ms + 1); // what was added meanwhile is due behind that
         pthread_mutex_lock(&pace->lock);
         if (pace->count + count > IN_HAND_MAX)
             die("bench_store: what is in hand is not finished in time");
         for (size_t i = 0; i < count; i++)
             pace->in_hand[(pace->first + pace->count++) % IN_HAND_MAX] = jobs[i];
         pthread_mutex_unlock(&pace->lock);
-        int64_t wait = next_due == TIME_NEVER ? PACE_MS : next_due - HORIZON_MS - clock_now().wall_ms;
-        sleep_ms(time_min(time_max(wait, 1), PACE_MS));
     }
     mem_free(jobs);
+    return NULL;
+}
+
+// As flow/survey does.
+static void *pace_look(void *ctx)
+{
+    struct pace *pace = ctx;
+    struct hist hist = {0};
+    while (pace_on(pace)) {
+        struct store_lanes lanes = {.max = 500};
+        store_op_init(&lanes.op, STORE_LANES, NULL);
+        timed_call(pace->bench, &hist, &lanes.op);
+        store_op_done(&lanes.op);
+        sleep_ms(1000);
+    }
     return NULL;
 }
 
@@ -310,7 +332,7 @@ static void *pace_finish(void *ctx)
 static int64_t pace(struct bench *bench, int64_t rate, int64_t seconds)
 {
     static struct pace pace = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    void *(*const threads[])(void *ctx) = {pace_add, pace_claim, pace_finish};
+    void *(*const threads[])(void *ctx) = {pace_add, pace_claim, pace_look, pace_finish};
     pthread_t started[array_count(threads)] = {0};
     pace.bench = bench;
     pace.rate = rate;
@@ -360,7 +382,8 @@ static int64_t churn(struct bench *bench, int64_t seconds, int64_t unused)
             beat(bench);
             beat_ns = clock_mono_ns() + BEAT_MS * 1000000ll;
         }
-        size_t n = claim_jobs(bench, &bench->calls, jobs, (size_t)bench->batch, clock_now().wall_ms, TIME_NEVER - 1, &next_due);
+        size_t n =
+            claim_jobs(bench, &bench->calls, jobs, (size_t)bench->batch, 0, clock_now().wall_ms, TIME_NEVER - 1, &next_due);
         if (n)
             change_jobs(bench, &bench->calls, jobs, n, give_back_job);
         count += (int64_t)n;

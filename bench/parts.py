@@ -233,9 +233,9 @@ class Postgres:
         try:
             with open(self.cluster.data / "postgresql.conf", "a") as conf:
                 conf.write(self.SETTINGS + os.environ.get("ROTA_BENCH_POSTGRES_SETTINGS", ""))
-            self.cluster.start_first()
+            self.cluster.start()
         except BaseException:
-            self.cluster.stop()
+            self.cluster.close()
             raise
         self.url = self.cluster.environment()["ROTA_TEST_POSTGRES"]
         self.session = None
@@ -270,7 +270,7 @@ class Postgres:
     def stop(self):
         if self.session:
             self.session.stop()
-        self.cluster.stop()
+        self.cluster.close()
 
 
 STORES = {"sqlite": Sqlite, "postgres": Postgres}

@@ -2,8 +2,9 @@
 // backlog therefore stands behind one that was not served as recently, however old its jobs are, and memory grows with the
 // number of lanes, never with the number of jobs.
 //
-// In a lane of one's own, jobs are taken LANES_AHEAD_MS before their time; in others once they are due. An owner is thus there
-// first, and what it leaves lying, because it is busy or dead, somebody else takes a moment later.
+// In a lane of one's own, jobs are taken seconds before their time; in others only when something is due and still lies there
+// (and then what is near, too: its owner is behind). An owner is thus there first, and what it leaves lying, because it is busy
+// or dead, somebody else takes a moment later.
 //
 // A lane that has used up its share is set aside and looked at again when a place is given back. Because a lane that holds
 // nothing always gets a place while there is one, at most `room` lanes can be set aside.
@@ -20,7 +21,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { QUEUE_NAME_MAX = 64, WALK_MAX = 1000, REST_MS = 200 };
+enum {
+    QUEUE_NAME_MAX = 64,
+    WALK_MAX = 1000,
+    REST_MS = 200,
+    WORTH = 32,       // places that are worth a claim of jobs
+    URGENT_MS = 1000, // which are due later than this
+};
 
 struct lane {
     int64_t id;
@@ -49,9 +56,9 @@ struct lanes {
     int room, used;
     _Atomic int paused; // how many lanes are: while none is, nobody has to ask under the lock
     struct lanes_news news;
-    bool mine[OWN_BUCKETS];
-    struct map by_id, by_name; // by_name: hash of tenant and queue -> chain
-    struct lane **all;         // in the order they became known, for walking round
+    bool mine[OWN_BUCKETS], buckets[OWN_BUCKETS]; // where this node goes first; what lanes fall into
+    struct map by_id, by_name;                    // by_name: hash of tenant and queue -> chain
+    struct lane **all;                            // in the order they became known, for walking round
     size_t count, cap, walk;
     struct heap due;
     struct list aside;
@@ -104,6 +111,7 @@ static struct lane *learn(struct lanes *lanes, int64_t id, int32_t tenant, struc
     lane->id = id;
     lane->tenant = tenant;
     lane->bucket = own_bucket(tenant);
+    lanes->buckets[lane->bucket] = true;
     memcpy(lane->queue, queue.p, queue.n);
     lane->weight = 1;
     lane->next_due = lane->due_meanwhile = TIME_NEVER;
@@ -127,7 +135,7 @@ static bool is_mine(const struct lanes *lanes, const struct lane *lane)
 // Puts the lane where it belongs after anything about it changed.
 static void arrange(struct lanes *lanes, struct lane *lane)
 {
-    int64_t ahead = is_mine(lanes, lane) ? LANES_AHEAD_MS : 0;
+    int64_t ahead = is_mine(lanes, lane) ? LANES_BEGIN_MS : 0;
     if (lane->paused || lane->planned || lane->next_due == TIME_NEVER)
         heap_remove(&lanes->due, &lane->turn);
     else if (!lane->aside)
@@ -262,8 +270,7 @@ void lanes_own(struct lanes *lanes, const bool mine[OWN_BUCKETS])
 void lanes_buckets(struct lanes *lanes, bool ret_used[OWN_BUCKETS])
 {
     pthread_mutex_lock(&lanes->lock);
-    for (size_t i = 0; i < lanes->count; i++)
-        ret_used[lanes->all[i]->bucket] = true;
+    memcpy(ret_used, lanes->buckets, sizeof lanes->buckets);
     pthread_mutex_unlock(&lanes->lock);
 }
 
@@ -300,7 +307,8 @@ struct lanes_news lanes_news(struct lanes *lanes)
 static bool plan_one(struct lanes *lanes, struct lane *lane, int64_t now_ms, size_t max_jobs, struct store_want *ret_want)
 {
     size_t more = (size_t)more_room(lanes, lane);
-    if (more == 0) {
+    bool urgent = lane->next_due <= now_ms + URGENT_MS;
+    if (more == 0 || (more < WORTH && !urgent)) {
         set_aside(lanes, lane);
         return false;
     }
@@ -312,7 +320,7 @@ static bool plan_one(struct lanes *lanes, struct lane *lane, int64_t now_ms, siz
     lane->planned_ms = lane->served_ms = now_ms;
     lane->due_meanwhile = TIME_NEVER;
     arrange(lanes, lane);
-    *ret_want = (struct store_want){.lane = lane->id, .max = more};
+    *ret_want = (struct store_want){.lane = lane->id, .max = more, .from_ms = lane->next_due};
     return true;
 }
 

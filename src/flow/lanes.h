@@ -5,15 +5,18 @@
 #include "core/own.h"
 #include "store/store.h"
 
-enum { LANES_AHEAD_MS = 5000 }; // how long before its time who owns a lane takes a job from it
+enum {
+    LANES_AHEAD_MS = 5000, // how long before its time a job is taken at the earliest,
+    LANES_BEGIN_MS = 4000, // and who owns its lane begins to at the latest: so jobs are taken a second's worth at a time
+};
 
 struct lanes;
 
 struct lanes *lanes_new(int room); // how many jobs this node holds at most
 void lanes_free(struct lanes *lanes);
 
-// Takes one place for a job that is due now, if its lane is known to the store as not paused, without backlog and within its
-// share: the push path. Returns the lane, or 0.
+// Takes one place for a job that is due now or soon, if its lane is known to the store as not paused, without backlog and within
+// its share: the push path. Returns the lane, or 0.
 int64_t lanes_take(struct lanes *lanes, int32_t tenant, struct str queue, int64_t now_ms);
 void lanes_give(struct lanes *lanes, int64_t lane); // a place is free again
 bool lanes_hold(struct lanes *lanes, int64_t lane); // takes a place for a job found held; false: no room, or the lane is unknown
@@ -33,7 +36,7 @@ void lanes_learn(struct lanes *lanes, const struct store_lane *lane, struct lane
 
 // Who goes first (core/own). Before it is told, a node goes first everywhere.
 void lanes_own(struct lanes *lanes, const bool mine[OWN_BUCKETS]);
-void lanes_buckets(struct lanes *lanes, bool ret_used[OWN_BUCKETS]); // sets those that lanes fall into
+void lanes_buckets(struct lanes *lanes, bool ret_used[OWN_BUCKETS]); // those that lanes fall into
 
 bool lanes_is_paused(struct lanes *lanes, int64_t lane);
 void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, bool paused);

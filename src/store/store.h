@@ -120,7 +120,7 @@ struct store_divide {
     size_t owner_count;
 };
 
-enum store_wish { STORE_WISH_CANCEL, STORE_WISH_RUN };
+enum store_wish { STORE_WISH_CANCEL, STORE_WISH_RUN, STORE_WISH_COUNT };
 
 struct store_asked_job {
     int64_t job_id;
@@ -128,7 +128,8 @@ struct store_asked_job {
     enum store_wish wish;
 };
 
-// Asking again changes the wish. ERR_LEASE_LOST: there is no such incarnation any more.
+// Of two wishes about one job the first of the above counts: a cancel is not taken back. ERR_LEASE_LOST: there is no such
+// incarnation any more.
 struct store_ask {
     struct store_op op;
     int64_t holder;
@@ -172,11 +173,12 @@ struct store_add {
 struct store_want {
     int64_t lane;
     size_t max;       // at most so many; 0 only asks for next_due
-    int64_t next_due; // out: of what is left waiting in the lane, TIME_NEVER when nothing
+    int64_t from_ms;  // what is due before is left alone: who knows that there is nothing spares the store to look for it
+    int64_t next_due; // out: of what is left waiting in the lane and due from then on, TIME_NEVER when nothing
 };
 
-// Takes waiting jobs with due_at <= until_ms, lane by lane: highest priority first, then earliest due_at, then lowest id.
-// Paused lanes give nothing. The records come back as job_claim() leaves them. ERR_FENCED as above.
+// Takes waiting jobs with from_ms <= due_at <= until_ms, lane by lane: highest priority first, then earliest due_at, then lowest
+// id. Paused lanes give nothing. The records come back as job_claim() leaves them. ERR_FENCED as above.
 struct store_claim {
     struct store_op op;
     int64_t holder, now_ms, until_ms;
@@ -305,6 +307,7 @@ struct store_ops {
 // What a backend's own struct begins with.
 struct store {
     const struct store_ops *ops;
+    char where[256]; // for people: which database; "" when the URL says it all
 };
 
 // Opens by URL: "sqlite:DIR", "postgres://…" or "memory:". `why` says what is wrong, and what would be right.

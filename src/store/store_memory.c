@@ -90,11 +90,11 @@ void memory_enter(struct memory *memory, struct memory_job *job)
     memory->place_count++;
 }
 
-int64_t memory_next_due(const struct memory *memory, int64_t lane)
+int64_t memory_next_due(const struct memory *memory, int64_t lane, int64_t from_ms)
 {
     int64_t next = TIME_NEVER;
     for (int64_t place = lane * STORE_PLACES; place < (lane + 1) * STORE_PLACES; place++) {
-        size_t at = memory_find(memory, (struct spot){place, INT64_MIN, INT64_MIN});
+        size_t at = memory_find(memory, (struct spot){place, from_ms, INT64_MIN});
         if (at < memory->place_count && store_place(&memory->places[at]->job) == place)
             next = time_min(next, memory->places[at]->job.due_at);
     }
@@ -260,8 +260,10 @@ static void run_ask(struct memory *memory, struct store_op *op)
         holder->asked = mem_grow(holder->asked, (holder->asked_count + 1) * sizeof *holder->asked);
         memmove(&holder->asked[at + 1], &holder->asked[at], (holder->asked_count - at) * sizeof *holder->asked);
         holder->asked_count++;
+        holder->asked[at] = ask->job;
     }
-    holder->asked[at] = ask->job;
+    if (ask->job.wish < holder->asked[at].wish)
+        holder->asked[at].wish = ask->job.wish;
 }
 
 static void run_asked(struct memory *memory, struct store_op *op)
@@ -318,7 +320,7 @@ static void run_lanes(struct memory *memory, struct store_op *op)
         struct store_lane *lane = &lanes->lanes[lanes->lane_count++];
         *lane = (struct store_lane){.id = from->id, .tenant = from->tenant, .paused = from->paused};
         lane->queue = memory_give(&op->arena, from->queue);
-        lane->next_due = memory_next_due(memory, from->id);
+        lane->next_due = memory_next_due(memory, from->id, INT64_MIN);
         memcpy(lane->counts, from->counts, sizeof lane->counts);
     }
 }

@@ -148,7 +148,7 @@ static bool reach(struct pg_desk *desk, struct list *waiting)
 
 static bool runs_alone(const struct store_op *op)
 {
-    return op->verb == STORE_SWEEP;
+    return op->verb == STORE_SWEEP || op->verb == STORE_ASK; // a sweep is long; who asks locks another's row
 }
 
 // Those that come while a group is under way have waited since it began, at most.
@@ -221,8 +221,12 @@ static enum err read_url(struct pg *pg, const char *url, char why[ERR_WHY_MAX])
     snprintf(pg->schema_name, sizeof pg->schema_name, "rota");
     if (query) {
         if (take_option(query, is_url ? '&' : ' ', "allow_unsafe", value, sizeof value))
-            pg->allow_unsafe = strcmp(value, "1") == 0;
+            pg->allow_unsafe = strcmp(value, "0") != 0;
         take_option(query, is_url ? '&' : ' ', "schema", pg->schema_name, sizeof pg->schema_name);
+    }
+    if (pg->allow_unsafe && strcmp(value, "1") != 0) {
+        snprintf(why, ERR_WHY_MAX, "allow_unsafe=%.60s: only 1 says so", value);
+        return ERR_BAD_REQUEST;
     }
     if (!is_plain_name(pg->schema_name)) {
         snprintf(why, ERR_WHY_MAX, "schema=%.60s: a name of letters, digits and _ is needed", pg->schema_name);
@@ -232,6 +236,7 @@ static enum err read_url(struct pg *pg, const char *url, char why[ERR_WHY_MAX])
     PQconninfoOption *options = PQconninfoParse(pg->conninfo, &words);
     if (!options && *pg->conninfo)
         snprintf(why, ERR_WHY_MAX, "\"postgres://USER@HOST/DATABASE\" is meant: %.150s", words ? words : "");
+    why[strcspn(why, "\n")] = 0;
     bool good = options || !*pg->conninfo;
     PQconninfoFree(options);
     PQfreemem(words);
@@ -256,6 +261,9 @@ static enum err prepare(struct pg *pg, char why[ERR_WHY_MAX])
     struct pg_link *link = &pg->desks[DESK_TEND].link;
     link->deadline_ms = now_ms() + PG_DEADLINE_MS;
     pg_link_connect(link);
+    if (!link->err)
+        snprintf(pg->store.where, sizeof pg->store.where, " %.60s on %.80s, schema %s", PQdb(link->conn), PQhost(link->conn),
+                 pg->schema_name);
     if (!link->err)
         pg_migrate(link);
     pg->prepared = !link->err;

@@ -7,16 +7,15 @@
 
 #include <assert.h>
 
-enum { FLOOR_LAG_MS = 10000 }; // floors stay behind what is due now, for what comes in time is not to lower them
-
 static const char fence[] = "SELECT 1 FROM @incarnations WHERE id=$1 AND NOT dead FOR KEY SHARE";
 
 // clang-format off
 
-// $1 slot, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows, $7 whether to look below the floors too;
-// then the wants.
-static const char claim_from[] =
-    "WITH w AS MATERIALIZED (SELECT s.*, CASE WHEN $7=0 THEN l.floor ELSE 0 END AS floor FROM ";
+// Who does not know from where on there is something is told where there is nothing.
+#define LOOK_FROM "CASE WHEN s.from_ms>0 THEN s.from_ms ELSE l.floor_old END"
+
+// $1 slot, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows; then the wants.
+static const char claim_from[] = "WITH w AS MATERIALIZED (SELECT s.*, " LOOK_FROM " AS floor FROM ";
 static const char claim_picked[] =
     " s JOIN @lanes l ON l.id=s.lane WHERE NOT l.paused AND s.max>0"
     " AND EXISTS (SELECT FROM @incarnations WHERE id=$2 AND NOT dead)),"
@@ -29,20 +28,11 @@ static const char claim_picked[] =
     " c AS (" PG_COUNT("SELECT p.lane, p.state, -1 AS n FROM p UNION ALL SELECT p.lane, $5, 1 FROM p") ")"
     " SELECT " PG_JOB_OF_U "," PG_DOC_OF("u") " FROM u JOIN p ON p.id=u.id ORDER BY p.no, u.priority DESC, u.due_at, u.id";
 
-// $1 where floors may be raised to, $2 whether to look below them too. A floor is raised a second at a time, so as not to be
-// written all the time; and lowered when something is found below it. Who else is at a lane does that as well, or the next claim:
-// waiting there for each other, two claims of the same lanes could do so in a circle.
-#define FLOOR_IS_OFF "(d.due_at<l.floor OR least(d.due_at,$1)>=l.floor+1000)"
 static const char next_due_from[] =
-    "WITH d AS MATERIALIZED (SELECT s.no, l.id, (SELECT min(x.due_at) FROM generate_series(s.lane*16, s.lane*16+9) g"
-    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g"
-    " AND j.due_at>=CASE WHEN $2=0 THEN l.floor ELSE 0 END ORDER BY j.due_at LIMIT 1) x) AS due_at FROM ";
-static const char next_due[] =
-    " s JOIN @lanes l ON l.id=s.lane),"
-    " k AS MATERIALIZED (SELECT l.id FROM d JOIN @lanes l ON l.id=d.id WHERE " FLOOR_IS_OFF " FOR UPDATE OF l SKIP LOCKED),"
-    " r AS (UPDATE @lanes l SET floor=least(d.due_at, greatest(l.floor,$1)) FROM d WHERE l.id=d.id AND " FLOOR_IS_OFF
-    " AND l.id=" PG_ANY("SELECT id FROM k") ")"
-    " SELECT d.no, d.due_at FROM d WHERE d.due_at IS NOT NULL";
+    "SELECT s.no, (SELECT min(x.due_at) FROM generate_series(s.lane*16, s.lane*16+9) g"
+    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g AND j.due_at>=" LOOK_FROM
+    " ORDER BY j.due_at LIMIT 1) x) FROM ";
+static const char next_due[] = " s JOIN @lanes l ON l.id=s.lane";
 
 // clang-format on
 
@@ -71,15 +61,17 @@ static void read_next(void *ctx, const PGresult *result)
 {
     const struct part *part = ctx;
     for (int row = 0; row < PQntuples(result) && !part->claim->op.err; row++)
-        part->wants[pg_int(result, row, 0)].next_due = pg_int(result, row, 1);
+        if (!PQgetisnull(result, row, 1))
+            part->wants[pg_int(result, row, 0)].next_due = pg_int(result, row, 1);
 }
 
 static void want_rows(struct pg_link *link, struct pg_rows *rows, const struct part *part)
 {
     pg_rows_init(rows, &link->arena, part->count);
-    int64_t *lanes = pg_rows_ints(rows, "lane"), *most = pg_rows_ints(rows, "max");
+    int64_t *lanes = pg_rows_ints(rows, "lane"), *most = pg_rows_ints(rows, "max"), *from = pg_rows_ints(rows, "from_ms");
     for (size_t i = 0; i < part->count; i++) {
         lanes[i] = part->wants[i].lane;
+        from[i] = part->wants[i].from_ms;
         most[i] = part->wants[i].max > INT32_MAX ? INT32_MAX : (int64_t)part->wants[i].max;
     }
 }
@@ -92,7 +84,7 @@ static bool wants_any(const struct part *part)
     return false;
 }
 
-static void send_part(struct pg_link *link, struct store_claim *claim, size_t first, size_t count, bool full)
+static void send_part(struct pg_link *link, struct store_claim *claim, size_t first, size_t count)
 {
     struct part *part = arena_alloc(&link->arena, sizeof *part);
     struct pg_rows rows;
@@ -103,7 +95,7 @@ static void send_part(struct pg_link *link, struct store_claim *claim, size_t fi
     want_rows(link, &rows, part);
     if (wants_any(part)) {
         pg_begin_query(link);
-        int64_t values[] = {pg_slot(link), claim->holder, claim->now_ms, claim->until_ms, sample.state, sample.token, full};
+        int64_t values[] = {pg_slot(link), claim->holder, claim->now_ms, claim->until_ms, sample.state, sample.token};
         for (size_t i = 0; i < array_count(values); i++)
             pg_param_int(link, values[i]);
         pg_put(link, claim_from);
@@ -112,8 +104,6 @@ static void send_part(struct pg_link *link, struct store_claim *claim, size_t fi
         pg_send(link, read_claimed, claim);
     }
     pg_begin_query(link);
-    pg_param_int(link, time_min(claim->now_ms, claim->until_ms) - FLOOR_LAG_MS);
-    pg_param_int(link, full);
     pg_put(link, next_due_from);
     pg_put_rows(link, &rows);
     pg_put(link, next_due);
@@ -122,21 +112,20 @@ static void send_part(struct pg_link *link, struct store_claim *claim, size_t fi
 
 void pg_claim_send(struct pg_link *link, struct store_op *op)
 {
-    bool full = pg_full_look(link);
     struct store_claim *claim = container_of(op, struct store_claim, op);
     struct map seen = {0};
     size_t first = 0;
     pg_sql(link, fence, read_fence, claim, claim->holder);
     for (size_t i = 0; i < claim->want_count; i++) {
         if (map_put(&seen, claim->wants[i].lane, link)) {
-            send_part(link, claim, first, i - first, full);
+            send_part(link, claim, first, i - first);
             map_done(&seen);
             map_put(&seen, claim->wants[i].lane, link);
             first = i;
         }
     }
     if (first < claim->want_count)
-        send_part(link, claim, first, claim->want_count - first, full);
+        send_part(link, claim, first, claim->want_count - first);
     map_done(&seen);
 }
 

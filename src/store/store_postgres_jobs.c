@@ -11,9 +11,9 @@ int64_t pg_slot(const struct pg_link *link)
 // A job that was made to wait below a floor, by somebody who had not yet seen how high that was, is found this way, if late.
 bool pg_full_look(struct pg_link *link)
 {
-    enum { FULL_LOOK_MS = 5000 };
+    enum { FULL_LOOK_MS = 600000 };
     int64_t now = clock_mono_ns() / 1000000;
-    if (now < link->full_look_ms + FULL_LOOK_MS)
+    if (link->full_look_ms && now < link->full_look_ms + FULL_LOOK_MS)
         return false;
     link->full_look_ms = now;
     return true;

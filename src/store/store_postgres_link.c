@@ -51,6 +51,11 @@ void pg_fail(struct pg_link *link, enum pg_class class, enum err err, const char
     snprintf(link->why, sizeof link->why, "PostgreSQL: %.200s", why);
     for (size_t n = strlen(link->why); n && link->why[n - 1] == '\n'; n--)
         link->why[n - 1] = 0;
+    for (char *at = link->why; (at = strpbrk(at, "\n\t"));) // one line, in which gaps are one blank
+        if (at[1] == '\n' || at[1] == '\t')
+            memmove(at, at + 1, strlen(at));
+        else
+            *at++ = ' ';
 }
 
 // What a SQLSTATE means, by how it starts; the first row that fits counts. What is not listed is a mistake of this backend, or of
@@ -529,10 +534,12 @@ bool pg_link_alive(struct pg_link *link)
 {
     if (!link->conn || PQstatus(link->conn) == CONNECTION_BAD)
         return false;
+    // What a server says unasked are its last words, mostly; that it is gone shows behind them.
     struct pollfd socket = {.fd = PQsocket(link->conn), .events = POLLIN};
-    if (poll(&socket, 1, 0) <= 0)
-        return true;
-    return PQconsumeInput(link->conn) && PQstatus(link->conn) != CONNECTION_BAD;
+    while (poll(&socket, 1, 0) > 0)
+        if (!PQconsumeInput(link->conn) || PQstatus(link->conn) == CONNECTION_BAD)
+            return false;
+    return true;
 }
 
 void pg_link_reset(struct pg_link *link)

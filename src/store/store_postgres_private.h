@@ -64,6 +64,13 @@ struct pg {
 // What shall follow a failure.
 enum pg_class { PG_FINE, PG_REFUSED, PG_RETRY, PG_AWAY };
 
+// Lanes that were read, whose floors can be raised: see store_postgres_read.c.
+enum { PG_RAISE_MAX = 512 };
+struct pg_raise {
+    size_t count;
+    int64_t lanes[PG_RAISE_MAX], dues[PG_RAISE_MAX];
+};
+
 // The first failure sticks in `err` and makes everything behind it do nothing, so a verb reads as if nothing could fail and
 // whoever runs the group looks once.
 struct pg_link {
@@ -81,11 +88,13 @@ struct pg_link {
     } * pending; // statements sent and not yet answered
     size_t pending_count, pending_cap;
     struct arena arena;   // of the group under way
+    bool full_walk;       // the walk round the lanes that is under way looks below the floors too
     int64_t full_look_ms; // when it last looked below the floors too
     bool careful;         // the group was refused once: look before adding
     bool stored;          // a part of the group is committed
     struct map lanes;     // by hash of tenant and queue: the links that add remember them
-    struct map days;      // partitions of jobs_done known to be there
+    struct pg_raise raise;
+    struct map days; // partitions of jobs_done known to be there
 };
 
 // ---- store_postgres_link.c
@@ -150,7 +159,9 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
 // Lowers the floors of lanes in which jobs (lane, due_at) are to wait from now on. Lanes are locked in order of id, so that two
 // who do this do not wait for each other in a circle.
 #define PG_LOWER_FLOORS(jobs)                                                                                                   \
-    "UPDATE @lanes l SET floor=least(l.floor, x.due_at) FROM (SELECT l.id, m.due_at FROM (SELECT q.lane, min(q.due_at) AS"      \
+    "UPDATE @lanes l SET floor=least(l.floor,x.due_at), floor_new=least(l.floor_new,x.due_at), "                                \
+    "floor_old=least(l.floor_old,x.due_at)"                                                                                     \
+    " FROM (SELECT l.id, m.due_at FROM (SELECT q.lane, min(q.due_at) AS"                                                        \
     " due_at FROM (" jobs ") q GROUP BY q.lane) m JOIN @lanes l ON l.id=m.lane WHERE l.floor>m.due_at ORDER BY l.id FOR UPDATE" \
     " OF l) x WHERE l.id=x.id"
 
@@ -160,7 +171,7 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
     ") m GROUP BY GROUPING SETS ((m.lane,m.state),(m.state)) HAVING sum(m.n)<>0 ORDER BY 2,3 ON CONFLICT(lane,state,slot)" \
     " DO UPDATE SET n=o.n+excluded.n"
 int64_t pg_slot(const struct pg_link *link);
-bool pg_full_look(struct pg_link *link); // whether to look below the floors this time
+bool pg_full_look(struct pg_link *link); // whether to look below the floors this time: once in a long while
 
 // ---- the verbs: each runs a group of operations in one transaction
 

@@ -17,10 +17,11 @@ static const char expired_jobs[] =
     " sum(n) FILTER (WHERE state=6)::bigint, sum(n) FILTER (WHERE state=7)::bigint, sum(n) FILTER (WHERE state=8)::bigint"
 _Static_assert(JOB_STATE_COUNT == 9, "the counts are nine columns");
 static const char some_lanes[] =
-    "SELECT l.id, l.tenant, l.paused::int, d.due_at, l.queue, c.* FROM (SELECT * FROM @lanes WHERE id>$1 AND ($2=0 OR tenant=$2)"
+    "SELECT l.id, l.tenant, l.paused::int, d.due_at, l.queue, l.floor, c.* FROM (SELECT * FROM @lanes WHERE id>$1 AND ($2=0 OR "
+    "tenant=$2)"
     " ORDER BY id LIMIT $3) l CROSS JOIN LATERAL (SELECT min(x.due_at) AS due_at FROM generate_series(l.id*16,l.id*16+9) g"
     " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g"
-    " AND j.due_at>=CASE WHEN $4=0 THEN l.floor ELSE 0 END ORDER BY j.due_at LIMIT 1) x) d"
+    " AND j.due_at>=CASE WHEN $4=0 THEN l.floor_old ELSE 0 END ORDER BY j.due_at LIMIT 1) x) d"
     " CROSS JOIN LATERAL (SELECT " COUNTS_OF_9 " FROM @counts WHERE lane=l.id) c ORDER BY l.id";
 static const char all_counts[] = "SELECT " COUNTS_OF_9 " FROM @counts WHERE lane=0 AND $1=0";
 static const char counts_of_tenant[] =
@@ -75,9 +76,67 @@ static void send_expired(struct pg_link *link, struct store_op *op)
     pg_sql(link, expired_jobs, read_expired, expired, expired->now_ms, limit(expired->max));
 }
 
+// ---- floors
+
+enum { FLOOR_STEP_MS = 1000, FLOOR_LAG_MS = 2000, FLOOR_TURN_MS = 10000 };
+
+// $1 how far floors stay behind the time, for what comes in time is not to lower them; $2 how long until floor_new is old; $3 the
+// least step; $4 lanes, $5 what is due next in them, as it was read. Who has a lane locked is not waited for.
+// clang-format off
+static const char raise_floors[] =
+    "WITH t AS (SELECT floor(extract(epoch FROM clock_timestamp())*1000)::bigint AS now),"
+    " x AS (SELECT unnest($4::bigint[]) AS id, unnest($5::bigint[]) AS due_at),"
+    " k AS MATERIALIZED (SELECT l.id, least(x.due_at,t.now-$1) AS floor FROM t, x JOIN @lanes l ON l.id=x.id"
+    " WHERE least(x.due_at,t.now-$1)>=l.floor+$3 ORDER BY l.id FOR UPDATE OF l SKIP LOCKED)"
+    " UPDATE @lanes l SET floor=k.floor,"
+    " floor_old=CASE WHEN t.now-l.turned_at>=$2 THEN l.floor_new ELSE l.floor_old END,"
+    " floor_new=CASE WHEN t.now-l.turned_at>=$2 THEN l.floor ELSE l.floor_new END,"
+    " turned_at=CASE WHEN t.now-l.turned_at>=$2 THEN t.now ELSE l.turned_at END FROM k, t WHERE l.id=k.id";
+// clang-format on
+
+struct listing {
+    struct pg_link *link;
+    struct store_lanes *lanes;
+};
+
+// The lanes whose floors can be raised, when all have been read.
+static void raise_later(struct pg_link *link, const struct store_lane *lane)
+{
+    struct pg_raise *raise = &link->raise;
+    if (raise->count == PG_RAISE_MAX)
+        return;
+    raise->lanes[raise->count] = lane->id;
+    raise->dues[raise->count++] = lane->next_due;
+}
+
+// A transaction of its own, behind the one that read. That floors were not raised is no failure of those that were read.
+static void raise_now(struct pg_link *link)
+{
+    struct pg_raise *raise = &link->raise;
+    size_t count = raise->count;
+    raise->count = 0;
+    if (!count || link->err)
+        return;
+    pg_begin(link, "BEGIN");
+    pg_begin_query(link);
+    pg_put(link, raise_floors);
+    pg_param_int(link, FLOOR_LAG_MS);
+    pg_param_int(link, FLOOR_TURN_MS);
+    pg_param_int(link, FLOOR_STEP_MS);
+    pg_param_ints(link, raise->lanes, count);
+    pg_param_ints(link, raise->dues, count);
+    pg_send(link, NULL, NULL);
+    pg_run(link, "COMMIT", 0, NULL, NULL, NULL);
+    pg_sync(link);
+    if (link->err)
+        pg_link_reset(link);
+    link->err = ERR_OK;
+}
+
 static void read_lanes(void *ctx, const PGresult *result)
 {
-    struct store_lanes *lanes = ctx;
+    const struct listing *listing = ctx;
+    struct store_lanes *lanes = listing->lanes;
     for (int row = 0; row < PQntuples(result); row++) {
         lanes->lanes = store_push(&lanes->op.arena, lanes->lanes, lanes->lane_count, sizeof *lanes->lanes);
         struct store_lane *lane = &lanes->lanes[lanes->lane_count++];
@@ -86,14 +145,21 @@ static void read_lanes(void *ctx, const PGresult *result)
         lane->next_due = PQgetisnull(result, row, 3) ? TIME_NEVER : pg_int(result, row, 3);
         lane->queue = pg_bytes(result, row, 4, &lanes->op.arena);
         for (int state = 0; state < JOB_STATE_COUNT; state++)
-            lane->counts[state] = pg_int(result, row, 5 + state);
+            lane->counts[state] = pg_int(result, row, 6 + state);
+        if (lane->next_due >= pg_int(result, row, 5) + FLOOR_STEP_MS)
+            raise_later(listing->link, lane);
     }
 }
 
 static void send_lanes(struct pg_link *link, struct store_op *op)
 {
     struct store_lanes *lanes = container_of(op, struct store_lanes, op);
-    pg_sql(link, some_lanes, read_lanes, lanes, lanes->after_id, lanes->tenant, limit(lanes->max), pg_full_look(link));
+    struct listing *listing = arena_alloc(&link->arena, sizeof *listing);
+    *listing = (struct listing){link, lanes};
+    if (lanes->after_id == 0 && lanes->tenant == 0) // a whole walk, or none of it
+        link->full_walk = pg_full_look(link);
+    pg_sql(link, some_lanes, read_lanes, listing, lanes->after_id, lanes->tenant, limit(lanes->max),
+           lanes->tenant == 0 && link->full_walk);
 }
 
 static void read_stats(void *ctx, const PGresult *result)
@@ -213,6 +279,7 @@ static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_
 
 void pg_read_group(struct pg_link *link, struct list *group)
 {
+    link->raise.count = 0;
     pg_begin(link, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     list_each (group, node) {
         struct store_op *op = list_entry(node, struct store_op, link);
@@ -220,4 +287,5 @@ void pg_read_group(struct pg_link *link, struct list *group)
     }
     pg_run(link, "COMMIT", 0, NULL, NULL, NULL);
     pg_sync(link);
+    raise_now(link);
 }

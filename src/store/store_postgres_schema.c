@@ -34,8 +34,8 @@ static const char *const steps[][8] = {
     {
         "CREATE TABLE @incarnations(id bigint PRIMARY KEY, node int NOT NULL UNIQUE, beat bigint NOT NULL, dead boolean NOT NULL)"
         " WITH (fillfactor=50, " BUSY_TABLE ")",
-        // No job waits in the lane with a due_at before `floor`: claims look from there on, and not through all that was claimed
-        // since the table was vacuumed last. Who makes a job wait before it lowers it.
+        // No job waits in the lane with a due_at before `floor`: who looks for what waits begins there, and not at all that was
+        // claimed since the table was vacuumed last. Who makes a job wait before it lowers it.
         "CREATE TABLE @lanes(id bigint PRIMARY KEY, floor bigint NOT NULL DEFAULT 0, tenant int NOT NULL, queue text COLLATE "
         "\"C\" NOT NULL,"
         " paused boolean NOT NULL, UNIQUE(tenant, queue)) WITH (fillfactor=50, " BUSY_TABLE ")",
@@ -78,6 +78,12 @@ static const char *const steps[][8] = {
         "CREATE TABLE @asks(holder bigint, job_id bigint, tenant int NOT NULL, wish smallint NOT NULL, PRIMARY KEY(holder, "
         "job_id))"
         " WITH (" BUSY_TABLE ")",
+    },
+    {
+        // Who adds a job looks at the floor before it is committed, so a floor that is raised meanwhile may be too high for it.
+        // What the floor was ten seconds ago is not: floor_old is that, or lower. floor_new becomes floor_old at the next turn.
+        "ALTER TABLE @lanes ADD COLUMN floor_new bigint NOT NULL DEFAULT 0, ADD COLUMN floor_old bigint NOT NULL DEFAULT 0,"
+        " ADD COLUMN turned_at bigint NOT NULL DEFAULT 0",
     },
 };
 

@@ -179,8 +179,8 @@ static void send_ask(struct pg_link *link, struct store_op *op)
     struct store_ask *ask = container_of(op, struct store_ask, op);
     pg_sql(link,
            "WITH i AS MATERIALIZED (SELECT id FROM @incarnations WHERE id=$1 FOR KEY SHARE)"
-           " INSERT INTO @asks(holder,job_id,tenant,wish) SELECT id, $2, $3, $4 FROM i"
-           " ON CONFLICT(holder,job_id) DO UPDATE SET wish=excluded.wish, tenant=excluded.tenant RETURNING 1",
+           " INSERT INTO @asks AS a(holder,job_id,tenant,wish) SELECT id, $2, $3, $4 FROM i"
+           " ON CONFLICT(holder,job_id) DO UPDATE SET wish=least(a.wish,excluded.wish) RETURNING 1",
            read_ask, ask, ask->holder, ask->job.job_id, ask->job.tenant, (int64_t)ask->job.wish);
 }
 
@@ -200,8 +200,10 @@ static void send_asked(struct pg_link *link, struct store_op *op)
     struct store_asked *asked = container_of(op, struct store_asked, op);
     pg_sql(link,
            "WITH g AS (DELETE FROM @asks WHERE holder=$1 AND job_id=" PG_ANY(
-               "SELECT job_id FROM @asks WHERE holder=$1 ORDER BY job_id LIMIT $2") " RETURNING job_id, tenant, wish)"
-                                                                                    " SELECT * FROM g ORDER BY job_id",
+               "SELECT job_id FROM @asks WHERE holder=$1 ORDER BY job_id LIMIT $2 FOR UPDATE SKIP LOCKED") " RETURNING job_id, "
+                                                                                                           "tenant, wish)"
+                                                                                                           " SELECT * FROM g "
+                                                                                                           "ORDER BY job_id",
            read_asked, asked, asked->holder, asked->max > INT32_MAX ? INT32_MAX : (int64_t)asked->max);
 }
 

@@ -83,7 +83,8 @@ static const struct {
     [SQL_OWNERS] = {"SELECT bucket, puller FROM owners ORDER BY bucket, puller", true},
     [SQL_ADD_OWNER] = {"INSERT INTO owners(bucket, puller, term) VALUES(?, ?, ?)"},
     [SQL_REMOVE_OWNERS] = {"DELETE FROM owners"},
-    [SQL_ASK] = {"REPLACE INTO asks(holder, job_id, tenant, wish) VALUES(?, ?, ?, ?)"},
+    [SQL_ASK] = {"INSERT INTO asks(holder, job_id, tenant, wish) VALUES(?, ?, ?, ?)"
+                 " ON CONFLICT(holder, job_id) DO UPDATE SET wish=min(wish, excluded.wish)"},
     [SQL_ASKED] = {"SELECT job_id, tenant, wish FROM asks WHERE holder=? ORDER BY job_id LIMIT ?"},
     [SQL_REMOVE_ASK] = {"DELETE FROM asks WHERE holder=? AND job_id=?"},
     [SQL_REMOVE_ASKS] = {"DELETE FROM asks WHERE holder=?"},
@@ -112,7 +113,8 @@ static const struct {
     [SQL_NEXT_PLACE] = {"SELECT place, due_at FROM jobs INDEXED BY jobs_place WHERE place>=? AND place<?"
                         " ORDER BY place, due_at LIMIT 1",
                         true},
-    [SQL_WAITING] = {JOB_AND_DOC "INDEXED BY jobs_place" WITH_DOC "WHERE j.place=? AND j.due_at<=?"
+    [SQL_NEXT_DUE] = {"SELECT due_at FROM jobs INDEXED BY jobs_place WHERE place=? AND due_at>=? ORDER BY due_at LIMIT 1", true},
+    [SQL_WAITING] = {JOB_AND_DOC "INDEXED BY jobs_place" WITH_DOC "WHERE j.place=? AND j.due_at>=? AND j.due_at<=?"
                                  " ORDER BY j.due_at, j.id LIMIT ?"},
     [SQL_TAKE] = {"UPDATE jobs SET state=?, token=?, holder=?, place=?, picked_at=?, started_at=0, completed_at=0, status=0,"
                   " outcome=0, response_truncated=0, reason=NULL, response=NULL WHERE id=? AND token=?"},
@@ -423,21 +425,24 @@ void db_change_job(struct db *db, const struct job *job, int64_t lane, int prior
     db_run(db, stmt);
 }
 
-bool db_next_place(struct db *db, int64_t lane, int64_t *place, int64_t *ret_due_at)
+bool db_next_place(struct db *db, int64_t lane, int64_t from_ms, int64_t *place, int64_t *ret_due_at)
 {
-    sqlite3_stmt *stmt = db_sql(db, SQL_NEXT_PLACE, *place, (lane + 1) * STORE_PLACES);
-    if (!db_row(db, stmt))
-        return false;
-    *place = sqlite3_column_int64(stmt, 0);
-    *ret_due_at = sqlite3_column_int64(stmt, 1);
-    db_end(stmt);
-    return true;
+    for (;; ++*place) {
+        sqlite3_stmt *stmt = db_sql(db, SQL_NEXT_PLACE, *place, (lane + 1) * STORE_PLACES);
+        if (!db_row(db, stmt))
+            return false;
+        *place = sqlite3_column_int64(stmt, 0);
+        *ret_due_at = sqlite3_column_int64(stmt, 1);
+        db_end(stmt);
+        if (*ret_due_at >= from_ms || db_found(db, db_sql(db, SQL_NEXT_DUE, *place, from_ms), ret_due_at))
+            return true;
+    }
 }
 
-int64_t db_next_due(struct db *db, int64_t lane)
+int64_t db_next_due(struct db *db, int64_t lane, int64_t from_ms)
 {
     int64_t next = TIME_NEVER, due_at;
-    for (int64_t place = lane * STORE_PLACES; db_next_place(db, lane, &place, &due_at); place++)
+    for (int64_t place = lane * STORE_PLACES; db_next_place(db, lane, from_ms, &place, &due_at); place++)
         next = time_min(next, due_at);
     return next;
 }

@@ -47,6 +47,7 @@ enum sql {
     SQL_REMOVE_JOB,
     SQL_TASK_HAS_JOB,
     SQL_NEXT_PLACE,
+    SQL_NEXT_DUE,
     SQL_WAITING,
     SQL_TAKE,
     SQL_TOKEN,
@@ -102,9 +103,9 @@ int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena);
 void db_add_job(struct db *db, const struct job *job, bool *ret_added);
 void db_change_job(struct db *db, const struct job *job, int64_t lane, int priority, int64_t token);
 
-int64_t db_next_due(struct db *db, int64_t lane); // of what waits in the lane
-// The first place from `place` on where something of the lane waits, and when it is due.
-bool db_next_place(struct db *db, int64_t lane, int64_t *place, int64_t *ret_due_at);
+int64_t db_next_due(struct db *db, int64_t lane, int64_t from_ms); // of what waits in the lane and is due from then on
+// The first place from `place` on where something of the lane waits that is due from then on, and when it is.
+bool db_next_place(struct db *db, int64_t lane, int64_t from_ms, int64_t *place, int64_t *ret_due_at);
 
 // The writer's side. What it remembers of lanes is read when first needed and thrown away on a rollback.
 struct writer {

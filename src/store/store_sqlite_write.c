@@ -416,10 +416,11 @@ static void take_job(struct writer *writer, struct store_claim *claim, struct st
 }
 
 // Takes up to `max` at one place. All are read before the first is moved, for the move changes the index that is being read.
-static size_t take_place(struct writer *writer, struct store_claim *claim, int64_t place, size_t max)
+static size_t take_place(struct writer *writer, struct store_claim *claim, int64_t place, int64_t from_ms, size_t max)
 {
     size_t first = claim->job_count;
-    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_WAITING, place, claim->until_ms, max > INT32_MAX ? INT32_MAX : (int64_t)max);
+    sqlite3_stmt *stmt =
+        db_sql(&writer->db, SQL_WAITING, place, from_ms, claim->until_ms, max > INT32_MAX ? INT32_MAX : (int64_t)max);
     while (db_row(&writer->db, stmt)) {
         claim->jobs = store_push(&claim->op.arena, claim->jobs, claim->job_count, sizeof *claim->jobs);
         struct store_job *job = &claim->jobs[claim->job_count++];
@@ -436,10 +437,10 @@ static void take_lane(struct writer *writer, struct store_claim *claim, struct s
     const struct cached_lane *lane = want->max ? lane_by_id(writer, want->lane) : NULL;
     size_t left = lane && !lane->paused ? want->max : 0;
     int64_t place = want->lane * STORE_PLACES, due_at;
-    for (; left && db_next_place(&writer->db, want->lane, &place, &due_at); place++)
+    for (; left && db_next_place(&writer->db, want->lane, want->from_ms, &place, &due_at); place++)
         if (due_at <= claim->until_ms)
-            left -= take_place(writer, claim, place, left);
-    want->next_due = db_next_due(&writer->db, want->lane);
+            left -= take_place(writer, claim, place, want->from_ms, left);
+    want->next_due = db_next_due(&writer->db, want->lane, want->from_ms);
 }
 
 static void write_claim(struct writer *writer, struct store_op *op)
@@ -522,7 +523,7 @@ static struct due_list collect_due(struct writer *writer, struct store_due *due)
     struct due_list list = {0};
     struct arena *arena = &due->op.arena;
     int64_t place = due->lane * STORE_PLACES, first, limit = due->max >= INT32_MAX ? INT32_MAX : (int64_t)due->max + 1;
-    for (; db_next_place(&writer->db, due->lane, &place, &first); place++) {
+    for (; db_next_place(&writer->db, due->lane, INT64_MIN, &place, &first); place++) {
         int64_t tie = due->from_ms + 1;
         if (tie <= due->to_ms)
             list_due(writer, &list, arena, db_sql(&writer->db, SQL_DUE_TIES, place, tie, due->from_id, limit));

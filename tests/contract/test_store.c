@@ -258,7 +258,8 @@ static void a_holder_is_told_once_what_it_was_asked(void **state)
     assert_int_equal(asked(world, A, 10)->job_count, 0);
     assert_int_equal(ask(world, A, 30, STORE_WISH_RUN), ERR_OK);
     assert_int_equal(ask(world, A, 20, STORE_WISH_RUN), ERR_OK);
-    assert_int_equal(ask(world, A, 20, STORE_WISH_CANCEL), ERR_OK); // the later wish counts
+    assert_int_equal(ask(world, A, 20, STORE_WISH_CANCEL), ERR_OK);
+    assert_int_equal(ask(world, A, 20, STORE_WISH_RUN), ERR_OK); // a cancel is not taken back
     assert_int_equal(ask(world, B, 20, STORE_WISH_RUN), ERR_OK);
     struct store_asked *first = asked(world, A, 1);
     assert_int_equal(first->job_count, 1);
@@ -566,6 +567,27 @@ static void what_is_due_later_is_not_claimed(void **state)
     struct store_claim *op = claim(world, A, NOW + 5000, lane_of(world, TENANT, "q"), 10);
     ASSERT_IDS(op, near);
     assert_int_equal(op->wants[0].next_due, NOW + 5001);
+}
+
+static void what_is_due_before_is_left_alone(void **state)
+{
+    struct world *world = *state;
+    int64_t before = add(world, (struct sample){.due_at = NOW - 100});
+    int64_t urgent = add(world, (struct sample){.due_at = NOW - 60, .priority = 9});
+    int64_t later = add(world, (struct sample){.due_at = NOW - 40});
+    int64_t next = add(world, (struct sample){.due_at = NOW + 40});
+    struct store_want want = {.lane = lane_of(world, TENANT, "q"), .max = 5, .from_ms = NOW - 60};
+    struct store_claim *op = OP(world, store_claim, STORE_CLAIM);
+    op->holder = A;
+    op->now_ms = op->until_ms = NOW;
+    op->wants = &want;
+    op->want_count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    ASSERT_IDS(op, urgent, later);
+    assert_int_equal(want.next_due, NOW + 40);
+    assert_int_equal(job_now(world, before).state, JOB_READY);
+    assert_int_equal(job_now(world, next).state, JOB_READY);
+    ASSERT_IDS(claim(world, A, NOW, want.lane, 5), before);
 }
 
 static void blocked_held_and_final_jobs_are_not_claimed(void **state)
@@ -1263,6 +1285,7 @@ int main(int argc, char *argv[])
         PROMISE(a_claim_takes_at_most_what_was_asked_and_says_what_is_next),
         PROMISE(a_claim_of_nothing_only_asks_when),
         PROMISE(what_is_due_later_is_not_claimed),
+        PROMISE(what_is_due_before_is_left_alone),
         PROMISE(blocked_held_and_final_jobs_are_not_claimed),
         PROMISE(claimed_records_are_as_core_leaves_them),
         PROMISE(a_paused_lane_gives_nothing_until_it_is_let_go),

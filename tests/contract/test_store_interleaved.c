@@ -123,6 +123,35 @@ static void add_in_hand_of_first(struct session *session)
     op->count = 1;
 }
 
+static void add_late(struct session *session)
+{
+    struct store_add *op = NEW_OP(session, store_add, STORE_ADD);
+    struct {
+        struct store_task task;
+        struct job job;
+        struct store_new item;
+    } *made = world_mem(session->stage->world, sizeof *made);
+    struct sample sample = {.queue = "two",
+                            .due_at = NOW + 60000}; // behind all that waits there, and long past by the server's clock
+    sample_fill(session->stage->world, &sample, &made->task, &made->job, &made->item);
+    op->now_ms = NOW;
+    op->items = &made->item;
+    op->count = 1;
+}
+
+static void claim_other_lane(struct session *session)
+{
+    begin_claim_of(session, 1, false);
+    struct store_claim *op = container_of(session->op, struct store_claim, op);
+    op->wants[0].lane = session->stage->lanes[1];
+    op->wants[0].max = 10;
+}
+
+static void list_lanes(struct session *session)
+{
+    NEW_OP(session, store_lanes, STORE_LANES)->max = 10;
+}
+
 static void bury_first(struct session *session)
 {
     NEW_OP(session, store_bury, STORE_BURY)->incarnation = FIRST;
@@ -216,6 +245,8 @@ static void session_start(struct session *session)
     assert_int_equal(call(&on, &add->op), ERR_OK);
     struct store_change *change = OP(&on, store_change, STORE_CHANGE);
     assert_int_equal(call(&on, &change->op), ERR_OK);
+    struct store_stats *stats = OP(&on, store_stats, STORE_STATS);
+    assert_int_equal(call(&on, &stats->op), ERR_OK);
     on.store = NULL;
     for (size_t i = 0; i < on.kept_count; i++) {
         store_op_done(on.kept[i]);
@@ -631,6 +662,21 @@ static void a_pause_and_a_claim(void **state)
     try_every_order(state, (struct scenario){{pause_lane, claim_one_lane}, .check = nothing_was_claimed_once_it_was_paused});
 }
 
+// The list raises the floor of an emptied lane above what is being added. Who looks afterwards must find it all the same.
+static void what_was_added_is_found(struct stage *stage)
+{
+    struct store_claim *op = claim(stage->world, FIRST, NOW + 120000, stage->lanes[1], 10);
+    const struct store_claim *before = container_of(stage->sessions[2].op, struct store_claim, op);
+    assert_int_equal(op->job_count + before->job_count, 3);
+    assert_int_equal(op->wants[0].next_due, TIME_NEVER);
+}
+
+static void a_job_that_is_added_while_floors_are_raised(void **state)
+{
+    try_every_order(state,
+                    (struct scenario){{add_late, list_lanes, claim_other_lane}, .coarse = 2, .check = what_was_added_is_found});
+}
+
 static void two_divisions(void **state)
 {
     try_every_order(state, (struct scenario){{divide, divide}, .check = one_divided});
@@ -698,6 +744,7 @@ int main(void)
         PROMISE(jobs_that_become_due_and_a_claim),
         PROMISE(jobs_that_become_due_and_a_change),
         PROMISE(a_pause_and_a_claim),
+        PROMISE(a_job_that_is_added_while_floors_are_raised),
         PROMISE(two_divisions),
         PROMISE(a_wish_and_the_forgetting_of_who_is_asked),
         PROMISE(a_wish_and_who_takes_it),

@@ -228,7 +228,8 @@ static void step_claim(struct pair *pair, struct store_op *ops[2])
     struct store_want wants[3] = {{0}};
     size_t count = 1 + (size_t)below(pair, 3);
     for (size_t k = 0; k < count; k++)
-        wants[k] = (struct store_want){.lane = below(pair, 7), .max = (size_t)below(pair, 6)};
+        wants[k] = (struct store_want){
+            .lane = below(pair, 7), .max = (size_t)below(pair, 6), .from_ms = below(pair, 2) ? 0 : some_time(pair)};
     int64_t holder = some_holder(pair), until = some_time(pair);
     for (int i = 0; i < 2; i++) {
         struct store_claim *op = OP(pair->worlds[i], store_claim, STORE_CLAIM);

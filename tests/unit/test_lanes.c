@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { NOW = 1000000, HORIZON = LANES_AHEAD_MS, TENANT = 1 };
+enum { NOW = 1000000, HORIZON = LANES_BEGIN_MS, TENANT = 1 };
 
 static int64_t note(struct lanes *lanes, int64_t lane, int64_t due_ms)
 {

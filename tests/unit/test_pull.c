@@ -74,7 +74,7 @@ static void nothing_is_published_before_its_time(void **state)
 static void what_is_beyond_the_horizon_is_left_in_its_lane_until_it_is_near(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    int64_t id = play_add(play, (struct play_job){.state = JOB_DELAYED, .due_at = play->now.wall_ms + LANES_AHEAD_MS + 500});
+    int64_t id = play_add(play, (struct play_job){.state = JOB_DELAYED, .due_at = play->now.wall_ms + LANES_BEGIN_MS + 500});
     settle(play);
     assert_int_equal(pull_count(play->flow->pull), 0);
     int64_t next = turn(play);
