@@ -4,7 +4,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
-static _Atomic int64_t correction_ns;
+// Once it was corrected, the wall clock is the monotonic one and this: when the machine's is set, the correction would be wrong.
+static _Atomic int64_t base_ns;
 
 static int64_t read_ns(clockid_t id)
 {
@@ -15,7 +16,8 @@ static int64_t read_ns(clockid_t id)
 
 int64_t clock_wall_ns(void)
 {
-    return read_ns(CLOCK_REALTIME) + atomic_load_explicit(&correction_ns, memory_order_relaxed);
+    int64_t base = atomic_load_explicit(&base_ns, memory_order_relaxed);
+    return base ? read_ns(CLOCK_MONOTONIC) + base : read_ns(CLOCK_REALTIME);
 }
 
 int64_t clock_mono_ns(void)
@@ -25,7 +27,7 @@ int64_t clock_mono_ns(void)
 
 void clock_correct(int64_t by_ms)
 {
-    atomic_fetch_add(&correction_ns, by_ms * 1000000);
+    atomic_store(&base_ns, clock_wall_ns() - clock_mono_ns() + by_ms * 1000000);
 }
 
 struct now clock_now(void)

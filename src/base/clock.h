@@ -15,8 +15,8 @@ struct now clock_now(void);
 int64_t clock_wall_ns(void);
 int64_t clock_mono_ns(void);
 
-// The machine's wall clock is wrong by so much more (ahead: negative). What clock_now() and clock_wall_ns() say is corrected from
-// now on, in the whole process: it is one machine's clock.
+// What clock_now() and clock_wall_ns() say as the wall clock goes on by so much more (or less), in the whole process: it is one
+// machine's clock. From then on it follows the monotonic one, and not the machine's when that is set. One thread.
 void clock_correct(int64_t by_ms);
 
 static inline int64_t time_min(int64_t a, int64_t b)

@@ -16,6 +16,7 @@ struct beat {
     struct rand rand;
     struct mailbox answers;
     bool waiting;    // for an answer
+    bool failed;     // the last one
     int64_t next_at; // monotonic
     struct now sent; // when what we wait for was sent
     _Atomic bool ok;
@@ -81,25 +82,30 @@ static void stay_alive(struct beat *beat)
 static void failed(struct beat *beat, const struct store_op *op, struct now now)
 {
     node_say_failed(beat->node, "beat", op, now.mono_ms);
+    beat->failed = true;
     atomic_store(&beat->ok, false);
     beat->next_at = now.mono_ms + FAIL_WAIT_MS;
 }
 
 // The store read its clock between the sending of the beat and now. As long as ours fits in between, it is left alone; otherwise
-// it goes to the middle, which is wrong by half of that time at most. A clock that was set meanwhile says nothing.
+// it goes as far as it is certainly wrong. A beat that took long says little and does little; a quick one does the rest.
+// A clock that was set meanwhile says nothing.
 static void fit_clock(struct beat *beat, int64_t clock_ms, struct now now)
 {
-    const struct node *node = beat->node;
+    struct node *node = beat->node;
     int64_t set_by = (now.wall_ms - beat->sent.wall_ms) - (now.mono_ms - beat->sent.mono_ms);
     int64_t least = clock_ms - now.wall_ms - 1, most = clock_ms + 1 - beat->sent.wall_ms;
     if (clock_ms == 0 || !node->correct_clock || set_by < -1 || set_by > 1 || (least <= 0 && most >= 0))
         return;
-    int64_t by = least + (most - least) / 2;
+    int64_t by = least > 0 ? least : most;
     mark(MARK_CLOCK_FIT);
     if (by <= -CLOCK_SAY_MS || by >= CLOCK_SAY_MS)
         log_warn("this machine's clock is %lld ms %s the database's, which is what rota goes by", (long long)(by < 0 ? -by : by),
                  by < 0 ? "ahead of" : "behind");
     node->correct_clock(node->clock_ctx, by);
+    node->clock_set = true;
+    if (by < 0)
+        lanes_clock_back(node->lanes);
 }
 
 static void take_join(struct beat *beat, struct now now)
@@ -117,6 +123,9 @@ static void take_join(struct beat *beat, struct now now)
     id_maker_init(&node->ids, join->node, floor);
     pthread_mutex_unlock(&node->id_lock);
     fit_clock(beat, join->clock_ms, now); // before anything is done by it
+    char id[ID_TEXT_SIZE];
+    id_format(id, ID_INCARNATION, join->incarnation);
+    log_info("this node is incarnation %s, number %d", id, join->node);
     stay_alive(beat);
     atomic_store(&node->incarnation, join->incarnation);
     reap_alone(beat->reap, join->alone);
@@ -140,6 +149,9 @@ static void take_beat(struct beat *beat, struct now now)
         failed(beat, &op->op, now);
         return;
     }
+    if (beat->failed)
+        log_info("the store answers again");
+    beat->failed = false;
     stay_alive(beat);
     beat->next_at = beat->sent.mono_ms + BEAT_MS;
     fit_clock(beat, op->clock_ms, now);

@@ -51,6 +51,10 @@ void flow_free(struct flow *flow)
 int64_t flow_turn(struct flow *flow, struct now now)
 {
     int64_t next = beat_turn(flow->beat, now);
+    if (flow->node.clock_set) { // nothing more by a clock that is known to be wrong
+        flow->node.clock_set = false;
+        return 0;
+    }
     next = time_min(next, complete_turn(flow->complete, now));
     next = time_min(next, reap_turn(flow->reap, now));
     next = time_min(next, sweep_turn(flow->sweep, now));

@@ -48,7 +48,10 @@ void node_say_failed(struct node *node, const char *who, const struct store_op *
         node->unsaid++;
         return;
     }
-    log_warn("%s: %s: %s (%d more since the last such line)", who, err_info(op->err)->code, op->why, node->unsaid);
+    if (node->unsaid)
+        log_warn("%s: %s: %s (and %d more times since it was said last)", who, err_info(op->err)->code, op->why, node->unsaid);
+    else
+        log_warn("%s: %s: %s", who, err_info(op->err)->code, op->why);
     node->said_at = mono_ms;
     node->unsaid = 0;
 }

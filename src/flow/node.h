@@ -22,6 +22,7 @@ struct node {
     pthread_mutex_t id_lock;
     struct id_maker ids; // under id_lock
 
+    bool clock_set;  // the flow thread's: the clock was corrected, and the turn under way still has the time of before
     int64_t said_at; // the flow thread's, monotonic: when a failure of the store was last logged
     int unsaid;      // and how many were not since
 

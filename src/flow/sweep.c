@@ -118,8 +118,8 @@ int64_t sweep_turn(struct sweep *sweep, struct now now)
     mailbox_take(&sweep->answers, &answers);
     list_each (&answers, link)
         take_answer(sweep, list_entry(link, struct store_op, link), now);
-    if (sweep->waiting || atomic_load(&sweep->node->stopping))
-        return TIME_NEVER;
+    if (sweep->waiting || atomic_load(&sweep->node->stopping) || !node_alive(sweep->node, now.mono_ms))
+        return TIME_NEVER; // the next beat or answer wakes
     if (now.mono_ms >= sweep->next_at) {
         send_expired(sweep, now);
         return TIME_NEVER;

@@ -25,6 +25,7 @@ def test_a_wrong_clock_neither_hurries_nor_delays(place, target, shift, words):
     wrong, right = with_clock(place, shift), Rota(**place)
     try:
         wrong.start()
+        assert wrong.api.post("/v1/queues/held/pause").status == 200
         asked = now_ms()
         task_id = wrong.api.submit(target.url("/ok/wrong"), **{"in": "3s"})["id"]
         job = wrong.api.finished(task_id)
@@ -33,6 +34,10 @@ def test_a_wrong_clock_neither_hurries_nor_delays(place, target, shift, words):
         for time in ("scheduled_at", "started_at", "completed_at"):
             assert abs(to_ms(job[time]) - call.arrived) < NEAR_MS, f"{time} is {job[time]}, read from the wrong clock"
         assert words in wrong.log_text()
+        held = wrong.api.submit(target.url("/ok/held"), queue="held", not_after="30s")["id"]
+        wrong.restart()  # which must not begin by the wrong clock: what expires in 30 s has not expired
+        assert wrong.api.post("/v1/queues/held/resume").status == 200
+        assert wrong.api.finished(held)["state"] == "success"
         right.start()
         shared = right.api.submit(target.url("/ok/right"), **{"in": "8s"})["id"]  # either may take it
         asked = to_ms(right.api.task(shared)["created_at"])

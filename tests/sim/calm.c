@@ -12,7 +12,6 @@ enum {
     STEP_MAX_MS = 600000,
     FLOOD = 60,
     SLOW_HOSTS = 8,
-    CLOCK_MAX_MS = 5,      // how wrong a clock may be that was corrected
     DEATH_MAX_MS = 30000,  // a dead node's jobs are taken back
     RESTART_MAX_MS = 5000, // … when the one that comes back knows it was alone
 };

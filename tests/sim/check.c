@@ -266,7 +266,8 @@ void check_operation(struct sim_node *node, struct store_op *op)
         map_remove(&node->world->buried, container_of(op, struct store_join, op)->incarnation);
     const struct store_due *due = container_of(op, struct store_due, op);
     bool settled = node->world->quiet_since && node->world->now - node->world->quiet_since > SETTLE_MS;
-    if (op->verb == STORE_DUE && settled && !node_clock_wrong(node) && due->to_ms > node_now(node).wall_ms)
+    if (op->verb == STORE_DUE && settled && !node_clock_wrong(node) && node->world->now - node->corrected_at > SETTLE_MS &&
+        due->to_ms > node_now(node).wall_ms)
         violate(node->world, 4, "jobs are called ready %lld ms early", (long long)(due->to_ms - node_now(node).wall_ms));
     const struct store_get *get = container_of(op, struct store_get, op);
     if (op->verb == STORE_GET && get->task.tenant != get->tenant)

@@ -1,6 +1,8 @@
 // The nodes: turns on virtual time, birth, sudden death and graceful stop. What a node does in its turn is rota's own.
 #include "world.h"
 
+#include <stdlib.h>
+
 enum {
     SLEEP_MAX_MS = 500, // as the server's loops
     TURNS_MAX = 200,    // turns at one instant: more is a loop without end
@@ -24,12 +26,13 @@ struct now node_now(const struct sim_node *node)
 // Corrected to within the time that a beat takes, it counts as right.
 bool node_clock_wrong(const struct sim_node *node)
 {
-    return node->offset_ms + node->correction_ms != 0;
+    return llabs(node->offset_ms + node->correction_ms) > CLOCK_MAX_MS;
 }
 
 static void correct_clock(void *ctx, int64_t by_ms)
 {
     struct sim_node *node = ctx;
+    node->corrected_at = node->world->now;
     node->found_ms += by_ms; // the turn goes on with the time it began at
 }
 

@@ -16,7 +16,8 @@ enum {
     TENANTS = 2, // 1 …
     LANES_MAX = 64,
     SAID_MAX = 8,
-    SLOW_MS = 20000, // how long a call to a host slow-… takes
+    CLOCK_MAX_MS = 10, // how wrong a clock may be that was corrected
+    SLOW_MS = 20000,   // how long a call to a host slow-… takes
 };
 
 extern const int64_t EPOCH; // the wall clock at true time 0
@@ -48,10 +49,11 @@ struct sim_node {
     struct world *world;
     int number, life;
     bool up;
-    int64_t frozen_until;  // true time
-    int64_t offset_ms;     // of its wall clock
+    int64_t frozen_until;            // true time
+    int64_t offset_ms;               // of its wall clock
+    int64_t corrected_at;            // true time
     int64_t correction_ms, found_ms; // what it has found out about that
-    int64_t mono_base;     // its monotonic clock begins anywhere
+    int64_t mono_base;               // its monotonic clock begins anywhere
     struct flow *flow;
     struct store *store;
     struct broker *broker;

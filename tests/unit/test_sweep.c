@@ -88,6 +88,7 @@ static void a_store_that_fails_at_any_step_is_asked_again_after_a_while(void **s
         int64_t old = play_add(play, (struct play_job){.state = JOB_SUCCESS, .purge_at = play->now.wall_ms});
         play->store.fails[verbs[i]] = ERR_STORE_UNAVAILABLE;
         for (int ms = 0; ms < 10000; ms += 100) {
+            play_live(play);
             turn(play);
             play_pass(play, 100);
         }
@@ -95,6 +96,7 @@ static void a_store_that_fails_at_any_step_is_asked_again_after_a_while(void **s
         assert_true(asked > 1 && asked <= 20);
         play->store.fails[verbs[i]] = ERR_OK;
         play_pass(play, 1000);
+        play_live(play);
         turn(play);
         assert_int_equal(play_job_of(play, id).state, JOB_CANCELLED);
         assert_true(play_gone(play, old));
