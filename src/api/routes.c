@@ -24,9 +24,9 @@ static const struct route routes[] = {
     {"GET",  "/v1/stats",                ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_stats,     "jobs per state"},
     {"POST", "/tasks",                   ROUTE_BODY_BULK,  TYPE_JSON | TYPE_NDJSON, "brief", tasks_submit, "the same as POST /v1/tasks"},
     {"GET",  "/tasks/{id}",              ROUTE_BODY_NONE,  TYPE_NONE, "",             tasks_show,    "the same as GET /v1/tasks/{id}"},
-    {"GET",  "/healthz",                 ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_health,    "the process lives"},
-    {"GET",  "/readyz",                  ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_ready,     "it can do its work; says what not"},
-    {"GET",  "/",                        ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_root,      "this page"},
+    {"GET",  "/healthz",                 ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_health,    "the process lives", true},
+    {"GET",  "/readyz",                  ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_ready,     "it can do its work; says what not", true},
+    {"GET",  "/",                        ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_root,      "this page", true},
 };
 // clang-format on
 
@@ -205,10 +205,9 @@ static enum err check_path(struct http_request *request, const struct route **re
 
 static enum err check_role(const struct api *api, const struct route *route, struct problem *why)
 {
-    bool operational = route->handle == ops_health || route->handle == ops_ready || route->handle == ops_root;
-    if (!api->no_api || operational)
+    if (!api->no_api || route->everywhere)
         return ERR_OK;
-    return problem_set(why, ERR_NOT_FOUND, NULL,
+    return problem_set(why, ERR_NOT_HERE, NULL,
                        "This node runs jobs and takes no requests about them: ask one that has the role api.");
 }
 

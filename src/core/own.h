@@ -1,8 +1,8 @@
 // Who goes first: tenants fall into buckets, and buckets are divided between the pullers that live.
 // Layer: core, pure.
 //
-// Going first is all that ownership means. An owner takes a bucket's jobs before their time, others only what is due and still
-// lies there. So two owners of a bucket, or none that lives, cost a little work or time, never a job.
+// Going first is all that ownership means. An owner takes a bucket's jobs before their time, others come when something is due
+// and still lies there. So two owners of a bucket, or none that lives, cost a little work or time, never a job.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // A wish is carried out as if it had been made here: only the holder knows what becomes of a job in its hand. Nobody is answered:
 // who asked sees it in the record, or asks again.
 //
-// Who is alone, or has nothing in hand, does not look.
+// Who is alone does not look, and who has nothing in hand seldom.
 #include "flow/heed.h"
 
 #include "base/mark.h"
@@ -10,7 +10,11 @@
 #include "flow/reap.h"
 #include "flow/steer.h"
 
-enum { LOOK_MS = 200, ASKED_MAX = 500 };
+enum {
+    LOOK_MS = 200,
+    IDLE_MS = 5000, // with nothing in hand: only what came too late is left to be taken away
+    ASKED_MAX = 500,
+};
 
 struct heed {
     struct node *node;
@@ -54,15 +58,17 @@ static void take_asked(struct heed *heed, struct now now)
 {
     static const enum steer_act acts[] = {[STORE_WISH_CANCEL] = STEER_CANCEL, [STORE_WISH_RUN] = STEER_RUN};
     struct store_asked *asked = &heed->asked;
-    size_t count = asked->op.err ? 0 : asked->job_count;
+    size_t count = asked->op.err || atomic_load(&heed->node->stopping) ? 0 : asked->job_count;
     for (size_t i = 0; i < count; i++) {
         const struct store_asked_job *job = &asked->jobs[i];
+        if (job->wish >= STORE_WISH_COUNT)
+            continue; // of a newer rota
         struct steer_op *op = mem_zero(sizeof *op);
         *op = (struct steer_op){.act = acts[job->wish], .tenant = job->tenant, .job_id = job->job_id, .done = carried_out};
         steer_submit(heed->steer, op);
     }
     heed->waiting = false;
-    heed->next_at = now.mono_ms + (count == ASKED_MAX ? 0 : LOOK_MS);
+    heed->next_at = now.mono_ms + (count == ASKED_MAX ? 0 : pull_count(heed->pull) ? LOOK_MS : IDLE_MS);
     store_op_done(&asked->op);
 }
 
@@ -74,9 +80,11 @@ int64_t heed_turn(struct heed *heed, struct now now)
     mailbox_take(&heed->answers, &answers);
     if (!list_empty(&answers))
         take_asked(heed, now);
-    bool listens = pull_count(heed->pull) > 0 && reap_has_company(heed->reap) && node_alive(node, now.mono_ms);
-    if (heed->waiting || !listens)
+    bool listens = node->pulls && reap_has_company(heed->reap) && node_alive(node, now.mono_ms);
+    if (heed->waiting || !listens || atomic_load(&node->stopping))
         return TIME_NEVER; // the next beat or answer wakes
+    if (pull_count(heed->pull) && heed->next_at > now.mono_ms + LOOK_MS)
+        heed->next_at = now.mono_ms + LOOK_MS;
     if (now.mono_ms < heed->next_at)
         return now.wall_ms + heed->next_at - now.mono_ms;
     store_op_post(&heed->asked.op, STORE_ASKED, &heed->answers);

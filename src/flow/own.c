@@ -47,6 +47,8 @@ static void tell_lanes(struct own *own)
     memset(mine, true, sizeof mine);
     for (size_t i = 0; i < own->owners.owner_count; i++) {
         const struct store_owner *owner = &own->owners.owners[i];
+        if (owner->bucket < 0 || owner->bucket >= OWN_BUCKETS)
+            continue; // of a newer rota
         owned[owner->bucket] |= owner->puller == me;
         mine[owner->bucket] = owned[owner->bucket];
     }
@@ -60,7 +62,7 @@ static size_t used_buckets(struct own *own, int32_t ret_buckets[OWN_BUCKETS])
     size_t count = 0;
     lanes_buckets(own->node->lanes, used);
     for (size_t i = 0; i < own->owners.owner_count; i++)
-        used[own->owners.owners[i].bucket] = true;
+        used[own->owners.owners[i].bucket & (OWN_BUCKETS - 1)] = true;
     for (int32_t bucket = 0; bucket < OWN_BUCKETS; bucket++)
         if (used[bucket])
             ret_buckets[count++] = bucket;
@@ -127,7 +129,8 @@ int64_t own_turn(struct own *own, struct now now)
     list_each (&answers, link)
         take_answer(own, list_entry(link, struct store_op, link), now);
     struct node *node = own->node;
-    if (!node->pulls || atomic_load(&node->stopping) || !node_alive(node, now.mono_ms) || own->waiting)
+    bool needed = node->pulls && !reap_is_alone(own->reap) && !atomic_load(&node->stopping);
+    if (!needed || !node_alive(node, now.mono_ms) || own->waiting)
         return TIME_NEVER; // the next beat or answer wakes
     if (now.mono_ms >= own->next_at) {
         store_op_post(&own->owners.op, STORE_OWNERS, &own->answers);

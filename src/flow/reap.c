@@ -3,7 +3,9 @@
 // holdings are read in batches, core says what follows for each, and they are written by token, so a holder that wakes up in
 // between loses or wins each job, never both (I3, I10).
 //
-// One peer and one operation at a time: bury -> (held -> change)* -> forget.
+// What the dead one was asked to cancel is cancelled, and does not start once more before whoever asked can cancel it.
+//
+// One peer and one operation at a time: bury -> asked -> (held -> change)* -> forget.
 #include "flow/reap.h"
 
 #include "base/crash.h"
@@ -37,6 +39,7 @@ struct reap {
     int64_t saw_at;  // monotonic: when a beat last showed the others
     size_t taken;
     struct store_bury bury;
+    struct store_asked asked; // kept until the peer is done with
     struct store_held held;
     struct store_change change;
     struct store_forget forget;
@@ -59,7 +62,7 @@ void reap_free(struct reap *reap)
     for (struct peer *peer; (peer = map_next(&reap->peers, &at, &id));)
         mem_free(peer);
     map_done(&reap->peers);
-    struct store_op *const ops[] = {&reap->bury.op, &reap->held.op, &reap->change.op, &reap->forget.op};
+    struct store_op *const ops[] = {&reap->bury.op, &reap->asked.op, &reap->held.op, &reap->change.op, &reap->forget.op};
     for (size_t i = 0; i < array_count(ops); i++)
         store_op_done(ops[i]); // of answers that came too late
     mailbox_done(&reap->answers);
@@ -69,6 +72,11 @@ void reap_free(struct reap *reap)
 void reap_alone(struct reap *reap, bool alone)
 {
     reap->alone = alone;
+}
+
+bool reap_is_alone(const struct reap *reap)
+{
+    return reap->alone;
 }
 
 static void forget_peer(struct reap *reap, struct peer *peer)
@@ -190,6 +198,24 @@ static void send_bury(struct reap *reap)
     submit(reap, &reap->bury.op);
 }
 
+static void send_asked(struct reap *reap)
+{
+    store_op_done(&reap->asked.op); // of the peer before
+    store_op_post(&reap->asked.op, STORE_ASKED, &reap->answers);
+    reap->asked.holder = reap->victim->incarnation;
+    reap->asked.max = HELD_MAX;
+    reap->asked.job_count = 0;
+    submit(reap, &reap->asked.op);
+}
+
+static bool is_to_be_cancelled(const struct reap *reap, int64_t job_id)
+{
+    for (size_t i = 0; i < reap->asked.job_count; i++)
+        if (reap->asked.jobs[i].job_id == job_id)
+            return reap->asked.jobs[i].wish == STORE_WISH_CANCEL;
+    return false;
+}
+
 static void send_held(struct reap *reap)
 {
     struct store_held *held = &reap->held;
@@ -222,7 +248,9 @@ static void send_change(struct reap *reap, struct now now)
         struct job_step *step = arena_alloc(arena, sizeof *step);
         int64_t token = found->job.token;
         bool watched = found->job.state == JOB_WATCHING;
-        if (job_lose(&found->job, &policy, now.wall_ms, step))
+        bool cancelled = is_to_be_cancelled(reap, found->job.id);
+        if (cancelled ? job_cancel_elsewhere(&found->job, &policy, now.wall_ms, STR("cancelled by hand"), step)
+                      : job_lose(&found->job, &policy, now.wall_ms, step))
             continue; // it changed hands since: not ours to take
         change->steps[change->count++] = (struct store_step){
             .token = token, .watched = watched, .job = &found->job, .attempt = step->kept ? &step->attempt : NULL};
@@ -236,7 +264,7 @@ static void take_change(struct reap *reap)
     for (size_t i = 0; i < reap->change.count; i++) {
         const struct store_step *step = &reap->change.steps[i];
         reap->taken += !step->err;
-        if (!step->err)
+        if (!step->err && !job_state_final(step->job->state))
             mark(step->job->losses ? MARK_LOST_BEGUN : MARK_LOST_WATCHED);
         if (!step->err && job_state_waiting(step->job->state))
             lanes_due(reap->node->lanes, step->job->lane, step->job->due_at);
@@ -247,7 +275,9 @@ static void end_victim(struct reap *reap, bool dead)
 {
     if (dead) {
         mark(MARK_BURIED_PEER);
-        log_info("took back %zu jobs of a dead incarnation", reap->taken);
+        char id[ID_TEXT_SIZE];
+        id_format(id, ID_INCARNATION, reap->victim->incarnation);
+        log_info("took back %zu jobs of the dead incarnation %s", reap->taken, id);
     }
     forget_peer(reap, reap->victim);
 }
@@ -260,6 +290,8 @@ static void next_step(struct reap *reap, const struct store_op *op, enum err err
     } else if (op == &reap->bury.op && err) {
         mark(MARK_MOVED_PEER);
         end_victim(reap, false); // its counter moved: it lives
+    } else if (op == &reap->bury.op) {
+        send_asked(reap);
     } else if (op == &reap->held.op) {
         send_forget(reap);
     } else if (op == &reap->forget.op && !err) {
@@ -284,7 +316,8 @@ static void take_answer(struct reap *reap, struct store_op *op, struct now now)
     enum err err = op->err;
     if (err && err != ERR_LEASE_LOST)
         node_say_failed(reap->node, "reap", op, now.mono_ms);
-    store_op_done(op);
+    if (op != &reap->asked.op)
+        store_op_done(op);
     next_step(reap, op, err, now); // which may use the same operation again
 }
 

@@ -13,6 +13,7 @@ void reap_free(struct reap *reap);
 int64_t reap_turn(struct reap *reap, struct now now); // on the wall clock: when to turn again
 
 void reap_alone(struct reap *reap, bool alone); // every other incarnation is certainly dead
+bool reap_is_alone(const struct reap *reap);
 // Who pulls and lives, as far as was seen lately: this node and its peers, by incarnation. 0: nothing was seen lately.
 size_t reap_pullers(const struct reap *reap, struct now now, int64_t ret_ids[REAP_PEERS_MAX + 1]);
 bool reap_has_company(const struct reap *reap); // somebody else was not declared dead

@@ -18,7 +18,8 @@
 enum {
     TRIES_MAX = 20,
     JOBS_MAX = 100,
-    LOOK_MS = 50,         // how often the record is read while another node is at it,
+    LOOK_MS = 50, // how soon the record is read while another node is at it, then less and less often
+    LOOK_MAX_MS = 500,
     WISH_AGAIN_MS = 2000, // and how often it is asked: a word may get lost
     WISH_MAX_MS = 25000,  // by then a dead holder is found to be
 };
@@ -41,7 +42,9 @@ struct work {
     bool called_off;               // … after its cancel was written
     bool waited;                   // of a run by hand: the job had not ended when it was first read
     int tries;
-    int64_t wished_id, wish_began; // whose holder was asked, and since when; all monotonic
+    int64_t wished_id, wish_began; // which job's holder was asked, and since when; all monotonic
+    int64_t wished_holder;         // who that was
+    int64_t look_ms;               // how long it is waited before looking again
     int64_t wished_at;             // when it was asked last
     int64_t look_at;               // when to read the record again; 0: something else is under way
 };
@@ -186,7 +189,8 @@ static bool in_others_hand(const struct work *work, const struct job *job)
 static void look_later(struct work *work)
 {
     work->tries = 0; // waiting is bounded by time
-    work->look_at = work->steer->now.mono_ms + LOOK_MS;
+    work->look_at = work->steer->now.mono_ms + work->look_ms;
+    work->look_ms = time_min(2 * work->look_ms, LOOK_MAX_MS);
 }
 
 // Sees to it that the holder has been asked, and looks again later.
@@ -196,7 +200,11 @@ static void wish(struct work *work, const struct job *job, enum store_wish what)
     if (work->wished_id != job->id) {
         work->wished_id = job->id;
         work->wish_began = now;
+    }
+    if (work->wished_holder != job->holder) {
+        work->wished_holder = job->holder;
         work->wished_at = 0;
+        work->look_ms = LOOK_MS;
     }
     if (atomic_load(&work->steer->node->stopping)) {
         finish(work, ERR_STOPPING, "this node is stopping; another has the job in hand");

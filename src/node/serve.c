@@ -46,6 +46,7 @@ struct server {
     struct http_server *http;
     struct api api;
     unsigned roles; // enum role
+    bool misused;   // it could not be started because an option is wrong
     _Atomic bool drained;
 };
 
@@ -145,7 +146,9 @@ static bool start(struct server *server, const struct serve_config *config, char
     struct flow_config flow = {
         .room = ROOM, .slots = shares.slots, .api_only = !(server->roles & ROLES_RUN), .correct_clock = correct_clock};
     rand_secret(&flow.seed, sizeof flow.seed);
-    if (store_open(&server->store, config->store, why) || exec_http_new(&server->exec, &exec, why))
+    enum err err = store_open(&server->store, config->store, why);
+    server->misused = err == ERR_BAD_REQUEST;
+    if (err || exec_http_new(&server->exec, &exec, why))
         return false;
     struct waker *exec_waker = exec_http_waker(server->exec);
     server->broker = broker_local_new(ROOM, exec_waker, &server->flow_loop.waker);
@@ -170,8 +173,8 @@ static void say_ready(const struct server *server, const struct serve_config *co
     int host = (int)(strrchr(config->listen, ':') - config->listen);
     snprintf(where, sizeof where, "http://%.*s:%d", host, config->listen, http_server_port(server->http));
     bool all = server->roles == ROLES_ALL;
-    fprintf(stderr, "rota %s serves %s (store %.*s%s%s)\n", ROTA_VERSION, where, shown_length(config->store), config->store,
-            all ? "" : ", role ", all ? "" : config->roles);
+    fprintf(stderr, "rota %s serves %s (store %.*s%s%s%s)\n", ROTA_VERSION, where, shown_length(config->store), config->store,
+            server->store->where, all ? "" : ", role ", all ? "" : config->roles);
     if (server->roles & ROLE_API)
         fprintf(stderr, "  try: curl %s/v1/tasks --json '{\"url\": \"%s/healthz\", \"method\": \"GET\"}'\n", where, where);
 }
@@ -262,9 +265,10 @@ int serve(const struct serve_config *config)
     server->roles = roles;
     if (!start(server, config, why)) {
         fprintf(stderr, "rota: cannot start: %s\n", why);
+        int code = server->misused ? 2 : 1;
         store_close(server->store);
         take_apart(server);
-        return 1;
+        return code;
     }
     say_ready(server, config);
     int signal_number;

@@ -76,6 +76,23 @@ def test_killed_every_few_seconds(own_cluster, its_nodes, target):
     away.check()
 
 
+def test_who_had_nothing_to_do_meanwhile_takes_the_first_submit(own_cluster, store, target):
+    """Its connections are dead, and it must not find that out by failing."""
+    rota = Rota(store=own_cluster.url())
+    try:
+        rota.start()
+        rota.api.submit(target.url("/ok/before"))
+        own_cluster.stop(signal.SIGQUIT)
+        wait_until(lambda: rota.api.get("/readyz").status == 503, "it has noticed that the database is away")
+        own_cluster.start()
+        rota.wait_ready()
+        rota.api.submit(target.url("/ok/after"))
+        assert "the store answers again" in rota.log_text()
+        rota.api.wait_idle()
+    finally:
+        rota.close()
+
+
 def test_hanging_for_30_s(own_cluster, its_nodes, target):
     def come():
         own_cluster.thaw()

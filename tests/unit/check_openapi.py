@@ -29,7 +29,7 @@ def differ(what, in_code, in_docs):
 def routes_in_code():
     """{(method, path): (content types, query names)} of the rows in routes.c."""
     text = (ROOT / "src/api/routes.c").read_text()
-    row = re.compile(r'^ *\{"([A-Z]+)", *"(/[^"]*)", *\w+, *([A-Z_| ]+), *"([^"]*)", *\w+, *"[^"]*"\},$', re.M)
+    row = re.compile(r'^ *\{"([A-Z]+)", *"(/[^"]*)", *\w+, *([A-Z_| ]+), *"([^"]*)", *\w+, *"[^"]*"(?:, true)?\},$', re.M)
     table = text[text.index("routes[] = {"):text.index("\n};")]
     found = row.findall(table)
     expect(len(found) == table.count("\n"), f"{table.count(chr(10)) - len(found)} rows of routes.c do not look like the others")

@@ -152,7 +152,7 @@ static void what_others_wish_is_done(void **state)
     play_free(play);
 }
 
-static void who_is_alone_or_has_nothing_in_hand_does_not_listen(void **state)
+static void who_is_alone_does_not_listen_and_who_has_nothing_in_hand_seldom(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     play_lane(play, "q");
@@ -166,8 +166,8 @@ static void who_is_alone_or_has_nothing_in_hand_does_not_listen(void **state)
     play_end(play, id, OUTCOME_SUCCESS);
     pass(play, 1000);
     int asked = play->store.count[STORE_ASKED];
-    pass(play, 5000);
-    assert_int_equal(play->store.count[STORE_ASKED], asked);
+    pass(play, 20000);
+    assert_in_range(play->store.count[STORE_ASKED], asked, asked + 5);
     play_free(play);
 }
 
@@ -179,7 +179,7 @@ int main(void)
         cmocka_unit_test(a_job_of_anothers_bucket_is_taken_when_it_is_due),
         cmocka_unit_test(who_divides_too_late_reads_again),
         cmocka_unit_test(what_others_wish_is_done),
-        cmocka_unit_test(who_is_alone_or_has_nothing_in_hand_does_not_listen),
+        cmocka_unit_test(who_is_alone_does_not_listen_and_who_has_nothing_in_hand_seldom),
     };
     return cmocka_run_group_tests_name("company", tests, NULL, NULL);
 }

@@ -177,7 +177,7 @@ static void a_job_in_another_hand_is_cancelled_by_that_hand(void **state)
     int64_t token = job.token;
     assert_int_equal(job_cancel(&job, &policy, play->now.wall_ms, STR("by hand"), &step), ERR_OK);
     other_writes(play, job, token);
-    pass_turning(play, 100);
+    pass_turning(play, 600);
     assert_true(request.done);
     assert_int_equal(request.op.err, ERR_OK);
     play_free(play);
@@ -232,7 +232,7 @@ static void a_run_by_hand_of_a_job_in_another_hand_is_asked_of_that_hand(void **
     assert_int_equal(asked_of_other(play, &wish), id);
     assert_int_equal(wish, STORE_WISH_RUN);
     assert_false(request.done);
-    pass_turning(play, 4000); // its time has come anyway
+    pass_turning(play, 4500); // its time has come anyway
     assert_true(request.done);
     assert_int_equal(request.op.err, ERR_OK);
     play_free(play);
@@ -318,7 +318,7 @@ static void what_was_cancelled_is_confirmed_even_if_a_newer_job_had_succeeded(vo
     int64_t older = play_add(play, (struct play_job){.task_id = task, .due_at = play->now.wall_ms - 10});
     play_pass(play, 10);
     int64_t newer = play_add(play, (struct play_job){.task_id = task});
-    lanes_due(play->lanes, 1, play->now.wall_ms);
+    lanes_due(play->lanes, 1, play->now.wall_ms - 100);
     play_turn(play);
     play_end(play, newer, OUTCOME_SUCCESS);
     play_turn(play);
