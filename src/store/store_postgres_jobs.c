@@ -9,14 +9,17 @@ int64_t pg_slot(const struct pg_link *link)
 }
 
 // A job that was made to wait below a floor, by somebody who had not yet seen how high that was, is found this way, if late.
-bool pg_full_look(struct pg_link *link)
+enum pg_look pg_look(struct pg_link *link)
 {
-    enum { FULL_LOOK_MS = 600000 };
+    enum { OLD_LOOK_MS = 5000, FULL_LOOK_MS = 600000 };
     int64_t now = clock_mono_ns() / 1000000;
-    if (link->full_look_ms && now < link->full_look_ms + FULL_LOOK_MS)
-        return false;
-    link->full_look_ms = now;
-    return true;
+    bool full = !link->full_look_ms || now >= link->full_look_ms + FULL_LOOK_MS;
+    bool old = now >= link->old_look_ms + OLD_LOOK_MS;
+    if (full)
+        link->full_look_ms = now;
+    if (full || old)
+        link->old_look_ms = now;
+    return full ? PG_LOOK_ALL : old ? PG_LOOK_OLD : PG_LOOK_FLOOR;
 }
 
 int pg_read_job(const PGresult *result, int row, int column, struct job *ret_job, struct arena *arena)

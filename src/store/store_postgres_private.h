@@ -64,6 +64,10 @@ struct pg {
 // What shall follow a failure.
 enum pg_class { PG_FINE, PG_REFUSED, PG_RETRY, PG_AWAY };
 
+// Where to begin to look for what waits: at the floor, where it was ten seconds ago, or at the very beginning. The first sees all
+// but what crossed a raise, the second that too, and the third is for what nobody thought of.
+enum pg_look { PG_LOOK_FLOOR, PG_LOOK_OLD, PG_LOOK_ALL };
+
 // Lanes that were read, whose floors can be raised: see store_postgres_read.c.
 enum { PG_RAISE_MAX = 512 };
 struct pg_raise {
@@ -87,12 +91,12 @@ struct pg_link {
         void *ctx;
     } * pending; // statements sent and not yet answered
     size_t pending_count, pending_cap;
-    struct arena arena;   // of the group under way
-    bool full_walk;       // the walk round the lanes that is under way looks below the floors too
-    int64_t full_look_ms; // when it last looked below the floors too
-    bool careful;         // the group was refused once: look before adding
-    bool stored;          // a part of the group is committed
-    struct map lanes;     // by hash of tenant and queue: the links that add remember them
+    struct arena arena;                // of the group under way
+    enum pg_look look;                 // of the walk round the lanes that is under way
+    int64_t old_look_ms, full_look_ms; // when it last looked so
+    bool careful;                      // the group was refused once: look before adding
+    bool stored;                       // a part of the group is committed
+    struct map lanes;                  // by hash of tenant and queue: the links that add remember them
     struct pg_raise raise;
     struct map days; // partitions of jobs_done known to be there
 };
@@ -171,7 +175,7 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
     ") m GROUP BY GROUPING SETS ((m.lane,m.state),(m.state)) HAVING sum(m.n)<>0 ORDER BY 2,3 ON CONFLICT(lane,state,slot)" \
     " DO UPDATE SET n=o.n+excluded.n"
 int64_t pg_slot(const struct pg_link *link);
-bool pg_full_look(struct pg_link *link); // whether to look below the floors this time: once in a long while
+enum pg_look pg_look(struct pg_link *link); // which one it is time for
 
 // ---- the verbs: each runs a group of operations in one transaction
 

@@ -21,7 +21,7 @@ static const char some_lanes[] =
     "tenant=$2)"
     " ORDER BY id LIMIT $3) l CROSS JOIN LATERAL (SELECT min(x.due_at) AS due_at FROM generate_series(l.id*16,l.id*16+9) g"
     " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g"
-    " AND j.due_at>=CASE WHEN $4=0 THEN l.floor_old ELSE 0 END ORDER BY j.due_at LIMIT 1) x) d"
+    " AND j.due_at>=CASE $4 WHEN 0 THEN l.floor WHEN 1 THEN l.floor_old ELSE 0 END ORDER BY j.due_at LIMIT 1) x) d"
     " CROSS JOIN LATERAL (SELECT " COUNTS_OF_9 " FROM @counts WHERE lane=l.id) c ORDER BY l.id";
 static const char all_counts[] = "SELECT " COUNTS_OF_9 " FROM @counts WHERE lane=0 AND $1=0";
 static const char counts_of_tenant[] =
@@ -157,9 +157,9 @@ static void send_lanes(struct pg_link *link, struct store_op *op)
     struct listing *listing = arena_alloc(&link->arena, sizeof *listing);
     *listing = (struct listing){link, lanes};
     if (lanes->after_id == 0 && lanes->tenant == 0) // a whole walk, or none of it
-        link->full_walk = pg_full_look(link);
+        link->look = pg_look(link);
     pg_sql(link, some_lanes, read_lanes, listing, lanes->after_id, lanes->tenant, limit(lanes->max),
-           lanes->tenant == 0 && link->full_walk);
+           lanes->tenant ? PG_LOOK_OLD : link->look);
 }
 
 static void read_stats(void *ctx, const PGresult *result)
