@@ -15,10 +15,11 @@ struct beat {
     struct reap *reap;
     struct rand rand;
     struct mailbox answers;
-    bool waiting;    // for an answer
-    bool failed;     // the last one
-    int64_t next_at; // monotonic
-    struct now sent; // when what we wait for was sent
+    struct list taken; // answers that came before this turn began: by then `now` is later than what the store's clock said
+    bool waiting;      // for an answer
+    bool failed;       // the last one
+    int64_t next_at;   // monotonic
+    struct now sent;   // when what we wait for was sent
     _Atomic bool ok;
     struct store_join join;
     struct store_beat beat;
@@ -31,6 +32,7 @@ struct beat *beat_new(struct node *node, struct reap *reap, uint64_t seed)
     beat->reap = reap;
     rand_init(&beat->rand, seed);
     mailbox_init(&beat->answers, node->flow_waker);
+    list_init(&beat->taken);
     return beat;
 }
 
@@ -162,7 +164,8 @@ int64_t beat_turn(struct beat *beat, struct now now)
 {
     struct list answers;
     list_init(&answers);
-    mailbox_take(&beat->answers, &answers);
+    list_splice(&answers, &beat->taken);
+    mailbox_take(&beat->answers, &beat->taken);
     list_each (&answers, link) {
         struct store_op *op = list_entry(link, struct store_op, link);
         beat->waiting = false;
@@ -180,6 +183,8 @@ int64_t beat_turn(struct beat *beat, struct now now)
     }
     if (beat->waiting && now.mono_ms - beat->sent.mono_ms >= LATE_MS)
         atomic_store(&beat->ok, false); // a store that does not answer is as good as one that says no
+    if (!list_empty(&beat->taken))
+        return now.wall_ms;
     if (beat->waiting)
         return atomic_load(&beat->ok) ? now.wall_ms + LATE_MS - (now.mono_ms - beat->sent.mono_ms) : TIME_NEVER;
     return now.wall_ms + time_max(beat->next_at - now.mono_ms, 1);
