@@ -61,15 +61,21 @@ def store(request):
     return request.param
 
 
-@pytest.fixture(scope="session")
-def cluster():
-    """One PostgreSQL for all tests of a worker that do it no harm."""
+@contextlib.contextmanager
+def new_cluster():
     cluster = Cluster()
     try:
         cluster.start()
         yield cluster
     finally:
         cluster.close()
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """One PostgreSQL for all tests of a worker that do it no harm."""
+    with new_cluster() as cluster:
+        yield cluster
 
 
 @contextlib.contextmanager
@@ -155,12 +161,8 @@ def divided(place):
 @pytest.fixture
 def own_cluster(store):
     """A PostgreSQL for this test alone, which may do with it what it likes."""
-    cluster = Cluster()
-    try:
-        cluster.start()
+    with new_cluster() as cluster:
         yield cluster
-    finally:
-        cluster.close()
 
 
 @pytest.fixture
