@@ -127,7 +127,8 @@ static void take_join(struct beat *beat, struct now now)
     fit_clock(beat, join->clock_ms, now); // before anything is done by it
     char id[ID_TEXT_SIZE];
     id_format(id, ID_INCARNATION, join->incarnation);
-    log_info("this node is incarnation %s, number %d", id, join->node);
+    if (!join->alone)
+        log_info("this node is incarnation %s", id);
     stay_alive(beat);
     atomic_store(&node->incarnation, join->incarnation);
     reap_alone(beat->reap, join->alone);

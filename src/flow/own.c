@@ -40,6 +40,12 @@ void own_free(struct own *own)
     mem_free(own);
 }
 
+// A newer rota may have more buckets.
+static bool is_known(const struct store_owner *owner)
+{
+    return owner->bucket >= 0 && owner->bucket < OWN_BUCKETS;
+}
+
 static void tell_lanes(struct own *own)
 {
     int64_t me = atomic_load(&own->node->incarnation);
@@ -47,8 +53,8 @@ static void tell_lanes(struct own *own)
     memset(mine, true, sizeof mine);
     for (size_t i = 0; i < own->owners.owner_count; i++) {
         const struct store_owner *owner = &own->owners.owners[i];
-        if (owner->bucket < 0 || owner->bucket >= OWN_BUCKETS)
-            continue; // of a newer rota
+        if (!is_known(owner))
+            continue;
         owned[owner->bucket] |= owner->puller == me;
         mine[owner->bucket] = owned[owner->bucket];
     }
@@ -62,7 +68,8 @@ static size_t used_buckets(struct own *own, int32_t ret_buckets[OWN_BUCKETS])
     size_t count = 0;
     lanes_buckets(own->node->lanes, used);
     for (size_t i = 0; i < own->owners.owner_count; i++)
-        used[own->owners.owners[i].bucket & (OWN_BUCKETS - 1)] = true;
+        if (is_known(&own->owners.owners[i]))
+            used[own->owners.owners[i].bucket] = true;
     for (int32_t bucket = 0; bucket < OWN_BUCKETS; bucket++)
         if (used[bucket])
             ret_buckets[count++] = bucket;

@@ -160,8 +160,8 @@ struct store_new {
 };
 
 // ERR_FENCED, and nothing is added, when the holder was declared dead or is unknown: others may have its node number by now, and
-// make the same ids. Otherwise
-// items succeed or fail one by one, in one commit. Of two items with one key the first is added, the second finds it.
+// make the same ids. Otherwise items succeed or fail one by one, in one commit. Of two items with one key the first is added, the
+// second finds it.
 struct store_add {
     struct store_op op;
     int64_t now_ms;

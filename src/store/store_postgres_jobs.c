@@ -8,7 +8,6 @@ int64_t pg_slot(const struct pg_link *link)
     return (int64_t)(atomic_load(&link->pg->node) + 1) * 8 + link->number;
 }
 
-// A job that was made to wait below a floor, by somebody who had not yet seen how high that was, is found this way, if late.
 enum pg_look pg_look(struct pg_link *link)
 {
     enum { OLD_LOOK_MS = 5000, FULL_LOOK_MS = 600000 };

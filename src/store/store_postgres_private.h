@@ -160,6 +160,8 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
 #define PG_ANY(ids) "ANY(ARRAY(" ids "))"
 #define PG_DOC_OF(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id)"
 
+#define PG_CLOCK_MS "floor(extract(epoch FROM clock_timestamp())*1000)::bigint" // the server's
+
 // Lowers the floors of lanes in which jobs (lane, due_at) are to wait from now on. Lanes are locked in order of id, so that two
 // who do this do not wait for each other in a circle.
 #define PG_LOWER_FLOORS(jobs)                                                                                                   \

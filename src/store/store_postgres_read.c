@@ -84,7 +84,7 @@ enum { FLOOR_STEP_MS = 1000, FLOOR_LAG_MS = 2000, FLOOR_TURN_MS = 10000 };
 // least step; $4 lanes, $5 what is due next in them, as it was read. Who has a lane locked is not waited for.
 // clang-format off
 static const char raise_floors[] =
-    "WITH t AS (SELECT floor(extract(epoch FROM clock_timestamp())*1000)::bigint AS now),"
+    "WITH t AS (SELECT " PG_CLOCK_MS " AS now),"
     " x AS (SELECT unnest($4::bigint[]) AS id, unnest($5::bigint[]) AS due_at),"
     " k AS MATERIALIZED (SELECT l.id, least(x.due_at,t.now-$1) AS floor FROM t, x JOIN @lanes l ON l.id=x.id"
     " WHERE least(x.due_at,t.now-$1)>=l.floor+$3 ORDER BY l.id FOR UPDATE OF l SKIP LOCKED)"

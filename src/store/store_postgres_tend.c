@@ -9,15 +9,13 @@
 
 // ---- incarnations
 
-#define CLOCK_MS "floor(extract(epoch FROM clock_timestamp())*1000)::bigint"
-
 static const char join_in[] =
     "WITH found AS (SELECT node, dead FROM @incarnations WHERE id=$1),"
     " free AS (SELECT min(n) AS node FROM generate_series(0,$2-1) n WHERE NOT EXISTS (SELECT FROM "
     "@incarnations i WHERE i.node=n)),"
     " made AS (INSERT INTO @incarnations(id,node,pulls,beat,dead) SELECT $1, node, $3<>0, 0, false FROM free"
     " WHERE node IS NOT NULL AND NOT EXISTS (SELECT FROM found) RETURNING node)"
-    " SELECT node, dead::int, " CLOCK_MS " FROM found UNION ALL SELECT node, 0, " CLOCK_MS " FROM made";
+    " SELECT node, dead::int, " PG_CLOCK_MS " FROM found UNION ALL SELECT node, 0, " PG_CLOCK_MS " FROM made";
 static const char floor_of_ids[] =
     "SELECT greatest((SELECT max(id) FROM @tasks), (SELECT max(id) FROM @jobs), (SELECT max(id) FROM @jobs_done),"
     " (SELECT value FROM @meta WHERE name='id_floor'), 0)";
@@ -84,7 +82,7 @@ static void read_peers(void *ctx, const PGresult *result)
 static void send_beat(struct pg_link *link, struct store_op *op)
 {
     struct store_beat *beat = container_of(op, struct store_beat, op);
-    pg_sql(link, "UPDATE @incarnations SET beat=beat+1 WHERE id=$1 AND NOT dead RETURNING " CLOCK_MS, read_beat, beat,
+    pg_sql(link, "UPDATE @incarnations SET beat=beat+1 WHERE id=$1 AND NOT dead RETURNING " PG_CLOCK_MS, read_beat, beat,
            beat->incarnation);
     pg_sql(link, "SELECT id, beat, dead::int, pulls::int FROM @incarnations WHERE id<>$1 ORDER BY id", read_peers, beat,
            beat->incarnation);
