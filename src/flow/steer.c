@@ -197,11 +197,10 @@ static void look_later(struct work *work)
 static void wish(struct work *work, const struct job *job, enum store_wish what)
 {
     int64_t now = work->steer->now.mono_ms;
-    if (work->wished_id != job->id) {
-        work->wished_id = job->id;
+    if (work->wished_id != job->id)
         work->wish_began = now;
-    }
-    if (work->wished_holder != job->holder) {
+    if (work->wished_id != job->id || work->wished_holder != job->holder) {
+        work->wished_id = job->id;
         work->wished_holder = job->holder;
         work->wished_at = 0;
         work->look_ms = LOOK_MS;

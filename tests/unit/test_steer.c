@@ -156,6 +156,16 @@ static void other_writes(struct play *play, struct job job, int64_t token)
     store_op_done(&change.op);
 }
 
+static void cancel_as_other(struct play *play, int64_t id)
+{
+    struct job job = play_job_of(play, id);
+    struct job_step step;
+    struct job_policy policy = {.ttl_ms = -1};
+    int64_t token = job.token;
+    assert_int_equal(job_cancel(&job, &policy, play->now.wall_ms, STR("by hand"), &step), ERR_OK);
+    other_writes(play, job, token);
+}
+
 static void a_job_in_another_hand_is_cancelled_by_that_hand(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -171,12 +181,28 @@ static void a_job_in_another_hand_is_cancelled_by_that_hand(void **state)
     assert_int_equal(play_job_of(play, id).state, JOB_WATCHING);
     pass_turning(play, 3000);
     assert_int_equal(asked_of_other(play, &wish), id); // a word may get lost: it is asked again
-    struct job job = play_job_of(play, id);
-    struct job_step step;
-    struct job_policy policy = {.ttl_ms = -1};
-    int64_t token = job.token;
-    assert_int_equal(job_cancel(&job, &policy, play->now.wall_ms, STR("by hand"), &step), ERR_OK);
-    other_writes(play, job, token);
+    cancel_as_other(play, id);
+    pass_turning(play, 600);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    play_free(play);
+}
+
+static void each_job_in_another_hand_is_asked_for_without_delay(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    enum store_wish wish;
+    play_peer(play, OTHER);
+    int64_t task = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER});
+    play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER, .task_id = task});
+    ask(play, &request, STEER_CANCEL, task, 0);
+    for (int i = 0; i < 2; i++) {
+        pass_turning(play, 600);
+        int64_t id = asked_of_other(play, &wish);
+        assert_int_not_equal(id, 0);
+        cancel_as_other(play, id);
+    }
     pass_turning(play, 600);
     assert_true(request.done);
     assert_int_equal(request.op.err, ERR_OK);
@@ -459,6 +485,7 @@ int main(void)
         cmocka_unit_test(a_job_that_runs_is_ended_and_cancelled),
         cmocka_unit_test(a_job_whose_claim_is_on_its_way_is_cancelled),
         cmocka_unit_test(a_job_in_another_hand_is_cancelled_by_that_hand),
+        cmocka_unit_test(each_job_in_another_hand_is_asked_for_without_delay),
         cmocka_unit_test(a_job_whose_holder_died_is_cancelled_when_it_is_taken_back),
         cmocka_unit_test(who_waits_for_another_node_gives_up_after_a_while_or_when_it_stops),
         cmocka_unit_test(a_run_by_hand_of_a_job_in_another_hand_is_asked_of_that_hand),
