@@ -300,6 +300,10 @@ static void *pace_look(void *ctx)
         store_op_init(&lanes.op, STORE_LANES, NULL);
         timed_call(pace->bench, &hist, &lanes.op);
         store_op_done(&lanes.op);
+        struct store_sweep sweep = {.now_ms = clock_now().wall_ms, .max = CLAIM_MAX};
+        store_op_init(&sweep.op, STORE_SWEEP, NULL);
+        timed_call(pace->bench, &hist, &sweep.op);
+        store_op_done(&sweep.op);
         sleep_ms(1000);
     }
     return NULL;

@@ -1,11 +1,20 @@
 // Records of jobs on their way in and out of statements, and the days finished ones are filed under.
+#include "core/id.h"
 #include "store/store_postgres_private.h"
 
 #include <stdio.h>
 
+_Static_assert((ID_NODES + 1) * 8 <= PG_SLOTS, "each link of each node has a slot of its own");
+
+int64_t pg_period(void)
+{
+    enum { PERIOD_MS = 10000, PERIODS = 65535 };
+    return 1 + clock_now().wall_ms / PERIOD_MS % PERIODS;
+}
+
 int64_t pg_slot(const struct pg_link *link)
 {
-    return (int64_t)(atomic_load(&link->pg->node) + 1) * 8 + link->number;
+    return pg_period() * PG_SLOTS + (int64_t)(atomic_load(&link->pg->node) + 1) * 8 + link->number;
 }
 
 enum pg_look pg_look(struct pg_link *link)

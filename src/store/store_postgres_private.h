@@ -94,6 +94,7 @@ struct pg_link {
     struct arena arena;                // of the group under way
     enum pg_look look;                 // of the walk round the lanes that is under way
     int64_t old_look_ms, full_look_ms; // when it last looked so
+    int64_t fold_at;                   // when it next adds up what was counted in past periods
     bool careful;                      // the group was refused once: look before adding
     bool stored;                       // a part of the group is committed
     struct map lanes;                  // by hash of tenant and queue: the links that add remember them
@@ -171,11 +172,15 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
     " due_at FROM (" jobs ") q GROUP BY q.lane) m JOIN @lanes l ON l.id=m.lane WHERE l.floor>m.due_at ORDER BY l.id FOR UPDATE" \
     " OF l) x WHERE l.id=x.id"
 
-// Adds up moves (lane, state, n) into the link's own rows; $1 is its slot.
+// Adds up moves (lane, state, n) into the link's own rows; $1 is its slot, which is another every few seconds: a row that is
+// updated again and again keeps all its versions while anybody holds a snapshot, and who updates it goes through all of them. A
+// sweep adds what was counted in past periods to slot 0.
+enum { PG_SLOTS = 16384 };
 #define PG_COUNT(moves)                                                                                                    \
     "INSERT INTO @counts AS o(slot,lane,state,n) SELECT $1, coalesce(m.lane,0), m.state, sum(m.n)::bigint FROM (" moves    \
     ") m GROUP BY GROUPING SETS ((m.lane,m.state),(m.state)) HAVING sum(m.n)<>0 ORDER BY 2,3 ON CONFLICT(lane,state,slot)" \
     " DO UPDATE SET n=o.n+excluded.n"
+int64_t pg_period(void);
 int64_t pg_slot(const struct pg_link *link);
 enum pg_look pg_look(struct pg_link *link); // which one it is time for
 

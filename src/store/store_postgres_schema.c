@@ -85,6 +85,11 @@ static const char *const steps[][8] = {
         "ALTER TABLE @lanes ADD COLUMN floor_new bigint NOT NULL DEFAULT 0, ADD COLUMN floor_old bigint NOT NULL DEFAULT 0,"
         " ADD COLUMN turned_at bigint NOT NULL DEFAULT 0",
     },
+    {
+        // Vacuuming as fast as it can is worth it for small tables. `jobs` it would go through every minute in vain, for as long
+        // as somebody holds a snapshot, and with all its might.
+        "ALTER TABLE @jobs RESET (autovacuum_vacuum_cost_delay)",
+    },
 };
 
 enum { SCHEMA_VERSION = array_count(steps), MIGRATION_MS = 600000 };

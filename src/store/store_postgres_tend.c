@@ -256,6 +256,14 @@ static const char past_days[] =
     "p.relname='jobs_done'"
     " AND substring(c.relname from '^jobs_done_([0-9]+)$')::bigint BETWEEN 1 AND $1-1 ORDER BY 1 LIMIT 8";
 
+// $1 the period, $2 max. Who still counts in a past one is left alone.
+static const char fold_counts[] =
+    "WITH f AS MATERIALIZED (SELECT lane, state, slot FROM @counts WHERE slot/16384 NOT IN (0,$1,$1-1) LIMIT $2 FOR UPDATE SKIP"
+    " LOCKED), g AS (DELETE FROM @counts c USING f WHERE c.lane=f.lane AND c.state=f.state AND c.slot=f.slot"
+    " RETURNING c.lane, c.state, c.n), b AS (INSERT INTO @counts AS o(slot,lane,state,n) SELECT 0, lane, state, sum(n)::bigint"
+    " FROM g GROUP BY lane, state ON CONFLICT(lane,state,slot) DO UPDATE SET n=o.n+excluded.n) SELECT count(*) FROM g";
+_Static_assert(PG_SLOTS == 16384, "the SQL reckons periods with it");
+
 struct sweeping {
     struct store_sweep *sweep;
     struct arena *arena;
@@ -332,6 +340,16 @@ static void drop_days(struct pg_link *link, struct sweeping *sweeping, int64_t t
     link->err = ERR_OK;
 }
 
+enum { FOLD_MAX = 5000 };
+
+static void read_folded(void *ctx, const PGresult *result)
+{
+    enum { FOLD_WAIT_MS = 60000 };
+    struct pg_link *link = ctx;
+    if (pg_int(result, 0, 0) < FOLD_MAX)
+        link->fold_at = clock_mono_ns() / 1000000 + FOLD_WAIT_MS;
+}
+
 void pg_sweep_run(struct pg_link *link, struct store_op *op)
 {
     struct store_sweep *sweep = container_of(op, struct store_sweep, op);
@@ -347,6 +365,8 @@ void pg_sweep_run(struct pg_link *link, struct store_op *op)
         if (sweeping.count)
             remove_tasks_of(link, &sweeping);
         pg_sql(link, remove_keys, NULL, NULL, sweep->now_ms, max);
+        if (clock_mono_ns() / 1000000 >= link->fold_at)
+            pg_sql(link, fold_counts, read_folded, link, pg_period(), FOLD_MAX);
     }
     pg_commit(link);
     if (!link->err && sweeping.alone && sweeping.count < (size_t)max)

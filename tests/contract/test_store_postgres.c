@@ -222,6 +222,34 @@ static void days_that_are_past_are_dropped_and_the_counters_stay_right(void **st
     assert_int_equal(sweep(world, NOW + 4LL * DAY, 100), 2);
 }
 
+static void assert_ready(struct world *world, int64_t count)
+{
+    struct store_stats *stats = OP(world, store_stats, STORE_STATS);
+    assert_int_equal(call(world, &stats->op), ERR_OK);
+    assert_int_equal(stats->counts[JOB_READY], count);
+}
+
+static void counters_of_past_periods_are_added_up(void **state)
+{
+    struct world *world = *state;
+    char sql[200];
+    for (int i = 0; i < 3; i++) {
+        add(world, (struct sample){0});
+        snprintf(sql, sizeof sql,
+                 "WITH u AS (UPDATE @counts SET slot=slot%%16384+16384*%d WHERE slot>16384*9 RETURNING 1)"
+                 " SELECT count(*) FROM u",
+                 i + 2);
+        assert_true(session_ask_in(world->schema, sql) > 0);
+    }
+    add(world, (struct sample){0}); // this is the present one
+    assert_ready(world, 4);
+    assert_true(session_ask_in(world->schema, "SELECT count(*) FROM @counts WHERE slot>0 AND lane=0") > 1);
+    sweep(world, NOW, 100);
+    assert_int_equal(session_ask_in(world->schema, "SELECT count(*) FROM @counts WHERE slot>0 AND lane=0"), 1);
+    assert_int_equal(session_ask_in(world->schema, "SELECT n FROM @counts WHERE slot=0 AND lane=0"), 3);
+    assert_ready(world, 4);
+}
+
 // ---- the schema
 
 static void migrations_go_on_after_a_cut_at_any_point(void **state)
@@ -240,7 +268,7 @@ static void migrations_go_on_after_a_cut_at_any_point(void **state)
         proxy_cut_at_sync(proxy, 0);
         store_close(store);
         world_open(world); // goes on where it was cut
-        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 6);
+        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 7);
         join(world, A);
         add(world, (struct sample){0});
     }
@@ -658,6 +686,7 @@ int main(void)
         PROMISE(a_job_that_comes_long_after_its_time_is_claimed_at_once),
         PROMISE(finished_jobs_leave_the_table_that_is_scanned),
         PROMISE(days_that_are_past_are_dropped_and_the_counters_stay_right),
+        PROMISE(counters_of_past_periods_are_added_up),
         PROMISE(migrations_go_on_after_a_cut_at_any_point),
         PROMISE(stores_that_open_at_once_make_one_schema),
         PROMISE(a_newer_schema_is_refused_with_words),
