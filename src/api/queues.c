@@ -55,6 +55,7 @@ void queues_list(const struct api_call *call)
     listing->lanes.tenant = call->tenant;
     listing->lanes.after_id = after;
     listing->lanes.max = (size_t)limit;
+    listing->lanes.counts = true;
     http_wait(call->request, answer_list, listing);
     store_submit(call->api->store, &listing->lanes.op);
 }

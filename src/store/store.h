@@ -241,8 +241,8 @@ struct store_lane {
     int32_t tenant;
     struct str queue;
     bool paused;
-    int64_t next_due; // of its waiting jobs, TIME_NEVER when there is none
-    int64_t counts[JOB_STATE_COUNT];
+    int64_t next_due;                // of its waiting jobs, TIME_NEVER when there is none
+    int64_t counts[JOB_STATE_COUNT]; // if asked for
 };
 
 // Lanes by id, beginning behind `after_id`; of one tenant, or of all when tenant is 0.
@@ -251,6 +251,7 @@ struct store_lanes {
     int32_t tenant;
     int64_t after_id;
     size_t max;
+    bool counts; // with how many jobs are in which state
     struct store_lane *lanes;
     size_t lane_count;
 };

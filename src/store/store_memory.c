@@ -321,7 +321,8 @@ static void run_lanes(struct memory *memory, struct store_op *op)
         *lane = (struct store_lane){.id = from->id, .tenant = from->tenant, .paused = from->paused};
         lane->queue = memory_give(&op->arena, from->queue);
         lane->next_due = memory_next_due(memory, from->id, INT64_MIN);
-        memcpy(lane->counts, from->counts, sizeof lane->counts);
+        if (lanes->counts)
+            memcpy(lane->counts, from->counts, sizeof lane->counts);
     }
 }
 

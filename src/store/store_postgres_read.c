@@ -22,7 +22,7 @@ static const char some_lanes[] =
     " ORDER BY id LIMIT $3) l CROSS JOIN LATERAL (SELECT min(x.due_at) AS due_at FROM generate_series(l.id*16,l.id*16+9) g"
     " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g"
     " AND j.due_at>=CASE $4 WHEN 0 THEN l.floor WHEN 1 THEN l.floor_old ELSE 0 END ORDER BY j.due_at LIMIT 1) x) d"
-    " CROSS JOIN LATERAL (SELECT " COUNTS_OF_9 " FROM @counts WHERE lane=l.id) c ORDER BY l.id";
+    " CROSS JOIN LATERAL (SELECT " COUNTS_OF_9 " FROM @counts WHERE $5<>0 AND lane=l.id) c ORDER BY l.id";
 static const char all_counts[] = "SELECT " COUNTS_OF_9 " FROM @counts WHERE lane=0 AND $1=0";
 static const char counts_of_tenant[] =
     "SELECT " COUNTS_OF_9 " FROM @counts WHERE lane IN (SELECT id FROM @lanes WHERE tenant=$1)";
@@ -78,7 +78,7 @@ static void send_expired(struct pg_link *link, struct store_op *op)
 
 // ---- floors
 
-enum { FLOOR_STEP_MS = 1000, FLOOR_LAG_MS = 2000, FLOOR_TURN_MS = 10000 };
+enum { FLOOR_STEP_MS = 1000, FLOOR_LAG_MS = 2000, FLOOR_TURN_MS = 5000 };
 
 // $1 how far floors stay behind the time, for what comes in time is not to lower them; $2 how long until floor_new is old; $3 the
 // least step; $4 lanes, $5 what is due next in them, as it was read. Who has a lane locked is not waited for.
@@ -159,7 +159,7 @@ static void send_lanes(struct pg_link *link, struct store_op *op)
     if (lanes->after_id == 0 && lanes->tenant == 0) // a whole walk, or none of it
         link->look = pg_look(link);
     pg_sql(link, some_lanes, read_lanes, listing, lanes->after_id, lanes->tenant, limit(lanes->max),
-           lanes->tenant ? PG_LOOK_OLD : link->look);
+           lanes->tenant ? PG_LOOK_OLD : link->look, lanes->counts);
 }
 
 static void read_stats(void *ctx, const PGresult *result)

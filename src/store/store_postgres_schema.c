@@ -81,7 +81,7 @@ static const char *const steps[][8] = {
     },
     {
         // Who adds a job looks at the floor before it is committed, so a floor that is raised meanwhile may be too high for it.
-        // What the floor was ten seconds ago is not: floor_old is that, or lower. floor_new becomes floor_old at the next turn.
+        // What the floor was five seconds ago is not: floor_old is that, or lower. floor_new becomes floor_old at the next turn.
         "ALTER TABLE @lanes ADD COLUMN floor_new bigint NOT NULL DEFAULT 0, ADD COLUMN floor_old bigint NOT NULL DEFAULT 0,"
         " ADD COLUMN turned_at bigint NOT NULL DEFAULT 0",
     },

@@ -53,7 +53,8 @@ static void read_lanes(struct db *db, struct store_op *op)
         lane->paused = sqlite3_column_int(stmt, 2);
         lane->queue = db_bytes(stmt, 3, &op->arena);
         lane->next_due = db_next_due(db, lane->id, INT64_MIN);
-        read_counts(db, db_sql(db, SQL_COUNTS, lane->id), lane->counts);
+        if (lanes->counts)
+            read_counts(db, db_sql(db, SQL_COUNTS, lane->id), lane->counts);
     }
 }
 

@@ -1032,6 +1032,7 @@ static void lanes_are_listed_with_what_waits_in_them(void **state)
     add(world, (struct sample){.queue = "a", .tenant = 8});
     struct store_lanes *op = OP(world, store_lanes, STORE_LANES);
     op->max = 2;
+    op->counts = true;
     assert_int_equal(call(world, &op->op), ERR_OK);
     assert_int_equal(op->lane_count, 2);
     assert_int_equal(op->lanes[0].id, lane_of(world, TENANT, "a"));

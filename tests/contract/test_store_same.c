@@ -392,7 +392,7 @@ static void step_lanes(struct pair *pair, struct store_op *ops[2])
     int32_t tenant = (int32_t)below(pair, 3);
     int64_t after = below(pair, 4);
     size_t max = (size_t)below(pair, 6);
-    BOTH(store_lanes, STORE_LANES, .tenant = tenant, .after_id = after, .max = max)
+    BOTH(store_lanes, STORE_LANES, .tenant = tenant, .after_id = after, .max = max, .counts = true)
 }
 
 static void step_pause(struct pair *pair, struct store_op *ops[2])
@@ -448,7 +448,7 @@ static void compare_all_that_can_be_read(struct pair *pair)
     }
     BOTH(store_expired, STORE_EXPIRED, .now_ms = NOW * 2, .max = 1000)
     ask_both(pair, ops);
-    BOTH(store_lanes, STORE_LANES, .max = 1000)
+    BOTH(store_lanes, STORE_LANES, .max = 1000, .counts = true)
     ask_both(pair, ops);
     BOTH(store_stats, STORE_STATS, .tenant = 0)
     ask_both(pair, ops);
