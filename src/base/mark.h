@@ -37,6 +37,8 @@
     X(WISHED, "the holder of a job was asked to cancel or hurry it")                         \
     X(HEEDED, "a job was cancelled or hurried because another node asked for it")            \
     X(CLOCK_FIT, "the clock was corrected to the store's")                                   \
+    X(RECALLED, "a job in hand was called back because its task is changed")                 \
+    X(TASK_PAUSED, "a claimed job was put off because its task is paused")                   \
     X(HURRIED, "a job in the wheel was hurried")                                             \
     X(STEER_AGAIN, "a change by hand met a record that had moved, and began again")          \
     X(INTERRUPTED, "a running attempt was given up because the process stops")

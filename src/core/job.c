@@ -37,8 +37,9 @@ static const uint8_t table[JOB_STATE_COUNT][JOB_EVENT_COUNT] = {
                      [JOB_ON_DUE] = TO(READY),
                      [JOB_ON_GIVE_UP] = TO(ABORTED),
                      [JOB_ON_CANCEL] = TO(CANCELLED)},
-    [JOB_DELAYED] = {[JOB_ON_DUE] = TO(READY), [JOB_ON_CLAIM] = TO(WATCHING), [JOB_ON_CANCEL] = TO(CANCELLED)},
-    [JOB_READY] = {[JOB_ON_CLAIM] = TO(WATCHING), [JOB_ON_CANCEL] = TO(CANCELLED)},
+    [JOB_DELAYED] =
+        {[JOB_ON_DUE] = TO(READY), [JOB_ON_CLAIM] = TO(WATCHING), [JOB_ON_CANCEL] = TO(CANCELLED), [JOB_ON_REPLAN] = TO(DELAYED)},
+    [JOB_READY] = {[JOB_ON_CLAIM] = TO(WATCHING), [JOB_ON_CANCEL] = TO(CANCELLED), [JOB_ON_REPLAN] = TO(DELAYED)},
     [JOB_WATCHING] = {[JOB_ON_START] = TO(RESERVED),
                       [JOB_ON_RELEASE] = TO(READY),
                       [JOB_ON_POSTPONE] = TO(DELAYED),
@@ -97,6 +98,11 @@ bool job_state_held(enum job_state state)
 bool job_state_waiting(enum job_state state)
 {
     return state == JOB_DELAYED || state == JOB_READY;
+}
+
+bool job_planned(const struct job *job)
+{
+    return !job_state_final(job->state) && job->state != JOB_RESERVED;
 }
 
 enum job_state job_next(enum job_state state, enum job_event event)
@@ -339,6 +345,48 @@ enum err job_run_now(struct job *job, int64_t now_ms)
         return err;
     job->scheduled_at = job->ready_at = job->due_at = now_ms;
     return ERR_OK;
+}
+
+static enum err wait_until(struct job *job, int64_t due_at, int64_t now_ms)
+{
+    enum err err = change_state(job, JOB_ON_REPLAN);
+    job->due_at = err ? job->due_at : due_at;
+    return !err && due_at <= now_ms ? change_state(job, JOB_ON_DUE) : err;
+}
+
+enum err job_replan(struct job *job, int64_t scheduled_at, int64_t now_ms)
+{
+    if (scheduled_at == job->scheduled_at)
+        return wait_until(job, job->due_at, now_ms);
+    enum err err = wait_until(job, scheduled_at, now_ms);
+    if (!err)
+        job->scheduled_at = job->ready_at = scheduled_at;
+    return err;
+}
+
+enum err job_resume(struct job *job, int64_t now_ms)
+{
+    int64_t ready_at = job->ready_at > now_ms ? job->ready_at : now_ms;
+    enum err err = wait_until(job, ready_at, now_ms);
+    if (!err)
+        job->ready_at = ready_at;
+    return err;
+}
+
+int64_t job_paused_until(const struct job *job, int64_t now_ms)
+{
+    enum { LEAST_MS = 5000, MOST_MS = 3600000 };
+    int64_t waited = now_ms - job->ready_at;
+    return now_ms + (waited < LEAST_MS ? LEAST_MS : waited > MOST_MS ? MOST_MS : waited);
+}
+
+enum job_wait job_wait(const struct job *job, bool queue_paused, int64_t now_ms)
+{
+    if (job->expires_at && job->expires_at <= now_ms)
+        return WAIT_EXPIRED;
+    if (job->due_at > now_ms)
+        return WAIT_TIME;
+    return queue_paused ? WAIT_QUEUE : WAIT_NOTHING;
 }
 
 // A clock that was set back in between makes a difference negative, which would read as "not known".

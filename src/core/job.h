@@ -41,7 +41,8 @@ enum job_state {
     X(INTERRUPT, "interrupt", "the holder gives the attempt up because it stops")     \
     X(LOSE, "lose", "the holder died")                                                \
     X(BURY, "bury", "the holder died once too often")                                 \
-    X(CANCEL, "cancel", "by hand, by expiry, by a dependency")
+    X(CANCEL, "cancel", "by hand, by expiry, by a dependency")                        \
+    X(REPLAN, "replan", "its task was changed, or is not paused any more")
 
 enum job_event {
 #define X(name, text, words) JOB_ON_##name,
@@ -127,6 +128,7 @@ const char *job_stage_text(enum job_stage stage); // NULL for STAGE_NONE
 bool job_state_final(enum job_state state);
 bool job_state_held(enum job_state state);    // watching or reserved: somebody has it in hand
 bool job_state_waiting(enum job_state state); // delayed or ready: in its lane, to be claimed
+bool job_planned(const struct job *job);      // no attempt of it is under way, and it has not ended
 
 // The table: what follows, or JOB_STATE_COUNT when `event` cannot happen in `state`.
 enum job_state job_next(enum job_state state, enum job_event event);
@@ -188,6 +190,24 @@ err_check enum err job_cancel_elsewhere(struct job *job, const struct job_policy
 // time to come must be given back first, and what is blocked cannot be run past what it waits for: ERR_ILLEGAL_TRANSITION, as for
 // what is final.
 err_check enum err job_run_now(struct job *job, int64_t now_ms);
+
+// A waiting job is planned for another time, or the same; or its task is paused no longer, and what was due meanwhile is due now.
+// ERR_ILLEGAL_TRANSITION: it does not wait.
+err_check enum err job_replan(struct job *job, int64_t scheduled_at, int64_t now_ms);
+err_check enum err job_resume(struct job *job, int64_t now_ms);
+
+// Until when a job whose task is paused is left alone: looked at ever less often, for a pause may be long. Resuming does not wait
+// for it.
+int64_t job_paused_until(const struct job *job, int64_t now_ms);
+
+// What keeps a job that nobody has begun from beginning. pull and dispatch decide by it, and explain says it.
+enum job_wait {
+    WAIT_NOTHING, // a free slot
+    WAIT_TIME,    // its due_at
+    WAIT_QUEUE,   // its queue is paused
+    WAIT_EXPIRED, // it is too late: it will be cancelled
+};
+enum job_wait job_wait(const struct job *job, bool queue_paused, int64_t now_ms);
 
 // What the record says about time. -1: not known yet. Never negative otherwise, whatever the clock did in between.
 struct job_delays {

@@ -18,7 +18,7 @@
 #define DAY_MS (24LL * 3600 * 1000)
 #define HORIZON_MS (3653 * DAY_MS) // 10 years
 
-enum { CODES_MAX = 64, LABEL_KEY_MAX = 64, LABEL_VALUE_MAX = 256 };
+enum { QUEUE_MAX = 64, CODES_MAX = 64, LABEL_KEY_MAX = 64, LABEL_VALUE_MAX = 256 };
 
 struct parse {
     struct task *task;
@@ -279,21 +279,21 @@ static enum err take_url(struct parse *parse, const struct field *field, struct 
     return ERR_OK;
 }
 
-static bool is_queue_name(struct str text)
+bool task_name_fits(struct str name)
 {
-    for (size_t i = 0; i < text.n; i++) {
-        char c = text.p[i];
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
         bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
         if (!letter && !(c >= '0' && c <= '9') && c != '.' && c != '_' && c != '-')
             return false;
     }
-    return true;
+    return name.n >= 1 && name.n <= QUEUE_MAX;
 }
 
 static enum err take_queue(struct parse *parse, const struct field *field, struct json value, void *to)
 {
     enum err err = take_text(parse, field, value, to);
-    if (err || !is_queue_name(*(struct str *)to))
+    if (err || !task_name_fits(*(struct str *)to))
         return refuse_value(parse, field, "%s must be a name of 1 to 64 letters, digits, '.', '_' or '-'.", field->name.p);
     return ERR_OK;
 }
@@ -686,13 +686,13 @@ static const struct field task_rows[] = {
     {ROW("timeout", duration, timeout_ms), .min = 10, .max = DAY_MS},
     {ROW("success_codes", codes, success_codes)},
     {ROW("priority", number, priority), .max = JOB_PRIORITIES - 1},
-    {ROW("queue", queue, queue), .min = 1, .max = 64},
+    {ROW("queue", queue, queue), .min = 1, .max = QUEUE_MAX},
     {ROW("sla", duration, policy.sla_ms), .min = 1, .max = DAY_MS},
     {ROW("key", text, key), .min = 1, .max = 255},
     {ROW("ttl", duration, policy.ttl_ms), .max = 36525 * DAY_MS, .null_counts = true},
     {ROW("on_lost", either, policy.bury_lost), .any = on_losts},
     {ROW("lost_max", number, policy.lost_max), .min = 1, .max = 100},
-    {ROW("name", text, name), .max = 256},
+    {ROW("name", text, name), .max = TASK_NAME_MAX},
     {ROW("labels", labels, labels)},
     {ROW("tracing_id", text, tracing_id), .max = 256},
     {ROW("created_by", text, created_by), .max = 256},
@@ -736,6 +736,29 @@ enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena,
         return refuse(&parse, ERR_INVALID_FIELD, STR("in"), "At most one of at and in may be given.");
     *ret_task = task;
     return ERR_OK;
+}
+
+const char *task_state_text(enum task_state state)
+{
+    static const char *const texts[] = {"active", "paused", "done", "cancelled"};
+    _Static_assert(sizeof texts / sizeof *texts == TASK_STATE_COUNT, "each state has a text");
+    return texts[state];
+}
+
+enum task_state task_state_of(bool paused, const struct job *jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!job_state_final(jobs[i].state))
+            return paused ? TASK_PAUSED : TASK_ACTIVE;
+    return count && jobs[0].state == JOB_CANCELLED ? TASK_CANCELLED : TASK_DONE;
+}
+
+const struct job *task_job_to_show(const struct job *jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!job_planned(&jobs[i]))
+            return &jobs[i];
+    return count ? &jobs[count - 1] : NULL;
 }
 
 bool task_success(const struct task *task, int status)

@@ -12,7 +12,14 @@ struct problem {
     char detail[ERR_WHY_MAX];
 };
 
-enum { TASK_HEADERS_MAX = 64, TASK_HEADERS_BYTES = 8192, TASK_LABELS_MAX = 16, TASK_URL_MAX = 8192 };
+enum {
+    TASK_HEADERS_MAX = 64,
+    TASK_HEADERS_BYTES = 8192,
+    TASK_LABELS_MAX = 16,
+    TASK_URL_MAX = 8192,
+    TASK_NAME_MAX = 256,
+    TASK_DOC_MAX = 1 << 20
+};
 
 struct task {
     struct str url, method;
@@ -33,6 +40,15 @@ struct task {
 // Parses and checks a document that json_check() has passed. On a problem nothing but `why` is set.
 err_check enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena, struct problem *why);
 
+// A one-time task lives while a job of it does, and then is what became of the newest.
+enum task_state { TASK_ACTIVE, TASK_PAUSED, TASK_DONE, TASK_CANCELLED, TASK_STATE_COUNT };
+const char *task_state_text(enum task_state state);
+enum task_state task_state_of(bool paused, const struct job *jobs, size_t count); // its jobs, newest first
+
+// The one of them that stands for the task: the newest that is not planned any more, else the next that is. NULL: there is none.
+const struct job *task_job_to_show(const struct job *jobs, size_t count);
+
+bool task_name_fits(struct str name); // of a queue: 1 to 64 letters, digits, '.', '_' or '-'
 bool task_success(const struct task *task, int status);
 bool task_traceparent_fits(struct str text); // what the field `traceparent` may hold; text.p may be NULL
 

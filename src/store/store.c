@@ -176,6 +176,13 @@ static void clear_change(struct store_op *op)
         change->steps[i].err = op->err;
 }
 
+static void clear_amend(struct store_op *op)
+{
+    struct store_amend *amend = container_of(op, struct store_amend, op);
+    for (size_t i = 0; i < amend->count; i++)
+        amend->steps[i].err = op->err;
+}
+
 static void clear_due(struct store_op *op)
 {
     struct store_due *due = container_of(op, struct store_due, op);
@@ -224,6 +231,24 @@ static void clear_get(struct store_op *op)
     get->job_count = get->attempt_count = 0;
 }
 
+static void clear_list(struct store_op *op)
+{
+    struct store_list *list = container_of(op, struct store_list, op);
+    list->tasks = NULL;
+    list->found = NULL;
+    list->attempts = NULL;
+    list->task_count = list->found_count = list->attempt_count = 0;
+    list->more = false;
+    list->next = list->before;
+}
+
+static void clear_bulks(struct store_op *op)
+{
+    struct store_bulks *bulks = container_of(op, struct store_bulks, op);
+    bulks->rows = NULL;
+    bulks->row_count = 0;
+}
+
 static void clear_stats(struct store_op *op)
 {
     struct store_stats *stats = container_of(op, struct store_stats, op);
@@ -239,8 +264,27 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_OWNERS] = clear_owners, [STORE_DIVIDE] = clear_nothing,  [STORE_ASK] = clear_nothing,   [STORE_ASKED] = clear_asked,
     [STORE_ADD] = clear_add,       [STORE_CLAIM] = clear_claim,     [STORE_CHANGE] = clear_change, [STORE_DUE] = clear_due,
     [STORE_HELD] = clear_held,     [STORE_EXPIRED] = clear_expired, [STORE_LANES] = clear_lanes,   [STORE_PAUSE] = clear_pause,
-    [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,
+    [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,   [STORE_LIST] = clear_list,
+    [STORE_AMEND] = clear_amend,   [STORE_BULKS] = clear_bulks,     [STORE_BULK] = clear_nothing,
 };
+
+int store_list_failed(const struct store_list *list)
+{
+    for (int state = JOB_ABORTED; state < JOB_STATE_COUNT && !list->task_id; state++)
+        if (list->states == 1u << state)
+            return state;
+    return 0;
+}
+
+bool store_list_look(struct store_list *list, size_t *looked, size_t given, struct store_key key)
+{
+    list->more = *looked == list->look || given == list->max;
+    if (list->more)
+        return false;
+    ++*looked;
+    list->next = key;
+    return true;
+}
 
 void store_op_clear(struct store_op *op)
 {

@@ -25,6 +25,7 @@ enum store_verb {
     STORE_ADD,     // new tasks with their jobs, or jobs for tasks that exist
     STORE_CLAIM,   // take waiting jobs in hand
     STORE_CHANGE,  // write what was decided
+    STORE_AMEND,   // change a task, and its waiting jobs with it
     STORE_DUE,     // delayed jobs whose time has come become ready
     STORE_HELD,    // what an incarnation has in hand
     STORE_EXPIRED, // what has not started by its expires_at
@@ -32,7 +33,10 @@ enum store_verb {
     STORE_PAUSE,   // hold a lane or let it go
     STORE_SWEEP,   // remove what retention lets go
     STORE_GET,     // read a task or job
+    STORE_LIST,    // read a page of tasks or jobs
     STORE_STATS,   // jobs per state
+    STORE_BULKS,   // read bulks
+    STORE_BULK,    // a bulk begins, goes on, or ends
     STORE_VERB_COUNT
 };
 
@@ -46,7 +50,7 @@ struct store_op {
     struct arena arena;      // results live here; the owner of the operation frees it
 };
 
-// A job as it is handed out for running: its record and its task's document.
+// A job as it is handed out for running: its record and its task's document. A claim gives no document while the task is paused.
 struct store_job {
     struct job job;
     struct str doc;
@@ -57,6 +61,8 @@ struct store_task {
     int64_t id;
     int32_t tenant;
     int64_t created_at;
+    int64_t version; // 1 when it is new, and one more with each amendment
+    bool paused;     // no job of it begins; not when it is new
     struct str queue, name, doc;
 };
 
@@ -120,7 +126,12 @@ struct store_divide {
     size_t owner_count;
 };
 
-enum store_wish { STORE_WISH_CANCEL, STORE_WISH_RUN, STORE_WISH_COUNT };
+enum store_wish {
+    STORE_WISH_CANCEL,
+    STORE_WISH_RUN,
+    STORE_WISH_RECALL, // give it back, if it still waits for its time
+    STORE_WISH_COUNT
+};
 
 struct store_asked_job {
     int64_t job_id;
@@ -201,6 +212,17 @@ struct store_step {
 
 struct store_change {
     struct store_op op;
+    struct store_step *steps;
+    size_t count;
+};
+
+// Changes a task that is as it was read (`version`), and jobs of it that nobody has in hand (by their tokens): all, or nothing.
+// Here a job's priority may change, and all of them go to the lane of `task.queue`. ERR_LEASE_LOST: something has moved on.
+// ERR_NOT_FOUND: the task is absent, or another tenant's.
+struct store_amend {
+    struct store_op op;
+    struct store_task task; // as it shall be, but for `version`, which was read
+    bool gone;              // it is not shown any more; its jobs go as retention says
     struct store_step *steps;
     size_t count;
 };
@@ -287,6 +309,68 @@ struct store_get {
     size_t job_count;
     struct attempt *attempts; // out: of those jobs, in their order, then by number
     size_t attempt_count;
+};
+
+// A place in a list: behind this row. Tasks have only the id.
+struct store_key {
+    int64_t at, id;
+};
+
+// A page of a list, newest first: tasks by id; jobs by scheduled_at, then by id. At most `look` rows behind `before` are looked
+// at, and of those that match at most `max` are given back. So a page may be short, or empty, and yet there are more behind
+// `next`; but not when there is no such queue. Rows that have failed or were cancelled are found without looking at others, if
+// one such state alone is asked for.
+struct store_list {
+    struct store_op op;
+    int32_t tenant;
+    bool jobs;              // jobs; else tasks
+    int64_t task_id;        // jobs of this task only, which may be absent; 0: of all
+    unsigned states;        // jobs whose state's bit is set; 0: of all. Not with tasks
+    struct str queue, name; // of that queue, of tasks of that name; .p == NULL: of all. Not with task_id
+    struct store_key before;
+    size_t max, look;
+    size_t max_jobs;          // of each task
+    bool docs;                // jobs: with their tasks
+    struct store_task *tasks; // out: the page; or, with docs, the task of each job
+    size_t task_count;
+    struct job *found; // out: the page; or the jobs of the tasks, task after task, as STORE_GET gives them
+    size_t found_count;
+    struct attempt *attempts; // out: of those jobs, in their order, then by number
+    size_t attempt_count;
+    bool more; // out: there may be more, behind `next`
+    struct store_key next;
+};
+
+// A bulk: one action on everything that matches a filter, done bit by bit.
+enum store_bulk_state { STORE_BULK_RUNNING, STORE_BULK_DONE, STORE_BULK_STOPPED };
+
+struct store_bulk_row {
+    int64_t id;
+    int32_t tenant;
+    int64_t version; // 0: it is new; else as it was read, and one more with each write
+    uint8_t state;   // enum store_bulk_state
+    int64_t holder;  // the incarnation that is at it, or 0
+    int64_t created_at, ended_at;
+    int64_t matched, changed, unchanged, failed;
+    struct store_key next; // how far it has come
+    struct str doc;        // what was asked, as JSON; does not change
+};
+
+// Writes a row. ERR_LEASE_LOST: somebody else has written it meanwhile. Forgets those that ended before `forget_before`.
+struct store_bulk {
+    struct store_op op;
+    struct store_bulk_row row;
+    int64_t forget_before;
+};
+
+// One bulk of a tenant (ERR_NOT_FOUND: there is none), or, with id 0, those of all tenants that run, by id.
+struct store_bulks {
+    struct store_op op;
+    int32_t tenant;
+    int64_t id;
+    size_t max;
+    struct store_bulk_row *rows; // out
+    size_t row_count;
 };
 
 struct store_stats {

@@ -335,6 +335,76 @@ static void run_stats(struct memory *memory, struct store_op *op)
                 stats->counts[state] += memory->lanes[i]->counts[state];
 }
 
+// ---- bulks
+
+static void run_bulks(struct memory *memory, struct store_op *op)
+{
+    struct store_bulks *bulks = container_of(op, struct store_bulks, op);
+    for (size_t i = 0; i < memory->bulk_count; i++) {
+        const struct store_bulk_row *row = &memory->bulks[i];
+        bool wanted = bulks->id ? row->id == bulks->id && row->tenant == bulks->tenant
+                                : row->state == STORE_BULK_RUNNING && bulks->row_count < bulks->max;
+        if (!wanted)
+            continue;
+        bulks->rows = store_push(&op->arena, bulks->rows, bulks->row_count, sizeof *bulks->rows);
+        bulks->rows[bulks->row_count] = *row;
+        bulks->rows[bulks->row_count++].doc = memory_give(&op->arena, row->doc);
+    }
+    if (bulks->id && !bulks->row_count)
+        store_op_fail(op, ERR_NOT_FOUND, "there is no such bulk");
+}
+
+static struct store_bulk_row *find_bulk(struct memory *memory, int64_t id)
+{
+    for (size_t i = 0; i < memory->bulk_count; i++)
+        if (memory->bulks[i].id == id)
+            return &memory->bulks[i];
+    return NULL;
+}
+
+static void add_bulk(struct memory *memory, const struct store_bulk_row *row)
+{
+    memory->bulks = mem_grow(memory->bulks, (memory->bulk_count + 1) * sizeof *memory->bulks);
+    size_t at = memory->bulk_count++;
+    for (; at > 0 && memory->bulks[at - 1].id > row->id; at--)
+        memory->bulks[at] = memory->bulks[at - 1];
+    memory->bulks[at] = *row;
+    memory->bulks[at].version = 1;
+    memory->bulks[at].doc = memory_copy(row->doc);
+}
+
+static void forget_bulks(struct memory *memory, int64_t before)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < memory->bulk_count; i++) {
+        struct store_bulk_row *row = &memory->bulks[i];
+        if (row->state != STORE_BULK_RUNNING && row->ended_at < before)
+            memory_free_str(&row->doc);
+        else
+            memory->bulks[kept++] = *row;
+    }
+    memory->bulk_count = kept;
+}
+
+static void run_bulk(struct memory *memory, struct store_op *op)
+{
+    struct store_bulk *bulk = container_of(op, struct store_bulk, op);
+    struct store_bulk_row *row = find_bulk(memory, bulk->row.id);
+    if ((row ? row->version : 0) != bulk->row.version) {
+        store_op_fail(op, ERR_LEASE_LOST, "the bulk has changed meanwhile");
+        return;
+    }
+    if (row) {
+        struct str doc = row->doc;
+        *row = bulk->row;
+        row->version++;
+        row->doc = doc;
+    } else {
+        add_bulk(memory, &bulk->row);
+    }
+    forget_bulks(memory, bulk->forget_before);
+}
+
 // ---- the port
 
 static void (*const runs[STORE_VERB_COUNT])(struct memory *memory, struct store_op *op) = {
@@ -356,6 +426,10 @@ static void (*const runs[STORE_VERB_COUNT])(struct memory *memory, struct store_
     [STORE_PAUSE] = run_pause,
     [STORE_SWEEP] = memory_run_sweep,
     [STORE_GET] = memory_run_get,
+    [STORE_LIST] = memory_run_list,
+    [STORE_AMEND] = memory_run_amend,
+    [STORE_BULKS] = run_bulks,
+    [STORE_BULK] = run_bulk,
     [STORE_STATS] = run_stats,
 };
 
@@ -415,6 +489,9 @@ static void memory_close(struct store *store)
         mem_free(memory->incarnations[i].asked);
     mem_free(memory->incarnations);
     mem_free(memory->owners);
+    for (size_t i = 0; i < memory->bulk_count; i++)
+        memory_free_str(&memory->bulks[i].doc);
+    mem_free(memory->bulks);
     pthread_mutex_destroy(&memory->lock);
     mem_free(memory);
 }

@@ -46,6 +46,7 @@ static struct memory_task *add_task(struct memory *memory, const struct store_ta
 {
     struct memory_task *task = mem_zero(sizeof *task);
     task->task = *from;
+    task->task.version = 1;
     task->task.queue = memory_copy(from->queue);
     task->task.name = memory_copy(from->name);
     task->task.doc = memory_copy(from->doc);
@@ -83,7 +84,7 @@ static enum err add_item(struct memory *memory, struct store_new *item)
         lane = memory_lane_by_name(memory, item->task->tenant, item->task->queue)->id;
     } else {
         task = item->job_count ? map_get(&memory->tasks, item->jobs[0].task_id) : NULL;
-        if (!task || task->task.tenant != item->jobs[0].tenant)
+        if (!task || task->gone || task->task.tenant != item->jobs[0].tenant)
             return ERR_NOT_FOUND;
     }
     if (!ids_are_free(memory, item))
@@ -143,6 +144,8 @@ static void claim_job(struct memory *memory, struct store_claim *claim, struct m
     claim->jobs = store_push(&claim->op.arena, claim->jobs, claim->job_count, sizeof *claim->jobs);
     struct store_job *job = &claim->jobs[claim->job_count++];
     *job = give_job(&claim->op.arena, from);
+    if (from->task->task.paused)
+        job->doc = (struct str){0};
     enum err err = job_claim(&job->job, claim->holder, claim->now_ms);
     assert(!err);
     write_job(memory, from, &job->job);
@@ -214,38 +217,73 @@ void memory_run_change(struct memory *memory, struct store_op *op)
         change->steps[i].err = change_job(memory, &change->steps[i]);
 }
 
-// A list of jobs on the way to being sorted and cut.
-struct found {
-    struct memory_job **jobs;
-    size_t count;
-};
+static bool stands(const struct memory *memory, const struct store_step *step)
+{
+    const struct memory_job *job = map_get(&memory->jobs, step->job->id);
+    return job && job->job.token == step->token && !job_state_held(job->job.state) && !job_state_final(job->job.state);
+}
 
-static void found_add(struct found *found, struct memory_job *job)
+static void replace(struct str *text, struct str by)
+{
+    memory_free_str(text);
+    *text = memory_copy(by);
+}
+
+static void amend_task(struct memory *memory, struct memory_task *task, const struct store_amend *amend, int64_t lane)
+{
+    task->lane = lane;
+    task->task.version++;
+    task->task.paused = amend->task.paused;
+    task->gone = amend->gone;
+    replace(&task->task.queue, amend->task.queue);
+    replace(&task->task.name, amend->task.name);
+    replace(&task->task.doc, amend->task.doc);
+    for (size_t i = 0; i < amend->count; i++) {
+        struct memory_job *job = map_get(&memory->jobs, amend->steps[i].job->id);
+        memory_leave(memory, job);
+        job->job.lane = task->lane;
+        job->job.priority = amend->steps[i].job->priority;
+        memory_enter(memory, job);
+        write_job(memory, job, amend->steps[i].job);
+    }
+}
+
+void memory_run_amend(struct memory *memory, struct store_op *op)
+{
+    struct store_amend *amend = container_of(op, struct store_amend, op);
+    struct memory_task *task = map_get(&memory->tasks, amend->task.id);
+    if (!task || task->task.tenant != amend->task.tenant || task->gone) {
+        store_op_fail(op, ERR_NOT_FOUND, "there is no such task");
+        return;
+    }
+    bool standing = task->task.version == amend->task.version;
+    int64_t lane = standing ? memory_lane_by_name(memory, task->task.tenant, amend->task.queue)->id : 0;
+    for (size_t i = 0; i < amend->count && standing; i++)
+        standing = stands(memory, &amend->steps[i]);
+    if (standing)
+        amend_task(memory, task, amend, lane);
+    else
+        store_op_fail(op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
+}
+
+// A list of jobs on the way to being sorted and cut.
+void memory_found_add(struct memory_found *found, struct memory_job *job)
 {
     if ((found->count & (found->count - 1)) == 0)
         found->jobs = mem_grow(found->jobs, (found->count ? found->count * 2 : 1) * sizeof *found->jobs);
     found->jobs[found->count++] = job;
 }
 
-static void found_sort(struct found *found, int (*compare)(const void *a, const void *b))
+void memory_found_sort(struct memory_found *found, int (*compare)(const void *a, const void *b))
 {
     if (found->count)
         qsort(found->jobs, found->count, sizeof *found->jobs, compare);
 }
 
-#define COMPARE_BY(member)                                                \
-    static int compare_##member(const void *a, const void *b)             \
-    {                                                                     \
-        const struct job *left = &(*(struct memory_job *const *)a)->job;  \
-        const struct job *right = &(*(struct memory_job *const *)b)->job; \
-        int order = compare_ints(left->member, right->member);            \
-        return order ? order : compare_ints(left->id, right->id);         \
-    }
-COMPARE_BY(due_at)
-COMPARE_BY(expires_at)
-COMPARE_BY(purge_at)
-COMPARE_BY(id)
-COMPARE_BY(scheduled_at)
+MEMORY_COMPARE_BY(due_at)
+MEMORY_COMPARE_BY(expires_at)
+MEMORY_COMPARE_BY(purge_at)
+MEMORY_COMPARE_BY(id)
 
 static bool is_promoted(const struct store_due *due, const struct job *job)
 {
@@ -257,13 +295,13 @@ static bool is_promoted(const struct store_due *due, const struct job *job)
 void memory_run_due(struct memory *memory, struct store_op *op)
 {
     struct store_due *due = container_of(op, struct store_due, op);
-    struct found found = {0};
+    struct memory_found found = {0};
     size_t at = memory_find(memory, (struct spot){due->lane * STORE_PLACES, INT64_MIN, INT64_MIN});
     size_t end = memory_find(memory, (struct spot){(due->lane + 1) * STORE_PLACES, INT64_MIN, INT64_MIN});
     for (; at < end; at++)
         if (is_promoted(due, &memory->places[at]->job))
-            found_add(&found, memory->places[at]);
-    found_sort(&found, compare_due_at);
+            memory_found_add(&found, memory->places[at]);
+    memory_found_sort(&found, compare_due_at);
     due->changed = found.count < due->max ? found.count : due->max;
     for (size_t i = 0; i < due->changed; i++) {
         memory_leave(memory, found.jobs[i]);
@@ -282,7 +320,7 @@ void memory_run_due(struct memory *memory, struct store_op *op)
 
 // ---- lists
 
-static struct store_job *give_jobs(struct arena *arena, struct found *found, size_t max, size_t *ret_count)
+static struct store_job *give_jobs(struct arena *arena, struct memory_found *found, size_t max, size_t *ret_count)
 {
     struct store_job *jobs = NULL;
     for (size_t i = 0; i < found->count && i < max; i++) {
@@ -297,12 +335,12 @@ static struct store_job *give_jobs(struct arena *arena, struct found *found, siz
 void memory_run_held(struct memory *memory, struct store_op *op)
 {
     struct store_held *held = container_of(op, struct store_held, op);
-    struct found found = {0};
+    struct memory_found found = {0};
     size_t at = memory_find(memory, (struct spot){-held->holder, INT64_MIN, INT64_MIN});
     for (; at < memory->place_count && store_place(&memory->places[at]->job) == -held->holder; at++)
         if (memory->places[at]->job.id > held->after_id)
-            found_add(&found, memory->places[at]);
-    found_sort(&found, compare_id);
+            memory_found_add(&found, memory->places[at]);
+    memory_found_sort(&found, compare_id);
     held->jobs = give_jobs(&op->arena, &found, held->max, &held->job_count);
 }
 
@@ -311,7 +349,7 @@ void memory_run_expired(struct memory *memory, struct store_op *op)
     struct store_expired *expired = container_of(op, struct store_expired, op);
     if (expired->now_ms < memory->expire_after)
         return;
-    struct found found = {0};
+    struct memory_found found = {0};
     struct memory_job *job;
     int64_t id, earliest = TIME_NEVER;
     for (size_t at = 0; (job = map_next(&memory->jobs, &at, &id));) {
@@ -319,10 +357,10 @@ void memory_run_expired(struct memory *memory, struct store_op *op)
             continue;
         earliest = time_min(earliest, job->job.expires_at);
         if (job->job.expires_at <= expired->now_ms)
-            found_add(&found, job);
+            memory_found_add(&found, job);
     }
     memory->expire_after = earliest;
-    found_sort(&found, compare_expires_at);
+    memory_found_sort(&found, compare_expires_at);
     expired->jobs = give_jobs(&op->arena, &found, expired->max, &expired->job_count);
 }
 
@@ -410,7 +448,7 @@ static struct memory_key *first_loose_key(const struct memory *memory, int64_t n
 
 static void sweep_jobs(struct memory *memory, struct store_sweep *sweep)
 {
-    struct found found = {0};
+    struct memory_found found = {0};
     struct memory_job *job;
     int64_t id, earliest = TIME_NEVER;
     for (size_t at = 0; (job = map_next(&memory->jobs, &at, &id));) {
@@ -418,10 +456,10 @@ static void sweep_jobs(struct memory *memory, struct store_sweep *sweep)
             continue;
         earliest = time_min(earliest, job->job.purge_at);
         if (job->job.purge_at <= sweep->now_ms)
-            found_add(&found, job);
+            memory_found_add(&found, job);
     }
     memory->purge_after = earliest;
-    found_sort(&found, compare_purge_at);
+    memory_found_sort(&found, compare_purge_at);
     for (; sweep->removed < found.count && sweep->removed < sweep->max; sweep->removed++)
         remove_job(memory, found.jobs[sweep->removed], sweep->keys_until);
     mem_free(found.jobs);
@@ -435,75 +473,4 @@ void memory_run_sweep(struct memory *memory, struct store_op *op)
     struct memory_key *key;
     for (size_t i = 0; i < sweep->max && (key = first_loose_key(memory, sweep->now_ms)); i++)
         remove_key(memory, key);
-}
-
-// ---- reading
-
-static void give_attempts(struct store_get *get, const struct memory_job *job)
-{
-    for (size_t i = 0; i < job->attempt_count; i++) {
-        get->attempts = store_push(&get->op.arena, get->attempts, get->attempt_count, sizeof *get->attempts);
-        struct attempt *attempt = &get->attempts[get->attempt_count++];
-        *attempt = job->attempts[i];
-        attempt->reason = memory_give(&get->op.arena, attempt->reason);
-    }
-}
-
-static void give_record(struct store_get *get, const struct memory_job *from)
-{
-    get->jobs = store_push(&get->op.arena, get->jobs, get->job_count, sizeof *get->jobs);
-    struct job *job = &get->jobs[get->job_count++];
-    *job = from->job;
-    job->reason = memory_give(&get->op.arena, job->reason);
-    job->response = memory_give(&get->op.arena, job->response);
-    give_attempts(get, from);
-}
-
-static bool job_is_any(const struct job *job)
-{
-    return true;
-}
-
-static bool job_is_final(const struct job *job)
-{
-    return job_state_final(job->state);
-}
-
-static bool job_is_open(const struct job *job)
-{
-    return !job_state_final(job->state);
-}
-
-static void give_newest(struct store_get *get, const struct found *found, bool (*wanted)(const struct job *job))
-{
-    for (size_t i = found->count; i > 0 && get->job_count < get->max_jobs; i--)
-        if (wanted(&found->jobs[i - 1]->job))
-            give_record(get, found->jobs[i - 1]);
-}
-
-void memory_run_get(struct memory *memory, struct store_op *op)
-{
-    struct store_get *get = container_of(op, struct store_get, op);
-    struct memory_job *job = get->job_id ? map_get(&memory->jobs, get->job_id) : NULL;
-    struct memory_task *task = get->job_id ? (job ? job->task : NULL) : map_get(&memory->tasks, get->task_id);
-    if (!task || task->task.tenant != get->tenant) {
-        store_op_fail(op, ERR_NOT_FOUND, "there is no such task or job");
-        return;
-    }
-    get->task = task->task;
-    get->task.queue = memory_give(&op->arena, task->task.queue);
-    get->task.name = memory_give(&op->arena, task->task.name);
-    get->task.doc = memory_give(&op->arena, task->task.doc);
-    if (job) {
-        give_record(get, job);
-        return;
-    }
-    struct found found = {0};
-    for (size_t i = 0; i < task->job_count; i++)
-        found_add(&found, task->jobs[i]);
-    found_sort(&found, compare_scheduled_at);
-    if (get->open_first)
-        give_newest(get, &found, job_is_open);
-    give_newest(get, &found, get->open_first ? job_is_final : job_is_any);
-    mem_free(found.jobs);
 }

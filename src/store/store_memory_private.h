@@ -16,6 +16,7 @@ struct memory_job {
 struct memory_task {
     struct store_task task;
     int64_t lane;
+    bool gone;
     struct memory_job **jobs;
     size_t job_count;
 };
@@ -57,6 +58,8 @@ struct memory {
     int64_t term; // of the owners
     struct store_owner *owners;
     size_t owner_count;
+    struct store_bulk_row *bulks; // by id
+    size_t bulk_count;
     int64_t id_floor;    // the largest id ever added
     int64_t purge_after; // nothing is to be swept before this, and nothing expires before that
     int64_t expire_after;
@@ -76,6 +79,22 @@ struct str memory_copy(struct str text);
 void memory_free_str(struct str *text);
 struct str memory_give(struct arena *arena, struct str text);
 
+// Jobs that were looked for.
+struct memory_found {
+    struct memory_job **jobs;
+    size_t count;
+};
+void memory_found_add(struct memory_found *found, struct memory_job *job);
+void memory_found_sort(struct memory_found *found, int (*compare)(const void *a, const void *b));
+#define MEMORY_COMPARE_BY(member)                                         \
+    static int compare_##member(const void *a, const void *b)             \
+    {                                                                     \
+        const struct job *left = &(*(struct memory_job *const *)a)->job;  \
+        const struct job *right = &(*(struct memory_job *const *)b)->job; \
+        int order = compare_ints(left->member, right->member);            \
+        return order ? order : compare_ints(left->id, right->id);         \
+    }
+
 size_t memory_find(const struct memory *memory, struct spot spot); // the first index of `places` that is not before `spot`
 // A job's state, place and due_at change only between these two: leave, change, enter.
 void memory_leave(struct memory *memory, struct memory_job *job);
@@ -90,11 +109,13 @@ int64_t memory_next_due(const struct memory *memory, int64_t lane, int64_t from_
 void memory_run_add(struct memory *memory, struct store_op *op);
 void memory_run_claim(struct memory *memory, struct store_op *op);
 void memory_run_change(struct memory *memory, struct store_op *op);
+void memory_run_amend(struct memory *memory, struct store_op *op);
 void memory_run_due(struct memory *memory, struct store_op *op);
 void memory_run_held(struct memory *memory, struct store_op *op);
 void memory_run_expired(struct memory *memory, struct store_op *op);
 void memory_run_sweep(struct memory *memory, struct store_op *op);
 void memory_run_get(struct memory *memory, struct store_op *op);
+void memory_run_list(struct memory *memory, struct store_op *op);
 
 void memory_free_job(struct memory_job *job);
 void memory_free_task(struct memory_task *task);

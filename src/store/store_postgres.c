@@ -43,7 +43,8 @@ static const int desk_of[STORE_VERB_COUNT] = {
     [STORE_OWNERS] = DESK_READ, [STORE_DIVIDE] = DESK_TEND,   [STORE_ASK] = DESK_TEND,   [STORE_ASKED] = DESK_TEND,
     [STORE_ADD] = DESK_ADD,     [STORE_CLAIM] = DESK_TEND,    [STORE_DUE] = DESK_TEND,   [STORE_PAUSE] = DESK_TEND,
     [STORE_SWEEP] = DESK_TEND,  [STORE_CHANGE] = DESK_CHANGE, [STORE_HELD] = DESK_READ,  [STORE_EXPIRED] = DESK_READ,
-    [STORE_LANES] = DESK_READ,  [STORE_GET] = DESK_READ,      [STORE_STATS] = DESK_READ,
+    [STORE_LANES] = DESK_READ,  [STORE_GET] = DESK_READ,      [STORE_STATS] = DESK_READ, [STORE_LIST] = DESK_READ,
+    [STORE_AMEND] = DESK_TEND,  [STORE_BULKS] = DESK_READ,    [STORE_BULK] = DESK_TEND,
 };
 
 static int64_t now_ms(void)
@@ -148,7 +149,8 @@ static bool reach(struct pg_desk *desk, struct list *waiting)
 
 static bool runs_alone(const struct store_op *op)
 {
-    return op->verb == STORE_SWEEP || op->verb == STORE_ASK; // a sweep is long; who asks locks another's row
+    // A sweep is long; who asks locks another's row, and who amends rows that a CHANGE may have.
+    return op->verb == STORE_SWEEP || op->verb == STORE_ASK || op->verb == STORE_AMEND;
 }
 
 // Those that come while a group is under way have waited since it began, at most.

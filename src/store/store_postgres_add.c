@@ -26,7 +26,7 @@ static const char make_lanes[] =
 static const char new_items[] =
     " s WHERE s.lane>0 AND (s.holder=0 OR s.holder IN (SELECT id FROM @incarnations WHERE NOT dead)))";
 static const char more_items[] =
-    " s JOIN (SELECT t.id, t.tenant, t.lane FROM @tasks t WHERE t.id=ANY($2) ORDER BY t.id FOR KEY SHARE) t"
+    " s JOIN (SELECT t.id, t.tenant, t.lane FROM @tasks t WHERE t.id=ANY($2) AND NOT t.gone ORDER BY t.id FOR KEY SHARE) t"
     " ON t.id=s.id AND t.tenant=s.tenant WHERE s.holder=0 OR s.holder IN (SELECT id FROM @incarnations WHERE NOT dead))";
 
 // Items one of whose ids is taken. That never happens unless somebody makes a mistake, so a new task is looked up only after its

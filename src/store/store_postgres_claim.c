@@ -26,7 +26,7 @@ static const char claim_picked[] =
     " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL WHERE j.id=" PG_ANY("SELECT id FROM p")
     " RETURNING " PG_JOB_OF_J "),"
     " c AS (" PG_COUNT("SELECT p.lane, p.state, -1 AS n FROM p UNION ALL SELECT p.lane, $5, 1 FROM p") ")"
-    " SELECT " PG_JOB_OF_U "," PG_DOC_OF("u") " FROM u JOIN p ON p.id=u.id ORDER BY p.no, u.priority DESC, u.due_at, u.id";
+    " SELECT " PG_JOB_OF_U "," PG_DOC_TO_RUN("u") " FROM u JOIN p ON p.id=u.id ORDER BY p.no, u.priority DESC, u.due_at, u.id";
 
 static const char next_due_from[] =
     "SELECT s.no, (SELECT min(x.due_at) FROM generate_series(s.lane*16, s.lane*16+9) g"

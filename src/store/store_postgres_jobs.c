@@ -42,6 +42,19 @@ int pg_read_job(const PGresult *result, int row, int column, struct job *ret_job
     return column;
 }
 
+struct store_task pg_read_task(const PGresult *result, int row, int column, struct arena *arena)
+{
+    struct store_task task = {.id = pg_int(result, row, column),
+                              .tenant = (int32_t)pg_int(result, row, column + 1),
+                              .created_at = pg_int(result, row, column + 2),
+                              .version = pg_int(result, row, column + 3),
+                              .paused = pg_int(result, row, column + 4)};
+    task.queue = pg_bytes(result, row, column + 5, arena);
+    task.name = pg_bytes(result, row, column + 6, arena);
+    task.doc = pg_bytes(result, row, column + 7, arena);
+    return task;
+}
+
 void pg_read_store_jobs(const PGresult *result, int column, struct arena *arena, struct store_job **ret_jobs, size_t *ret_count)
 {
     for (int row = 0; row < PQntuples(result); row++) {

@@ -191,6 +191,11 @@ int pg_param_text(struct pg_link *link, struct str text)
     return add_param(link, OID_TEXT, text.n ? text.p : "", text.n);
 }
 
+int pg_param_bytes(struct pg_link *link, struct str bytes)
+{
+    return add_param(link, OID_BYTES, bytes.n ? bytes.p : "", bytes.n);
+}
+
 static char *put_u32(char *at, uint32_t value)
 {
     value = htobe32(value);

@@ -117,6 +117,7 @@ void pg_begin_query(struct pg_link *link);
 void pg_put(struct pg_link *link, const char *sql);
 int pg_param_int(struct pg_link *link, int64_t value); // its number
 int pg_param_text(struct pg_link *link, struct str text);
+int pg_param_bytes(struct pg_link *link, struct str bytes);
 int pg_param_ints(struct pg_link *link, const int64_t *values, size_t count);
 void pg_put_rows(struct pg_link *link, const struct pg_rows *rows); // as a SELECT in brackets, of all columns and `no`
 void pg_send(struct pg_link *link, pg_reader *read, void *ctx);
@@ -146,6 +147,11 @@ struct str pg_bytes(const PGresult *result, int row, int column, struct arena *a
 #define PG_JOB_OF_J "j.id" JOB_FIXED(PG_NAME_OF_J) JOB_MOVING(PG_NAME_OF_J) ",j.reason,j.response"
 #define PG_JOB_OF_U "u.id" JOB_FIXED(PG_NAME_OF_U) JOB_MOVING(PG_NAME_OF_U) ",u.reason,u.response"
 
+#define PG_TASK_OF_T "t.id, t.tenant, t.created_at, t.version, t.paused::int, l.queue, t.name, t.doc"
+#define PG_ATTEMPTS "SELECT job_id, number, status, outcome, picked_at, started_at, completed_at, holder, reason FROM @attempts "
+
+struct store_task pg_read_task(const PGresult *result, int row, int column, struct arena *arena);
+void pg_read_attempts(void *ctx, const PGresult *result); // a pg_reader: by job id, into the struct store_get that has the jobs
 int pg_read_job(const PGresult *result, int row, int column, struct job *ret_job, struct arena *arena); // the column behind it
 void pg_read_store_jobs(const PGresult *result, int column, struct arena *arena, struct store_job **ret_jobs, size_t *ret_count);
 void pg_rows_moving(struct pg_rows *rows, const struct job *const *jobs); // the columns a step writes, and `day`
@@ -160,6 +166,7 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
 // that is not large yet, for every batch again.
 #define PG_ANY(ids) "ANY(ARRAY(" ids "))"
 #define PG_DOC_OF(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id)"
+#define PG_DOC_TO_RUN(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id AND NOT t.paused)"
 
 #define PG_CLOCK_MS "floor(extract(epoch FROM clock_timestamp())*1000)::bigint" // the server's
 
@@ -193,7 +200,9 @@ void pg_tend_group(struct pg_link *link, struct list *group);
 void pg_read_group(struct pg_link *link, struct list *group);
 
 void pg_claim_send(struct pg_link *link, struct store_op *op);
+void pg_amend_send(struct pg_link *link, struct store_op *op);
 void pg_due_send(struct pg_link *link, struct store_op *op);
+void pg_list_send(struct pg_link *link, struct store_op *op); // waits for its answer: the next question follows from it
 void pg_sweep_run(struct pg_link *link, struct store_op *op);
 
 enum pg_lock { PG_LOCK_SCHEMA, PG_LOCK_LANES, PG_LOCK_NODES, PG_LOCK_SWEEP };

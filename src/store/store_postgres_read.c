@@ -29,11 +29,11 @@ static const char counts_of_tenant[] =
 
 #define JOB_BY_ID \
     "SELECT " PG_JOB_OF_J " FROM @jobs j WHERE j.id=$1 UNION ALL SELECT " PG_JOB_OF_J " FROM @jobs_done j WHERE j.id=$1"
-#define TASK_COLUMNS \
-    "SELECT t.id, t.tenant, t.created_at, l.queue, t.name, t.doc FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane "
-static const char task_of_job[] = TASK_COLUMNS "WHERE t.tenant=$2 AND t.id=(SELECT task_id FROM @jobs WHERE id=$1 UNION ALL"
-                                               " SELECT task_id FROM @jobs_done WHERE id=$1 LIMIT 1)";
-static const char task_by_id[] = TASK_COLUMNS "WHERE t.tenant=$2 AND t.id=$1";
+#define TASK_COLUMNS "SELECT " PG_TASK_OF_T " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane "
+static const char task_of_job[] =
+    TASK_COLUMNS "WHERE NOT t.gone AND t.tenant=$2 AND t.id=(SELECT task_id FROM @jobs WHERE id=$1 UNION ALL"
+                 " SELECT task_id FROM @jobs_done WHERE id=$1 LIMIT 1)";
+static const char task_by_id[] = TASK_COLUMNS "WHERE NOT t.gone AND t.tenant=$2 AND t.id=$1";
 #define IDS_OF_TASK "SELECT $1 UNION SELECT id FROM @extras WHERE task_id=$1"
 // clang-format off
 #define JOBS_OF_TASK(table) "SELECT " PG_JOB_OF_J " FROM " table " j WHERE j.task_id=$1 AND j.id=" PG_ANY(IDS_OF_TASK)
@@ -42,10 +42,8 @@ static const char jobs_of_task[] =
     " ORDER BY ($3<>0 AND j.state>=5), j.scheduled_at DESC, j.id DESC LIMIT $2";
 // clang-format on
 
-#define ATTEMPT_COLUMNS \
-    "SELECT job_id, number, status, outcome, picked_at, started_at, completed_at, holder, reason FROM @attempts "
-static const char attempts_of_job[] = ATTEMPT_COLUMNS "WHERE job_id=$1 ORDER BY number";
-static const char attempts_of_task[] = ATTEMPT_COLUMNS "WHERE job_id=" PG_ANY(IDS_OF_TASK) " ORDER BY job_id, number";
+static const char attempts_of_job[] = PG_ATTEMPTS "WHERE job_id=$1 ORDER BY number";
+static const char attempts_of_task[] = PG_ATTEMPTS "WHERE job_id=" PG_ANY(IDS_OF_TASK) " ORDER BY job_id, number";
 
 static int64_t limit(size_t max)
 {
@@ -184,11 +182,7 @@ static void read_task(void *ctx, const PGresult *result)
         store_op_fail(&get->op, ERR_NOT_FOUND, "there is no such task or job");
         return;
     }
-    get->task = (struct store_task){
-        .id = pg_int(result, 0, 0), .tenant = (int32_t)pg_int(result, 0, 1), .created_at = pg_int(result, 0, 2)};
-    get->task.queue = pg_bytes(result, 0, 3, &get->op.arena);
-    get->task.name = pg_bytes(result, 0, 4, &get->op.arena);
-    get->task.doc = pg_bytes(result, 0, 5, &get->op.arena);
+    get->task = pg_read_task(result, 0, 0, &get->op.arena);
 }
 
 static void read_jobs(void *ctx, const PGresult *result)
@@ -217,7 +211,7 @@ static void read_attempt(struct store_get *get, const PGresult *result, int row)
 }
 
 // They come by job id; wanted are those of the jobs that are given, in the order of these.
-static void read_attempts(void *ctx, const PGresult *result)
+void pg_read_attempts(void *ctx, const PGresult *result)
 {
     struct store_get *get = ctx;
     int rows = PQntuples(result);
@@ -241,12 +235,12 @@ static void send_get(struct pg_link *link, struct store_op *op)
     if (get->job_id) {
         pg_sql(link, task_of_job, read_task, get, get->job_id, get->tenant);
         pg_sql(link, JOB_BY_ID, read_jobs, get, get->job_id);
-        pg_sql(link, attempts_of_job, read_attempts, get, get->job_id);
+        pg_sql(link, attempts_of_job, pg_read_attempts, get, get->job_id);
         return;
     }
     pg_sql(link, task_by_id, read_task, get, get->task_id, get->tenant);
     pg_sql(link, jobs_of_task, read_jobs, get, get->task_id, limit(get->max_jobs), (int64_t)get->open_first);
-    pg_sql(link, attempts_of_task, read_attempts, get, get->task_id);
+    pg_sql(link, attempts_of_task, pg_read_attempts, get, get->task_id);
 }
 
 // The term is read with the owners: a group sees one moment.
@@ -272,9 +266,44 @@ static void send_owners(struct pg_link *link, struct store_op *op)
     pg_run(link, "SELECT bucket, puller FROM @owners ORDER BY bucket, puller", 0, NULL, read_owners, owners);
 }
 
+// ---- bulks
+
+#define BULK_COLUMNS "SELECT id,tenant,version" BULK_MOVING(PG_NAME) ",next_at,next_id,doc FROM @bulks WHERE "
+
+static void read_bulks(void *ctx, const PGresult *result)
+{
+    struct store_bulks *bulks = ctx;
+    bulks->row_count = (size_t)PQntuples(result);
+    bulks->rows = arena_array(&bulks->op.arena, struct store_bulk_row, bulks->row_count);
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct store_bulk_row *bulk = &bulks->rows[row];
+        int at = 0;
+        bulk->id = pg_int(result, row, at++);
+        bulk->tenant = (int32_t)pg_int(result, row, at++);
+        bulk->version = pg_int(result, row, at++);
+#define X(name) bulk->name = pg_int(result, row, at++);
+        BULK_MOVING(X)
+#undef X
+        bulk->next.at = pg_int(result, row, at++);
+        bulk->next.id = pg_int(result, row, at++);
+        bulk->doc = pg_bytes(result, row, at, &bulks->op.arena);
+    }
+    if (bulks->id && !bulks->row_count)
+        store_op_fail(&bulks->op, ERR_NOT_FOUND, "there is no such bulk");
+}
+
+static void send_bulks(struct pg_link *link, struct store_op *op)
+{
+    struct store_bulks *bulks = container_of(op, struct store_bulks, op);
+    if (bulks->id)
+        pg_sql(link, BULK_COLUMNS "id=$1 AND tenant=$2", read_bulks, bulks, bulks->id, bulks->tenant);
+    else
+        pg_sql(link, BULK_COLUMNS "state=0 ORDER BY id LIMIT $1", read_bulks, bulks, limit(bulks->max));
+}
+
 static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
-    [STORE_OWNERS] = send_owners, [STORE_HELD] = send_held, [STORE_EXPIRED] = send_expired,
-    [STORE_LANES] = send_lanes,   [STORE_GET] = send_get,   [STORE_STATS] = send_stats,
+    [STORE_OWNERS] = send_owners, [STORE_HELD] = send_held,   [STORE_EXPIRED] = send_expired, [STORE_LANES] = send_lanes,
+    [STORE_GET] = send_get,       [STORE_STATS] = send_stats, [STORE_LIST] = pg_list_send,    [STORE_BULKS] = send_bulks,
 };
 
 void pg_read_group(struct pg_link *link, struct list *group)

@@ -90,6 +90,19 @@ static const char *const steps[][8] = {
         // as somebody holds a snapshot, and with all its might.
         "ALTER TABLE @jobs RESET (autovacuum_vacuum_cost_delay)",
     },
+    {
+        // Lists; and tasks that are changed, held or gone.
+        "ALTER TABLE @tasks ADD COLUMN version bigint NOT NULL DEFAULT 1, ADD COLUMN paused boolean NOT NULL DEFAULT false,"
+        " ADD COLUMN gone boolean NOT NULL DEFAULT false",
+        "CREATE INDEX jobs_listed ON @jobs(tenant, scheduled_at, id)",
+        "CREATE INDEX jobs_done_listed ON @jobs_done(tenant, scheduled_at, id)",
+        "CREATE INDEX jobs_done_failed ON @jobs_done(tenant, state, scheduled_at, id) WHERE state>=6",
+        "CREATE TABLE @bulks(id bigint PRIMARY KEY, tenant int NOT NULL, version bigint NOT NULL, state smallint NOT NULL,"
+        " holder bigint NOT NULL, created_at bigint NOT NULL, ended_at bigint NOT NULL, matched bigint NOT NULL,"
+        " changed bigint NOT NULL, unchanged bigint NOT NULL, failed bigint NOT NULL, next_at bigint NOT NULL,"
+        " next_id bigint NOT NULL, doc bytea)",
+        "CREATE INDEX bulks_running ON @bulks(id) WHERE state=0",
+    },
 };
 
 enum { SCHEMA_VERSION = array_count(steps), MIGRATION_MS = 600000 };

@@ -225,6 +225,39 @@ static void send_pause(struct pg_link *link, struct store_op *op)
     pg_send(link, read_pause, pause);
 }
 
+// ---- bulks
+
+static void read_bulk(void *ctx, const PGresult *result)
+{
+    if (!PQntuples(result))
+        store_op_fail(&((struct store_bulk *)ctx)->op, ERR_LEASE_LOST, "the bulk has changed meanwhile");
+}
+
+// $1 id, $2 tenant, $3 the version it had, $4 … the rest.
+static const char write_bulk[] = "INSERT INTO @bulks AS b(id,tenant,version" BULK_MOVING(
+    PG_NAME) ",next_at,next_id,doc) SELECT $1,$2,1,$4,$5,$6,$7,$8,$9,$10,"
+             "$11,$12,$13,$14 WHERE $3=0 OR EXISTS (SELECT FROM @bulks WHERE id=$1)"
+             " ON CONFLICT(id) DO UPDATE SET version=b.version+1, state=excluded.state, holder=excluded.holder, "
+             "ended_at=excluded.ended_at,"
+             " matched=excluded.matched, changed=excluded.changed, unchanged=excluded.unchanged, failed=excluded.failed,"
+             " next_at=excluded.next_at, next_id=excluded.next_id WHERE b.version=$3 RETURNING 1";
+
+static void send_bulk(struct pg_link *link, struct store_op *op)
+{
+    struct store_bulk *bulk = container_of(op, struct store_bulk, op);
+    const struct store_bulk_row *row = &bulk->row;
+#define X(name) , row->name
+    int64_t values[] = {row->id, row->tenant, row->version BULK_MOVING(X), row->next.at, row->next.id};
+#undef X
+    pg_begin_query(link);
+    pg_put(link, write_bulk);
+    for (size_t i = 0; i < array_count(values); i++)
+        pg_param_int(link, values[i]);
+    pg_param_bytes(link, row->doc);
+    pg_send(link, read_bulk, bulk);
+    pg_sql(link, "DELETE FROM @bulks WHERE state>0 AND ended_at<$1", NULL, NULL, bulk->forget_before);
+}
+
 // ---- sweeping
 
 // $1 slot, $2 now, $3 the day of now, $4 max.
@@ -376,9 +409,9 @@ void pg_sweep_run(struct pg_link *link, struct store_op *op)
 // ---- the group
 
 static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
-    [STORE_JOIN] = send_join,      [STORE_BEAT] = send_beat,  [STORE_BURY] = send_bury,   [STORE_FORGET] = send_forget,
-    [STORE_DIVIDE] = send_divide,  [STORE_ASK] = send_ask,    [STORE_ASKED] = send_asked, [STORE_PAUSE] = send_pause,
-    [STORE_CLAIM] = pg_claim_send, [STORE_DUE] = pg_due_send,
+    [STORE_JOIN] = send_join,      [STORE_BEAT] = send_beat,  [STORE_BURY] = send_bury,      [STORE_FORGET] = send_forget,
+    [STORE_DIVIDE] = send_divide,  [STORE_ASK] = send_ask,    [STORE_ASKED] = send_asked,    [STORE_PAUSE] = send_pause,
+    [STORE_CLAIM] = pg_claim_send, [STORE_DUE] = pg_due_send, [STORE_AMEND] = pg_amend_send, [STORE_BULK] = send_bulk,
 };
 
 // A sweep is a group of its own (see take_group in store_postgres.c), because it needs to see one answer before it asks on.

@@ -23,6 +23,15 @@ void store_op_fail(struct store_op *op, enum err err, const char *why);
 // An operation as it was before it was carried out, but for the arena: what a backend starts from.
 void store_op_clear(struct store_op *op);
 
+// The state when only one that has failed, or was cancelled, is asked for: then no others are looked at. 0: all are.
+int store_list_failed(const struct store_list *list);
+
+// Each row of a list is shown to this, in order: false when the page ends before it.
+bool store_list_look(struct store_list *list, size_t *looked, size_t given, struct store_key key);
+
+// The members of a bulk as they are stored, in their order; `id`, `tenant` and `version` come before them, `doc` behind.
+#define BULK_MOVING(X) X(state) X(holder) X(created_at) X(ended_at) X(matched) X(changed) X(unchanged) X(failed)
+
 // The members of a job as they are stored, in the order they are selected, inserted and updated: the ones that never
 // change, and the ones a step writes. `id` comes before them, `reason` and `response` behind.
 #define JOB_FIXED(X) X(task_id) X(parent_id) X(tenant) X(lane) X(priority) X(nominal_at)

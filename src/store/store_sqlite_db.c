@@ -20,6 +20,9 @@ _Static_assert(JOB_SUCCESS == 5, "the SQL below takes states from here on for fi
 #define DECLARE(name) #name " INTEGER NOT NULL,"
 
 #define JOB_COLUMNS "j.id" JOB_FIXED(NAME_OF_J) JOB_MOVING(NAME_OF_J) ",j.reason,j.response"
+#define TASK_COLUMNS \
+    "t.id, t.tenant, t.created_at, t.version, t.paused, l.queue, t.name, t.doc FROM tasks t LEFT JOIN lanes l ON l.id=t.lane"
+#define JOBS_BEHIND " AND (j.scheduled_at, j.id)<(?2, ?3) ORDER BY j.scheduled_at DESC, j.id DESC LIMIT ?4"
 #define JOB_AND_DOC "SELECT " JOB_COLUMNS ",t.doc FROM jobs j "
 #define WITH_DOC " LEFT JOIN tasks t ON t.id=j.task_id "
 
@@ -54,6 +57,17 @@ static const char *const schema_steps[] = {
     "CREATE TABLE owners(bucket INTEGER, puller INTEGER, term INTEGER NOT NULL, PRIMARY KEY(bucket, puller)) WITHOUT ROWID;"
     "CREATE TABLE asks(holder INTEGER, job_id INTEGER, tenant INTEGER NOT NULL, wish INTEGER NOT NULL,"
     " PRIMARY KEY(holder, job_id)) WITHOUT ROWID;",
+    // Lists; and tasks that are changed, held or gone.
+    "ALTER TABLE tasks ADD COLUMN version INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE tasks ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tasks ADD COLUMN gone INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX jobs_listed ON jobs(tenant, scheduled_at);"
+    "CREATE INDEX jobs_failed ON jobs(tenant, state, scheduled_at) WHERE state>=6;"
+    "CREATE TABLE bulks(id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, version INTEGER NOT NULL,"
+    " state INTEGER NOT NULL, holder INTEGER NOT NULL, created_at INTEGER NOT NULL, ended_at INTEGER NOT NULL,"
+    " matched INTEGER NOT NULL, changed INTEGER NOT NULL, unchanged INTEGER NOT NULL, failed INTEGER NOT NULL,"
+    " next_at INTEGER NOT NULL, next_id INTEGER NOT NULL, doc BLOB);"
+    "CREATE INDEX bulks_running ON bulks(id) WHERE state=0;",
 };
 
 enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };
@@ -88,7 +102,7 @@ static const struct {
     [SQL_ASKED] = {"SELECT job_id, tenant, wish FROM asks WHERE holder=? ORDER BY job_id LIMIT ?"},
     [SQL_REMOVE_ASK] = {"DELETE FROM asks WHERE holder=? AND job_id=?"},
     [SQL_REMOVE_ASKS] = {"DELETE FROM asks WHERE holder=?"},
-    [SQL_LANE_BY_NAME] = {"SELECT id, paused FROM lanes WHERE tenant=? AND queue=?"},
+    [SQL_LANE_BY_NAME] = {"SELECT id, paused FROM lanes WHERE tenant=? AND queue=?", true},
     [SQL_LANE_BY_ID] = {"SELECT tenant, paused, queue FROM lanes WHERE id=?"},
     [SQL_ADD_LANE] = {"INSERT INTO lanes(tenant, queue, paused) VALUES(?, ?, 0)"},
     [SQL_PAUSE_LANE] = {"UPDATE lanes SET paused=? WHERE id=?"},
@@ -100,9 +114,12 @@ static const struct {
     [SQL_LOOSE_KEYS] = {"SELECT tenant, key FROM keys INDEXED BY keys_loose WHERE loose AND until<=?"
                         " ORDER BY until, tenant, key LIMIT ?"},
     [SQL_REMOVE_KEY] = {"DELETE FROM keys WHERE tenant=? AND key=?"},
-    [SQL_TASK_LANE] = {"SELECT lane FROM tasks WHERE id=? AND tenant=?"},
+    [SQL_TASK_LANE] = {"SELECT lane FROM tasks WHERE id=? AND tenant=? AND NOT gone"},
     [SQL_TASK_KEY] = {"SELECT tenant, key FROM tasks WHERE id=?"},
     [SQL_ADD_TASK] = {"INSERT INTO tasks(id, tenant, lane, created_at, key, name, doc) VALUES(?, ?, ?, ?, ?, ?, ?)"},
+    [SQL_TASK_VERSION] = {"SELECT version FROM tasks WHERE id=? AND tenant=? AND NOT gone"},
+    [SQL_AMEND_TASK] = {"UPDATE tasks SET lane=?2, paused=?3, gone=?4, version=version+1, name=?5, doc=?6 WHERE id=?1"},
+    [SQL_MOVE_JOB] = {"UPDATE jobs SET lane=?, priority=? WHERE id=?"},
     [SQL_REMOVE_TASK] = {"DELETE FROM tasks WHERE id=?"},
     [SQL_ADD_JOB] = {"INSERT INTO jobs(id" JOB_FIXED(NAME) JOB_MOVING(NAME) ",reason,response,place)"
                                                                             " VALUES(?" JOB_FIXED(QUESTION)
@@ -114,7 +131,8 @@ static const struct {
                         " ORDER BY place, due_at LIMIT 1",
                         true},
     [SQL_NEXT_DUE] = {"SELECT due_at FROM jobs INDEXED BY jobs_place WHERE place=? AND due_at>=? ORDER BY due_at LIMIT 1", true},
-    [SQL_WAITING] = {JOB_AND_DOC "INDEXED BY jobs_place" WITH_DOC "WHERE j.place=? AND j.due_at>=? AND j.due_at<=?"
+    [SQL_WAITING] = {JOB_AND_DOC "INDEXED BY jobs_place LEFT JOIN tasks t ON t.id=j.task_id AND NOT t.paused WHERE j.place=? AND "
+                                 "j.due_at>=? AND j.due_at<=?"
                                  " ORDER BY j.due_at, j.id LIMIT ?"},
     [SQL_TAKE] = {"UPDATE jobs SET state=?, token=?, holder=?, place=?, picked_at=?, started_at=0, completed_at=0, status=0,"
                   " outcome=0, response_truncated=0, reason=NULL, response=NULL WHERE id=? AND token=?"},
@@ -146,14 +164,35 @@ static const struct {
     [SQL_COUNTS] = {"SELECT state, n FROM counts WHERE lane=?", true},
     [SQL_COUNTS_OF] =
         {"SELECT c.state, sum(c.n) FROM lanes l CROSS JOIN counts c ON c.lane=l.id WHERE l.tenant=? GROUP BY c.state", true},
-    [SQL_GET_TASK] = {"SELECT t.created_at, l.queue, t.name, t.doc FROM tasks t LEFT JOIN lanes l ON l.id=t.lane"
-                      " WHERE t.id=? AND t.tenant=?",
-                      true},
+    [SQL_GET_TASK] = {"SELECT " TASK_COLUMNS " WHERE t.id=? AND t.tenant=? AND NOT t.gone", true},
     [SQL_GET_JOB] = {"SELECT " JOB_COLUMNS " FROM jobs j WHERE j.id=?", true},
     [SQL_GET_JOBS] = {"SELECT * FROM (SELECT " JOB_COLUMNS " FROM jobs j WHERE j.id=?1 AND j.task_id=?1 UNION ALL"
                       " SELECT " JOB_COLUMNS " FROM jobs j INDEXED BY jobs_task WHERE j.task_id=?1 AND j.id<>j.task_id)"
                       " ORDER BY (?3 AND state>=5), scheduled_at DESC, id DESC LIMIT ?2",
                       true},
+    [SQL_LIST_TASKS] = {"SELECT " TASK_COLUMNS " WHERE t.tenant=?1 AND t.id<?2 AND NOT t.gone ORDER BY t.id DESC LIMIT ?3", true},
+    [SQL_LIST_JOBS] = {"SELECT " JOB_COLUMNS " FROM jobs j INDEXED BY jobs_listed WHERE j.tenant=?1" JOBS_BEHIND, true},
+    [SQL_LIST_FAILED] = {"SELECT " JOB_COLUMNS " FROM jobs j INDEXED BY jobs_failed WHERE j.tenant=?1 AND j.state=?5"
+                         " AND j.state>=6" JOBS_BEHIND,
+                         true},
+    [SQL_LIST_OF_TASK] = {"SELECT * FROM (SELECT " JOB_COLUMNS " FROM jobs j WHERE j.id=?5 AND j.task_id=?5 UNION ALL"
+                          " SELECT " JOB_COLUMNS " FROM jobs j INDEXED BY jobs_task WHERE j.task_id=?5 AND j.id<>j.task_id) j"
+                          " WHERE j.tenant=?1" JOBS_BEHIND,
+                          true},
+    [SQL_TASK_NAMED] = {"SELECT 1 FROM tasks WHERE id=?1 AND name=?2", true},
+    [SQL_BULK] = {"SELECT id,tenant,version" BULK_MOVING(NAME) ",next_at,next_id,doc FROM bulks WHERE id=? AND tenant=?", true},
+    [SQL_BULKS] = {"SELECT id,tenant,version" BULK_MOVING(NAME) ",next_at,next_id,doc FROM bulks INDEXED BY bulks_running"
+                                                                " WHERE state=0 ORDER BY id LIMIT ?",
+                   true},
+    [SQL_BULK_VERSION] = {"SELECT version FROM bulks WHERE id=?"},
+    [SQL_WRITE_BULK] = {"INSERT INTO bulks(id,tenant,version" BULK_MOVING(
+        NAME) ",next_at,next_id,doc)"
+              " VALUES(?,?,1" BULK_MOVING(
+                  QUESTION) ",?,?,?) ON CONFLICT(id) DO UPDATE SET version=version+1,"
+                            " state=excluded.state, holder=excluded.holder, ended_at=excluded.ended_at, matched=excluded.matched,"
+                            " changed=excluded.changed, unchanged=excluded.unchanged, failed=excluded.failed,"
+                            " next_at=excluded.next_at, next_id=excluded.next_id"},
+    [SQL_FORGET_BULKS] = {"DELETE FROM bulks WHERE state>0 AND ended_at<?"},
     [SQL_GET_ATTEMPTS] = {"SELECT number, status, outcome, picked_at, started_at, completed_at, holder, reason FROM attempts"
                           " WHERE job_id=? ORDER BY number",
                           true},

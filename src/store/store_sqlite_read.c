@@ -81,15 +81,25 @@ static void read_attempts(struct db *db, struct store_get *get, int64_t job_id)
     }
 }
 
-static bool read_task(struct db *db, struct store_get *get, int64_t id)
+static struct store_task read_task(sqlite3_stmt *stmt, struct arena *arena)
 {
-    sqlite3_stmt *stmt = db_sql(db, SQL_GET_TASK, id, get->tenant);
+    struct store_task task = {.id = sqlite3_column_int64(stmt, 0),
+                              .tenant = sqlite3_column_int(stmt, 1),
+                              .created_at = sqlite3_column_int64(stmt, 2),
+                              .version = sqlite3_column_int64(stmt, 3),
+                              .paused = sqlite3_column_int(stmt, 4)};
+    task.queue = db_bytes(stmt, 5, arena);
+    task.name = db_bytes(stmt, 6, arena);
+    task.doc = db_bytes(stmt, 7, arena);
+    return task;
+}
+
+static bool find_task(struct db *db, int64_t id, int32_t tenant, struct arena *arena, struct store_task *ret_task)
+{
+    sqlite3_stmt *stmt = db_sql(db, SQL_GET_TASK, id, tenant);
     if (!db_row(db, stmt))
         return false;
-    get->task = (struct store_task){.id = id, .tenant = get->tenant, .created_at = sqlite3_column_int64(stmt, 0)};
-    get->task.queue = db_bytes(stmt, 1, &get->op.arena);
-    get->task.name = db_bytes(stmt, 2, &get->op.arena);
-    get->task.doc = db_bytes(stmt, 3, &get->op.arena);
+    *ret_task = read_task(stmt, arena);
     db_end(stmt);
     return true;
 }
@@ -108,7 +118,7 @@ static void read_get(struct db *db, struct store_op *op)
     if (get->job_id)
         read_records(db, get, db_sql(db, SQL_GET_JOB, get->job_id));
     int64_t task_id = get->job_count ? get->jobs[0].task_id : get->job_id ? 0 : get->task_id;
-    if (!read_task(db, get, task_id)) {
+    if (!find_task(db, task_id, get->tenant, &op->arena, &get->task)) {
         store_op_fail(op, ERR_NOT_FOUND, "there is no such task or job");
         return;
     }
@@ -116,6 +126,116 @@ static void read_get(struct db *db, struct store_op *op)
         read_records(db, get, db_sql(db, SQL_GET_JOBS, task_id, limit(get->max_jobs), (int64_t)get->open_first));
     for (size_t i = 0; i < get->job_count; i++)
         read_attempts(db, get, get->jobs[i].id);
+}
+
+// ---- pages
+
+static sqlite3_stmt *select_jobs(struct db *db, const struct store_list *list)
+{
+    int failed = store_list_failed(list);
+    enum sql sql = list->task_id ? SQL_LIST_OF_TASK : failed ? SQL_LIST_FAILED : SQL_LIST_JOBS;
+    sqlite3_stmt *stmt = db_sql(db, sql, list->tenant, list->before.at, list->before.id, limit(list->look + 1));
+    if (sql != SQL_LIST_JOBS)
+        sqlite3_bind_int64(stmt, 5, list->task_id ? list->task_id : failed);
+    return stmt;
+}
+
+static bool is_named(struct db *db, int64_t task_id, struct str name)
+{
+    int64_t one;
+    sqlite3_stmt *stmt = db_sql(db, SQL_TASK_NAMED, task_id);
+    db_bind_text(stmt, 2, name);
+    return db_found(db, stmt, &one);
+}
+
+static void list_jobs(struct db *db, struct store_list *list, int64_t lane, struct store_get *page)
+{
+    sqlite3_stmt *stmt = select_jobs(db, list);
+    struct job job;
+    size_t looked = 0;
+    while (db_row(db, stmt)) {
+        db_read_job(stmt, &job, &page->op.arena);
+        if (!store_list_look(list, &looked, page->job_count, (struct store_key){job.scheduled_at, job.id})) {
+            db_end(stmt);
+            return;
+        }
+        if ((list->states && !(list->states & 1u << job.state)) || (lane && job.lane != lane) ||
+            (list->name.p && !is_named(db, job.task_id, list->name)))
+            continue;
+        page->jobs = store_push(&page->op.arena, page->jobs, page->job_count, sizeof *page->jobs);
+        page->jobs[page->job_count++] = job;
+        read_attempts(db, page, job.id);
+        if (!list->docs)
+            continue;
+        list->tasks = store_push(&page->op.arena, list->tasks, list->task_count, sizeof *list->tasks);
+        find_task(db, job.task_id, list->tenant, &page->op.arena, &list->tasks[list->task_count++]);
+    }
+}
+
+static void list_tasks(struct db *db, struct store_list *list, struct store_get *page)
+{
+    sqlite3_stmt *stmt = db_sql(db, SQL_LIST_TASKS, list->tenant, list->before.id, limit(list->look + 1));
+    size_t looked = 0;
+    while (db_row(db, stmt)) {
+        struct store_task task = read_task(stmt, &page->op.arena);
+        if (!store_list_look(list, &looked, list->task_count, (struct store_key){0, task.id})) {
+            db_end(stmt);
+            return;
+        }
+        if ((list->queue.p && !str_eq(list->queue, task.queue)) || (list->name.p && !str_eq(list->name, task.name)))
+            continue;
+        list->tasks = store_push(&page->op.arena, list->tasks, list->task_count, sizeof *list->tasks);
+        list->tasks[list->task_count++] = task;
+        size_t first = page->job_count;
+        read_records(db, page, db_sql(db, SQL_GET_JOBS, task.id, limit(list->max_jobs), 0));
+        for (size_t i = first; i < page->job_count; i++)
+            read_attempts(db, page, page->jobs[i].id);
+    }
+}
+
+static bool find_lane(struct db *db, const struct store_list *list, int64_t *ret_lane)
+{
+    sqlite3_stmt *stmt = db_sql(db, SQL_LANE_BY_NAME, list->tenant);
+    db_bind_text(stmt, 2, list->queue);
+    return db_found(db, stmt, ret_lane);
+}
+
+static void read_list(struct db *db, struct store_op *op)
+{
+    struct store_list *list = container_of(op, struct store_list, op);
+    struct store_get page = {.op.arena = op->arena};
+    int64_t lane = 0;
+    if (!list->jobs)
+        list_tasks(db, list, &page);
+    else if (!list->queue.p || find_lane(db, list, &lane))
+        list_jobs(db, list, lane, &page);
+    op->arena = page.op.arena;
+    list->found = page.jobs;
+    list->found_count = page.job_count;
+    list->attempts = page.attempts;
+    list->attempt_count = page.attempt_count;
+}
+
+static void read_bulks(struct db *db, struct store_op *op)
+{
+    struct store_bulks *bulks = container_of(op, struct store_bulks, op);
+    sqlite3_stmt *stmt = bulks->id ? db_sql(db, SQL_BULK, bulks->id, bulks->tenant) : db_sql(db, SQL_BULKS, limit(bulks->max));
+    while (db_row(db, stmt)) {
+        bulks->rows = store_push(&op->arena, bulks->rows, bulks->row_count, sizeof *bulks->rows);
+        struct store_bulk_row *row = &bulks->rows[bulks->row_count++];
+        int at = 0;
+        row->id = sqlite3_column_int64(stmt, at++);
+        row->tenant = sqlite3_column_int(stmt, at++);
+        row->version = sqlite3_column_int64(stmt, at++);
+#define X(name) row->name = sqlite3_column_int64(stmt, at++);
+        BULK_MOVING(X)
+#undef X
+        row->next.at = sqlite3_column_int64(stmt, at++);
+        row->next.id = sqlite3_column_int64(stmt, at++);
+        row->doc = db_bytes(stmt, at, &op->arena);
+    }
+    if (bulks->id && !bulks->row_count)
+        store_op_fail(op, ERR_NOT_FOUND, "there is no such bulk");
 }
 
 static void read_owners(struct db *db, struct store_op *op)
@@ -132,6 +252,6 @@ static void read_owners(struct db *db, struct store_op *op)
 }
 
 void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op) = {
-    [STORE_OWNERS] = read_owners, [STORE_HELD] = read_held, [STORE_EXPIRED] = read_expired,
-    [STORE_LANES] = read_lanes,   [STORE_GET] = read_get,   [STORE_STATS] = read_stats,
+    [STORE_OWNERS] = read_owners, [STORE_HELD] = read_held,   [STORE_EXPIRED] = read_expired, [STORE_LANES] = read_lanes,
+    [STORE_GET] = read_get,       [STORE_STATS] = read_stats, [STORE_LIST] = read_list,       [STORE_BULKS] = read_bulks,
 };

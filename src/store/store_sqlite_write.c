@@ -485,6 +485,63 @@ static enum err change_job(struct writer *writer, const struct store_step *step)
     return ERR_OK;
 }
 
+// The lane a job is in, and its state, if it is as it was decided on and nobody has it in hand.
+static bool stands(struct db *db, const struct store_step *step, int64_t *ret_lane, int *ret_state)
+{
+    sqlite3_stmt *stmt = db_sql(db, SQL_TOKEN, step->job->id);
+    if (!db_row(db, stmt))
+        return false;
+    int64_t token = sqlite3_column_int64(stmt, 0);
+    *ret_lane = sqlite3_column_int64(stmt, 2);
+    *ret_state = sqlite3_column_int(stmt, 1);
+    db_end(stmt);
+    return token == step->token && !job_state_held(*ret_state) && !job_state_final(*ret_state);
+}
+
+static void amend_job(struct writer *writer, const struct store_step *step, int64_t lane)
+{
+    int64_t old_lane;
+    int old_state;
+    if (!stands(&writer->db, step, &old_lane, &old_state))
+        return;
+    db_run(&writer->db, db_sql(&writer->db, SQL_MOVE_JOB, lane, step->job->priority, step->job->id));
+    db_change_job(&writer->db, step->job, lane, step->job->priority, step->token);
+    count(writer, old_lane, old_state, -1);
+    count(writer, lane, step->job->state, 1);
+}
+
+// Nobody else writes: what was found standing stands until it is written.
+static void write_amend(struct writer *writer, struct store_op *op)
+{
+    struct store_amend *amend = container_of(op, struct store_amend, op);
+    struct db *db = &writer->db;
+    int64_t version, lane_id;
+    int state;
+    if (!db_found(db, db_sql(db, SQL_TASK_VERSION, amend->task.id, amend->task.tenant), &version)) {
+        store_op_fail(op, ERR_NOT_FOUND, "there is no such task");
+        return;
+    }
+    bool standing = version == amend->task.version;
+    const struct cached_lane *lane = standing ? lane_by_name(writer, amend->task.tenant, amend->task.queue) : NULL;
+    for (size_t i = 0; i < amend->count && standing; i++)
+        standing = stands(db, &amend->steps[i], &lane_id, &state);
+    if (!standing) {
+        store_op_fail(op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
+        return;
+    }
+    if (!lane) // SQLite failed
+        return;
+    sqlite3_stmt *stmt = db_sql(db, SQL_AMEND_TASK, amend->task.id, lane->id, amend->task.paused, amend->gone);
+    if (amend->task.name.n)
+        db_bind_text(stmt, 5, amend->task.name);
+    else
+        sqlite3_bind_null(stmt, 5);
+    db_bind_bytes(stmt, 6, amend->task.doc);
+    db_run(db, stmt);
+    for (size_t i = 0; i < amend->count; i++)
+        amend_job(writer, &amend->steps[i], lane->id);
+}
+
 static void write_change(struct writer *writer, struct store_op *op)
 {
     struct store_change *change = container_of(op, struct store_change, op);
@@ -635,9 +692,29 @@ static void write_sweep(struct writer *writer, struct store_op *op)
     sweep->removed = job_count;
 }
 
+static void write_bulk(struct writer *writer, struct store_op *op)
+{
+    struct store_bulk *bulk = container_of(op, struct store_bulk, op);
+    const struct store_bulk_row *row = &bulk->row;
+    struct db *db = &writer->db;
+    int64_t version;
+    if (!db_found(db, db_sql(db, SQL_BULK_VERSION, row->id), &version))
+        version = 0;
+    if (version != row->version) {
+        store_op_fail(op, ERR_LEASE_LOST, "the bulk has changed meanwhile");
+        return;
+    }
+#define X(name) , row->name
+    sqlite3_stmt *stmt = db_sql(db, SQL_WRITE_BULK, row->id, row->tenant BULK_MOVING(X), row->next.at, row->next.id);
+#undef X
+    db_bind_bytes(stmt, sqlite3_bind_parameter_count(stmt), row->doc);
+    db_run(db, stmt);
+    db_run(db, db_sql(db, SQL_FORGET_BULKS, bulk->forget_before));
+}
+
 void (*const sqlite_writes[STORE_VERB_COUNT])(struct writer *writer, struct store_op *op) = {
     [STORE_JOIN] = write_join,     [STORE_BEAT] = write_beat,     [STORE_BURY] = write_bury,   [STORE_FORGET] = write_forget,
     [STORE_DIVIDE] = write_divide, [STORE_ASK] = write_ask,       [STORE_ASKED] = write_asked, [STORE_ADD] = write_add,
-    [STORE_CLAIM] = write_claim,   [STORE_CHANGE] = write_change, [STORE_DUE] = write_due,     [STORE_PAUSE] = write_pause,
-    [STORE_SWEEP] = write_sweep,
+    [STORE_CLAIM] = write_claim,   [STORE_CHANGE] = write_change, [STORE_AMEND] = write_amend, [STORE_BULK] = write_bulk,
+    [STORE_DUE] = write_due,       [STORE_PAUSE] = write_pause,   [STORE_SWEEP] = write_sweep,
 };

@@ -53,20 +53,39 @@ static void put_jobs(struct buf *buf, const struct store_job *jobs, size_t count
     }
 }
 
-static void put_get(struct buf *buf, const struct store_get *get)
+static void put_task(struct buf *buf, const struct store_task *task)
 {
-    PUT(buf, "task", get->task.id, get->task.tenant, get->task.created_at);
-    put_bytes(buf, get->task.queue);
-    put_bytes(buf, get->task.name);
-    put_bytes(buf, get->task.doc);
-    for (size_t i = 0; i < get->job_count; i++)
-        put_job(buf, &get->jobs[i]);
-    for (size_t i = 0; i < get->attempt_count; i++) {
-        const struct attempt *attempt = &get->attempts[i];
+    PUT(buf, "task", task->id, task->tenant, task->created_at, task->version, task->paused);
+    put_bytes(buf, task->queue);
+    put_bytes(buf, task->name);
+    put_bytes(buf, task->doc);
+}
+
+static void put_records(struct buf *buf, const struct job *jobs, size_t job_count, const struct attempt *attempts,
+                        size_t attempt_count)
+{
+    for (size_t i = 0; i < job_count; i++)
+        put_job(buf, &jobs[i]);
+    for (size_t i = 0; i < attempt_count; i++) {
+        const struct attempt *attempt = &attempts[i];
         PUT(buf, "attempt", attempt->job_id, attempt->number, attempt->status, attempt->outcome, attempt->picked_at,
             attempt->started_at, attempt->completed_at, attempt->holder);
         put_bytes(buf, attempt->reason);
     }
+}
+
+static void put_get(struct buf *buf, const struct store_get *get)
+{
+    put_task(buf, &get->task);
+    put_records(buf, get->jobs, get->job_count, get->attempts, get->attempt_count);
+}
+
+static void put_list(struct buf *buf, const struct store_list *list)
+{
+    PUT(buf, "list", list->more, list->more ? list->next.at : 0, list->more ? list->next.id : 0);
+    for (size_t i = 0; i < list->task_count; i++)
+        put_task(buf, &list->tasks[i]);
+    put_records(buf, list->found, list->found_count, list->attempts, list->attempt_count);
 }
 
 static void put_answer(struct buf *buf, struct store_op *op)
@@ -125,6 +144,8 @@ static void put_answer(struct buf *buf, struct store_op *op)
         PUT(buf, "sweep", (int64_t)container_of(op, struct store_sweep, op)->removed);
     if (op->verb == STORE_GET)
         put_get(buf, container_of(op, struct store_get, op));
+    if (op->verb == STORE_LIST)
+        put_list(buf, container_of(op, struct store_list, op));
     if (op->verb == STORE_STATS)
         put_ints(buf, "stats", container_of(op, struct store_stats, op)->counts, JOB_STATE_COUNT);
 }
@@ -420,6 +441,52 @@ static void step_get(struct pair *pair, struct store_op *ops[2])
          .open_first = open_first)
 }
 
+static void step_list(struct pair *pair, struct store_op *ops[2])
+{
+    static const char *const queues[] = {NULL, NULL, "a", "b", "none"};
+    int32_t tenant = (int32_t)(1 + below(pair, 2));
+    bool jobs = below(pair, 2), newest = below(pair, 2);
+    int64_t task_id = jobs && below(pair, 4) == 0 ? 1 + below(pair, IDS) : 0;
+    static const unsigned masks[] = {0, 0, 1u << JOB_CANCELLED, 1u << JOB_DELAYED | 1u << JOB_READY, 1u << JOB_SUCCESS | 1u};
+    unsigned states = jobs ? masks[below(pair, 5)] : 0;
+    struct str queue = str_of(task_id ? NULL : queues[below(pair, 5)]);
+    struct str name = below(pair, 4) || task_id ? (struct str){0} : STR("name");
+    struct store_key before = {newest ? INT64_MAX : some_time(pair), newest ? INT64_MAX : 1 + below(pair, IDS)};
+    size_t max = 1 + (size_t)below(pair, 6), look = max + (size_t)below(pair, 20), max_jobs = (size_t)below(pair, 3);
+    BOTH(store_list, STORE_LIST, .tenant = tenant, .jobs = jobs, .task_id = task_id, .states = states, .queue = queue,
+         .name = name, .before = before, .max = max, .look = look, .max_jobs = max_jobs)
+}
+
+static void step_amend(struct pair *pair, struct store_op *ops[2])
+{
+    struct world *world = pair->worlds[0];
+    struct store_get *get = OP(world, store_get, STORE_GET);
+    get->task_id = 1 + below(pair, IDS);
+    get->tenant = (int32_t)(1 + below(pair, 2));
+    get->max_jobs = 100;
+    call(world, &get->op);
+    struct store_task task = get->task;
+    task.id = get->task_id;
+    task.tenant = get->tenant;
+    task.version -= below(pair, 6) == 0;
+    task.paused = below(pair, 3) == 0;
+    task.queue = below(pair, 2) ? STR("b") : STR("quite new");
+    task.name = below(pair, 2) ? STR("name") : (struct str){0};
+    task.doc = STR("{\"amended\":1}");
+    bool gone = below(pair, 10) == 0;
+    struct store_step *steps = world_mem(world, (get->job_count + 1) * sizeof *steps);
+    size_t count = 0;
+    for (size_t i = 0; i < get->job_count; i++) {
+        struct job *job = world_mem(world, sizeof *job);
+        *job = get->jobs[i];
+        if (job_replan(job, some_time(pair), NOW + 20) && below(pair, 8)) // now and then one that somebody has in hand
+            continue;
+        job->priority = (uint8_t)below(pair, JOB_PRIORITIES);
+        steps[count++] = (struct store_step){.token = get->jobs[i].token - (below(pair, 10) == 0), .job = job};
+    }
+    BOTH(store_amend, STORE_AMEND, .task = task, .gone = gone, .steps = steps, .count = count)
+}
+
 static void step_stats(struct pair *pair, struct store_op *ops[2])
 {
     int32_t tenant = (int32_t)below(pair, 3);
@@ -432,6 +499,7 @@ static void (*const steps_of[])(struct pair *pair, struct store_op *ops[2]) = {
     step_change, step_change, step_change, step_change, step_change,  step_join,   step_join,  step_beat,  step_bury,
     step_forget, step_due,    step_due,    step_held,   step_expired, step_lanes,  step_pause, step_sweep, step_sweep,
     step_get,    step_get,    step_stats,  step_owners, step_divide,  step_divide, step_ask,   step_ask,   step_asked,
+    step_list,   step_list,   step_list,   step_amend,  step_amend,
 };
 
 static void compare_all_that_can_be_read(struct pair *pair)
@@ -452,6 +520,13 @@ static void compare_all_that_can_be_read(struct pair *pair)
     ask_both(pair, ops);
     BOTH(store_stats, STORE_STATS, .tenant = 0)
     ask_both(pair, ops);
+    for (int32_t tenant = 1; tenant <= 2; tenant++) {
+        const struct store_key newest = {INT64_MAX, INT64_MAX};
+        BOTH(store_list, STORE_LIST, .tenant = tenant, .jobs = true, .before = newest, .max = 1000, .look = 1000)
+        ask_both(pair, ops);
+        BOTH(store_list, STORE_LIST, .tenant = tenant, .before = newest, .max = 1000, .look = 1000, .max_jobs = 1000)
+        ask_both(pair, ops);
+    }
 }
 
 static void run_seed(const char *scheme, uint64_t seed)

@@ -130,7 +130,9 @@ static void an_older_schema_is_brought_up_to_date(void **state)
     struct world *world = *state;
     int64_t id = add(world, (struct sample){.state = JOB_READY});
     store_close(world->store);
-    execute(world, "ALTER TABLE incarnations DROP COLUMN pulls; DROP TABLE owners; DROP TABLE asks;"
+    execute(world, "ALTER TABLE incarnations DROP COLUMN pulls; DROP TABLE owners; DROP TABLE asks; DROP TABLE bulks;"
+                   "DROP INDEX jobs_listed; DROP INDEX jobs_failed; ALTER TABLE tasks DROP COLUMN version;"
+                   "ALTER TABLE tasks DROP COLUMN paused; ALTER TABLE tasks DROP COLUMN gone;"
                    "UPDATE meta SET value=1 WHERE name='schema'");
     world_open(world);
     assert_int_equal(job_now(world, id).state, JOB_READY);

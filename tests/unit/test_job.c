@@ -62,12 +62,13 @@ static const struct arrow {
     enum job_event event;
     enum job_state to;
 } arrows[] = {
-    {JOB_BLOCKED, JOB_ON_UNBLOCK, JOB_DELAYED},                                              // (unblocked)
-    {JOB_BLOCKED, JOB_ON_DUE, JOB_READY},                                                    // unblocked when its time has passed
-    {JOB_BLOCKED, JOB_ON_GIVE_UP, JOB_ABORTED},                                              // (dependency failed, rule "fail")
-    {JOB_DELAYED, JOB_ON_DUE, JOB_READY},                                                    // (due)
-    {JOB_DELAYED, JOB_ON_CLAIM, JOB_WATCHING},                                               // (near)
-    {JOB_READY, JOB_ON_CLAIM, JOB_WATCHING},      {JOB_WATCHING, JOB_ON_RELEASE, JOB_READY}, // (given back: free)
+    {JOB_BLOCKED, JOB_ON_UNBLOCK, JOB_DELAYED}, // (unblocked)
+    {JOB_BLOCKED, JOB_ON_DUE, JOB_READY},       // unblocked when its time has passed
+    {JOB_BLOCKED, JOB_ON_GIVE_UP, JOB_ABORTED}, // (dependency failed, rule "fail")
+    {JOB_DELAYED, JOB_ON_DUE, JOB_READY},       // (due)
+    {JOB_DELAYED, JOB_ON_CLAIM, JOB_WATCHING},  // (near)
+    {JOB_READY, JOB_ON_CLAIM, JOB_WATCHING},
+    {JOB_WATCHING, JOB_ON_RELEASE, JOB_READY},    // (given back: free)
     {JOB_WATCHING, JOB_ON_POSTPONE, JOB_DELAYED}, // a full host, an open breaker: go back as delayed
     {JOB_WATCHING, JOB_ON_LOSE, JOB_READY},       // (its holder died: free)
     {JOB_WATCHING, JOB_ON_START, JOB_RESERVED},   // (a slot is free: the attempt begins)
@@ -77,9 +78,13 @@ static const struct arrow {
     {JOB_RESERVED, JOB_ON_LOSE, JOB_READY},       // (holder died)
     {JOB_RESERVED, JOB_ON_BURY, JOB_BURIED},      // (holder died ≥ lost_max)
     {JOB_RESERVED, JOB_ON_INTERRUPT, JOB_READY},  // its holder stops and says so
-    {JOB_BLOCKED, JOB_ON_CANCEL, JOB_CANCELLED},  // cancel, expiry: from any state that is not final
-    {JOB_DELAYED, JOB_ON_CANCEL, JOB_CANCELLED},  {JOB_READY, JOB_ON_CANCEL, JOB_CANCELLED},
-    {JOB_WATCHING, JOB_ON_CANCEL, JOB_CANCELLED}, {JOB_RESERVED, JOB_ON_CANCEL, JOB_CANCELLED},
+    {JOB_DELAYED, JOB_ON_REPLAN, JOB_DELAYED},    // its task was changed or resumed; when it is due, that follows
+    {JOB_READY, JOB_ON_REPLAN, JOB_DELAYED},
+    {JOB_BLOCKED, JOB_ON_CANCEL, JOB_CANCELLED}, // cancel, expiry: from any state that is not final
+    {JOB_DELAYED, JOB_ON_CANCEL, JOB_CANCELLED},
+    {JOB_READY, JOB_ON_CANCEL, JOB_CANCELLED},
+    {JOB_WATCHING, JOB_ON_CANCEL, JOB_CANCELLED},
+    {JOB_RESERVED, JOB_ON_CANCEL, JOB_CANCELLED},
 };
 
 static enum job_state expected_next(enum job_state from, enum job_event event)

@@ -1,0 +1,75 @@
+// The document of a bulk. Its filter has the names and the texts of a list's query, so both mean the same.
+#include "core/bulk_plan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const struct {
+    const char *text;
+    bool jobs;
+} actions[BULK_ACTION_COUNT] = {
+#define X(name, text, jobs) [BULK_##name] = {text, jobs},
+    BULK_ACTIONS(X)
+#undef X
+};
+
+static enum err refuse(struct problem *why, enum err err, const char *field, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static enum err refuse(struct problem *why, enum err err, const char *field, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why->detail, sizeof why->detail, format, args);
+    va_end(args);
+    snprintf(why->field, sizeof why->field, "%s", field);
+    return why->err = err;
+}
+
+static enum err take_action(struct bulk_plan *plan, struct json value, struct arena *arena, struct problem *why)
+{
+    struct str text = value.type == JSON_STRING ? json_text(value, arena) : (struct str){0};
+    for (int action = 0; action < BULK_ACTION_COUNT; action++)
+        if (str_is(text, actions[action].text)) {
+            plan->action = action;
+            plan->filter = filter_any(actions[action].jobs ? FILTER_JOBS : FILTER_TASKS);
+            return ERR_OK;
+        }
+    return refuse(why, value.type == JSON_ABSENT ? ERR_MISSING_FIELD : ERR_INVALID_FIELD, "/action",
+                  "action is cancel, retry, run, pause, resume or delete.");
+}
+
+static enum err take_filter(struct bulk_plan *plan, struct json value, struct arena *arena, struct problem *why)
+{
+    struct json key, member;
+    if (value.type != JSON_OBJECT)
+        return refuse(why, value.type == JSON_ABSENT ? ERR_MISSING_FIELD : ERR_INVALID_FIELD, "/filter",
+                      "filter is an object with the names of a list's query, {\"queue\": \"mail\"}; {} is everything.");
+    struct json_iter iter = json_iter(value);
+    while (json_next(&iter, &key, &member)) {
+        struct str name = json_text(key, arena);
+        struct problem inner = {0};
+        if (member.type != JSON_STRING)
+            refuse(&inner, ERR_INVALID_FIELD, arena_copy(arena, name).p, "A filter's values are texts.");
+        else if (!filter_set(&plan->filter, name, json_text(member, arena), &inner))
+            continue;
+        return refuse(why, inner.err, arena_printf(arena, "/filter/%.80s", inner.field).p, "%s", inner.detail);
+    }
+    return ERR_OK;
+}
+
+enum err bulk_plan_parse(struct bulk_plan *ret_plan, struct json doc, struct arena *arena, struct problem *why)
+{
+    struct json key, value;
+    if (doc.type != JSON_OBJECT)
+        return refuse(why, ERR_INVALID_FIELD, "", "A bulk is a JSON object: {\"action\": …, \"filter\": {…}}.");
+    struct json_iter iter = json_iter(doc);
+    while (json_next(&iter, &key, &value)) {
+        struct str name = json_text(key, arena);
+        if (!str_is(name, "action") && !str_is(name, "filter"))
+            return refuse(why, ERR_UNKNOWN_FIELD, arena_printf(arena, "/%.80s", arena_copy(arena, name).p).p,
+                          "There is no such field; a bulk has action and filter.");
+    }
+    enum err err = take_action(ret_plan, json_member(doc, STR("action")), arena, why);
+    return err ? err : take_filter(ret_plan, json_member(doc, STR("filter")), arena, why);
+}

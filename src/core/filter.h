@@ -1,0 +1,51 @@
+// What a list shows and what a bulk acts on: exact matches, all of which must hold.
+// Layer: core, pure. The slices are the caller's.
+#pragma once
+#include "core/task.h"
+
+enum filter_of { FILTER_TASKS, FILTER_JOBS };
+
+enum { FILTER_ANY = -1, FILTER_LABELS_MAX = TASK_LABELS_MAX };
+
+// The query names of both, as a route lists them: `label.*` stands for label.k with any k.
+#define FILTER_NAMES "state queue name label.* due_before"
+
+struct filter {
+    enum filter_of of;
+    int state;              // enum task_state, or enum job_state; or FILTER_ANY
+    struct str queue, name; // .p == NULL: any
+    int64_t due_before;     // 0: any
+    struct {
+        struct str key, value;
+    } labels[FILTER_LABELS_MAX];
+    size_t label_count;
+};
+
+struct filter filter_any(enum filter_of of);
+
+// Adds one condition. `why` says what is wrong, with `name` as its field.
+err_check enum err filter_set(struct filter *filter, struct str name, struct str value, struct problem *why);
+
+// The states a store has to look for: a delayed job shows as ready when its time has come. 0: all.
+unsigned filter_stored_states(const struct filter *filter);
+
+// What only the caller of the store can tell. `task` may be NULL when filter_needs_task() is false.
+bool filter_needs_task(const struct filter *filter);
+bool filter_takes_job(const struct filter *filter, const struct job *job, const struct task *task, int64_t now_ms,
+                      struct arena *arena);
+bool filter_takes_task(const struct filter *filter, enum task_state state, const struct job *job, const struct task *task,
+                       struct arena *arena);
+
+// Tells filters apart: a cursor of one list is not one of another.
+uint32_t filter_digest(const struct filter *filter);
+
+// Where a list goes on: behind this row. Opaque to users.
+struct cursor {
+    int64_t at, id;
+};
+// Where a list with this filter begins: what has begun or is about to cannot have been planned for later than about now.
+struct cursor filter_newest(const struct filter *filter, int64_t now_ms);
+
+enum { CURSOR_TEXT_SIZE = 41 };
+void cursor_format(char ret_text[CURSOR_TEXT_SIZE], struct cursor cursor, uint32_t digest);
+bool cursor_parse(struct str text, uint32_t digest, struct cursor *ret_cursor); // false: not one of this list

@@ -1,0 +1,18 @@
+// Changing a task: a JSON merge patch (RFC 7386) onto its document, and what follows for a job of it that waits.
+// Layer: core, pure but for the arena.
+#pragma once
+#include "core/task.h"
+
+// What a patched task is.
+struct patched {
+    struct str doc;
+    struct task task;
+    bool replanned; // the patch says when
+};
+
+// `doc` is a stored document, `patch` a checked object. A new `at` takes the place of an old `in`, and the other way round.
+err_check enum err patch_task(struct patched *ret_patched, struct str doc, struct json patch, struct arena *arena,
+                              struct problem *why);
+
+// The same for a job that waits: its time (if no attempt of it was made yet), expiry and priority.
+err_check enum err patch_job(const struct patched *patched, struct job *job, int64_t now_ms, struct problem *why);

@@ -1,0 +1,189 @@
+// GET and LIST. What is given back is copied; a page is found by going through everything, which is fine for a reference.
+#include "base/mem.h"
+#include "store/store_memory_private.h"
+
+#include <stdlib.h>
+
+MEMORY_COMPARE_BY(scheduled_at)
+
+static void give_attempts(struct store_get *get, const struct memory_job *job)
+{
+    for (size_t i = 0; i < job->attempt_count; i++) {
+        get->attempts = store_push(&get->op.arena, get->attempts, get->attempt_count, sizeof *get->attempts);
+        struct attempt *attempt = &get->attempts[get->attempt_count++];
+        *attempt = job->attempts[i];
+        attempt->reason = memory_give(&get->op.arena, attempt->reason);
+    }
+}
+
+static void give_record(struct store_get *get, const struct memory_job *from)
+{
+    get->jobs = store_push(&get->op.arena, get->jobs, get->job_count, sizeof *get->jobs);
+    struct job *job = &get->jobs[get->job_count++];
+    *job = from->job;
+    job->reason = memory_give(&get->op.arena, job->reason);
+    job->response = memory_give(&get->op.arena, job->response);
+    give_attempts(get, from);
+}
+
+static bool job_is_any(const struct job *job)
+{
+    return true;
+}
+
+static bool job_is_final(const struct job *job)
+{
+    return job_state_final(job->state);
+}
+
+static bool job_is_open(const struct job *job)
+{
+    return !job_state_final(job->state);
+}
+
+static void give_newest(struct store_get *get, const struct memory_found *found, bool (*wanted)(const struct job *job))
+{
+    for (size_t i = found->count; i > 0 && get->job_count < get->max_jobs; i--)
+        if (wanted(&found->jobs[i - 1]->job))
+            give_record(get, found->jobs[i - 1]);
+}
+
+static struct store_task give_task(struct arena *arena, const struct memory_task *from)
+{
+    struct store_task task = from->task;
+    task.queue = memory_give(arena, task.queue);
+    task.name = memory_give(arena, task.name);
+    task.doc = memory_give(arena, task.doc);
+    return task;
+}
+
+static void give_jobs_of(struct store_get *get, const struct memory_task *task)
+{
+    struct memory_found found = {0};
+    for (size_t i = 0; i < task->job_count; i++)
+        memory_found_add(&found, task->jobs[i]);
+    memory_found_sort(&found, compare_scheduled_at);
+    if (get->open_first)
+        give_newest(get, &found, job_is_open);
+    give_newest(get, &found, get->open_first ? job_is_final : job_is_any);
+    mem_free(found.jobs);
+}
+
+void memory_run_get(struct memory *memory, struct store_op *op)
+{
+    struct store_get *get = container_of(op, struct store_get, op);
+    struct memory_job *job = get->job_id ? map_get(&memory->jobs, get->job_id) : NULL;
+    struct memory_task *task = get->job_id ? (job ? job->task : NULL) : map_get(&memory->tasks, get->task_id);
+    if (!task || task->task.tenant != get->tenant || task->gone) {
+        store_op_fail(op, ERR_NOT_FOUND, "there is no such task or job");
+        return;
+    }
+    get->task = give_task(&op->arena, task);
+    if (job) {
+        give_record(get, job);
+        return;
+    }
+    give_jobs_of(get, task);
+}
+
+// ---- pages
+
+static bool is_behind(struct store_key key, struct store_key before)
+{
+    return key.at != before.at ? key.at < before.at : key.id < before.id;
+}
+
+static bool task_matches(const struct store_list *list, const struct memory_task *task)
+{
+    return (!list->queue.p || str_eq(list->queue, task->task.queue)) && (!list->name.p || str_eq(list->name, task->task.name));
+}
+
+static bool queue_matches(const struct memory *memory, const struct store_list *list, const struct memory_job *job)
+{
+    return !list->queue.p || str_eq(list->queue, memory_lane_by_id(memory, job->job.lane)->queue);
+}
+
+static bool has_queue(const struct memory *memory, int32_t tenant, struct str queue)
+{
+    for (size_t i = 0; i < memory->lane_count; i++)
+        if (memory->lanes[i]->tenant == tenant && str_eq(memory->lanes[i]->queue, queue))
+            return true;
+    return false;
+}
+
+static bool job_matches(const struct memory *memory, const struct store_list *list, const struct memory_job *job)
+{
+    if (list->states && !(list->states & 1u << job->job.state))
+        return false;
+    return queue_matches(memory, list, job) && (!list->name.p || str_eq(list->name, job->task->task.name));
+}
+
+static void list_jobs(struct memory *memory, struct store_list *list, struct store_get *page)
+{
+    struct memory_found found = {0};
+    struct memory_job *job;
+    int64_t id;
+    size_t looked = 0;
+    int failed = store_list_failed(list);
+    if (list->queue.p && !has_queue(memory, list->tenant, list->queue))
+        return;
+    for (size_t at = 0; (job = map_next(&memory->jobs, &at, &id));)
+        if (job->job.tenant == list->tenant && is_behind((struct store_key){job->job.scheduled_at, id}, list->before) &&
+            (!list->task_id || job->job.task_id == list->task_id) && (!failed || job->job.state == failed))
+            memory_found_add(&found, job);
+    memory_found_sort(&found, compare_scheduled_at);
+    for (size_t i = found.count; i > 0; i--) {
+        job = found.jobs[i - 1];
+        if (!store_list_look(list, &looked, page->job_count, (struct store_key){job->job.scheduled_at, job->job.id}))
+            break;
+        if (!job_matches(memory, list, job))
+            continue;
+        give_record(page, job);
+        if (!list->docs)
+            continue;
+        list->tasks = store_push(&page->op.arena, list->tasks, list->task_count, sizeof *list->tasks);
+        list->tasks[list->task_count++] = give_task(&page->op.arena, job->task);
+    }
+    mem_free(found.jobs);
+}
+
+static int compare_tasks(const void *a, const void *b)
+{
+    return compare_ints((*(struct memory_task *const *)b)->task.id, (*(struct memory_task *const *)a)->task.id);
+}
+
+static void list_tasks(struct memory *memory, struct store_list *list, struct store_get *page)
+{
+    struct memory_task **tasks = mem_zero((memory->tasks.count + 1) * sizeof *tasks), *task;
+    size_t count = 0, looked = 0;
+    int64_t id;
+    for (size_t at = 0; (task = map_next(&memory->tasks, &at, &id));)
+        if (task->task.tenant == list->tenant && id < list->before.id && !task->gone)
+            tasks[count++] = task;
+    qsort(tasks, count, sizeof *tasks, compare_tasks);
+    for (size_t i = 0; i < count && store_list_look(list, &looked, list->task_count, (struct store_key){0, tasks[i]->task.id});
+         i++) {
+        if (!task_matches(list, tasks[i]))
+            continue;
+        list->tasks = store_push(&page->op.arena, list->tasks, list->task_count, sizeof *list->tasks);
+        list->tasks[list->task_count++] = give_task(&page->op.arena, tasks[i]);
+        page->max_jobs = page->job_count + list->max_jobs;
+        give_jobs_of(page, tasks[i]);
+    }
+    mem_free(tasks);
+}
+
+void memory_run_list(struct memory *memory, struct store_op *op)
+{
+    struct store_list *list = container_of(op, struct store_list, op);
+    struct store_get page = {.op.arena = op->arena};
+    if (list->jobs)
+        list_jobs(memory, list, &page);
+    else
+        list_tasks(memory, list, &page);
+    op->arena = page.op.arena;
+    list->found = page.jobs;
+    list->found_count = page.job_count;
+    list->attempts = page.attempts;
+    list->attempt_count = page.attempt_count;
+}
