@@ -52,7 +52,7 @@ enum err admission_add(struct admission *admission, const struct task *task, str
     assert(admission->count < admission->max);
     size_t i = admission->count++;
     admission->tasks[i] = (struct store_task){
-        .tenant = admission->tenant, .created_at = now_ms, .queue = task->queue, .name = task->name, .doc = doc};
+        .tenant = admission->tenant, .created_at = now_ms, .version = 1, .queue = task->queue, .name = task->name, .doc = doc};
     admission->jobs[i] = (struct job){.tenant = admission->tenant,
                                       .state = scheduled_at > now_ms ? JOB_DELAYED : JOB_READY,
                                       .priority = (uint8_t)task->priority,

@@ -198,15 +198,21 @@ static void ended(void *ctx, struct run *run)
 // How a run that has a slot goes on (I4, I6, I15): RUN_ENDED means that it may start; anything else is why it may not.
 static enum run_end verdict(struct dispatch *dispatch, const struct run *run)
 {
-    struct now now = dispatch->now;
-    bool old_life = run->job.holder != atomic_load(&dispatch->node->incarnation);
-    bool expired = run->job.expires_at && run->job.expires_at <= now.wall_ms;
-    bool early = run->job.due_at > now.wall_ms; // the clock was set back since it was published
-    bool paused = lanes_is_paused(dispatch->node->lanes, run->job.lane);
-    if (!old_life && !expired && !early && !paused)
+    static const struct {
+        enum run_end end;
+        enum mark why;
+    } verdicts[] = {[WAIT_TIME] = {RUN_RELEASED, MARK_GIVEN_BACK}, // the clock was set back since it was published
+                    [WAIT_QUEUE] = {RUN_RELEASED, MARK_PAUSED},
+                    [WAIT_EXPIRED] = {RUN_EXPIRED, MARK_EXPIRED_IN_HAND}};
+    if (run->job.holder != atomic_load(&dispatch->node->incarnation)) {
+        mark(MARK_OLD_LIFE);
+        return RUN_RELEASED;
+    }
+    enum job_wait wait = job_wait(&run->job, lanes_is_paused(dispatch->node->lanes, run->job.lane), dispatch->now.wall_ms);
+    if (wait == WAIT_NOTHING)
         return RUN_ENDED;
-    mark(old_life ? MARK_OLD_LIFE : expired ? MARK_EXPIRED_IN_HAND : early ? MARK_GIVEN_BACK : MARK_PAUSED);
-    return expired && !old_life ? RUN_EXPIRED : RUN_RELEASED;
+    mark(verdicts[wait].why);
+    return verdicts[wait].end;
 }
 
 static void start(struct dispatch *dispatch, struct run *run)

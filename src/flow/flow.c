@@ -24,6 +24,7 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     flow->sweep = sweep_new(node);
     flow->survey = survey_new(node, flow->reap);
     flow->own = own_new(node, flow->reap);
+    flow->bulk = bulk_new(node, flow->reap, flow->steer);
     flow->heed = heed_new(node, flow->reap, flow->pull, flow->steer);
     return flow;
 }
@@ -33,6 +34,7 @@ void flow_free(struct flow *flow)
     if (!flow)
         return;
     heed_free(flow->heed);
+    bulk_free(flow->bulk);
     own_free(flow->own);
     survey_free(flow->survey);
     sweep_free(flow->sweep);
@@ -61,6 +63,7 @@ int64_t flow_turn(struct flow *flow, struct now now)
     next = time_min(next, own_turn(flow->own, now));
     next = time_min(next, heed_turn(flow->heed, now));
     next = time_min(next, steer_turn(flow->steer, now));
+    next = time_min(next, bulk_turn(flow->bulk, now));
     next = time_min(next, survey_turn(flow->survey, now));
     return time_min(next, pull_turn(flow->pull, now));
 }

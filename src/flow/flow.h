@@ -3,6 +3,7 @@
 #pragma once
 #include "flow/admit.h"
 #include "flow/beat.h"
+#include "flow/bulk.h"
 #include "flow/complete.h"
 #include "flow/dispatch.h"
 #include "flow/heed.h"
@@ -31,6 +32,7 @@ struct flow {
     struct admit *admit;
     struct complete *complete;
     struct steer *steer;
+    struct bulk *bulk;
     struct reap *reap;
     struct beat *beat;
     struct sweep *sweep;

@@ -56,7 +56,8 @@ static void carried_out(struct steer_op *op)
 
 static void take_asked(struct heed *heed, struct now now)
 {
-    static const enum steer_act acts[] = {[STORE_WISH_CANCEL] = STEER_CANCEL, [STORE_WISH_RUN] = STEER_RUN};
+    static const enum steer_act acts[] = {
+        [STORE_WISH_CANCEL] = STEER_CANCEL, [STORE_WISH_RUN] = STEER_RUN, [STORE_WISH_RECALL] = STEER_RECALL};
     struct store_asked *asked = &heed->asked;
     size_t count = asked->op.err || atomic_load(&heed->node->stopping) ? 0 : asked->job_count;
     for (size_t i = 0; i < count; i++) {

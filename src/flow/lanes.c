@@ -285,6 +285,15 @@ bool lanes_is_paused(struct lanes *lanes, int64_t id)
     return paused;
 }
 
+int lanes_room(struct lanes *lanes, int64_t id)
+{
+    pthread_mutex_lock(&lanes->lock);
+    const struct lane *lane = map_get(&lanes->by_id, id);
+    int room = lane ? more_room(lanes, lane) : 1;
+    pthread_mutex_unlock(&lanes->lock);
+    return room;
+}
+
 void lanes_pause(struct lanes *lanes, int64_t id, int32_t tenant, struct str queue, bool paused)
 {
     pthread_mutex_lock(&lanes->lock);

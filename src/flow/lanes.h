@@ -39,6 +39,7 @@ void lanes_own(struct lanes *lanes, const bool mine[OWN_BUCKETS]);
 void lanes_buckets(struct lanes *lanes, bool ret_used[OWN_BUCKETS]); // those that lanes fall into
 
 bool lanes_is_paused(struct lanes *lanes, int64_t lane);
+int lanes_room(struct lanes *lanes, int64_t lane); // how many more jobs of it this node would take in hand now
 void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, bool paused);
 
 // The puller's side. Picks lanes with something due now, or soon in one's own, longest unserved first, and gives each what its

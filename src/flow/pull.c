@@ -207,6 +207,12 @@ static void take_in_hand(struct pull *pull, struct run *run, struct now now)
         give_up(pull, run, RUN_CANCELLED);
         return;
     }
+    if (!run->doc_size) { // its task is paused
+        mark(MARK_TASK_PAUSED);
+        run->postpone_to = job_paused_until(&run->job, now.wall_ms);
+        give_up(pull, run, RUN_POSTPONED);
+        return;
+    }
     if (run->readable) {
         wait_in_wheel(pull, hold, run, time_max(run->job.due_at, now.wall_ms));
         return;
@@ -248,7 +254,8 @@ static void take_asks(struct pull *pull)
         hold->asked = true;
         list_append(&pull->open_asks, link);
         if (hold->run) {
-            mark(ask->end == RUN_CANCELLED ? MARK_CANCELLED_WAITING : MARK_HURRIED);
+            mark(ask->end == RUN_CANCELLED ? MARK_CANCELLED_WAITING : ask->end == RUN_HURRIED ? MARK_HURRIED : MARK_RECALLED);
+            hold->run->postpone_to = ask->postpone_to;
             give_up_waiting(pull, hold, ask->end);
         } else {
             dispatch_revoke(pull->dispatch, ask->job_id);
@@ -349,15 +356,23 @@ static void publish(struct pull *pull, struct run *run, struct now now)
     struct node *node = pull->node;
     struct hold *hold = map_get(&pull->held, run->job.id);
     hold->run = NULL;
-    if (run->job.due_at > now.wall_ms) // it lay beyond the wheel's length, or the clock was set back
-        wait_in_wheel(pull, hold, run, run->job.due_at);
-    else if (run->job.holder != atomic_load(&node->incarnation))
+    if (run->job.holder != atomic_load(&node->incarnation)) {
         give_up_marked(pull, run, RUN_RELEASED, MARK_OLD_LIFE);
-    else if (lanes_is_paused(node->lanes, run->job.lane))
+        return;
+    }
+    switch (job_wait(&run->job, lanes_is_paused(node->lanes, run->job.lane), now.wall_ms)) {
+    case WAIT_TIME: // it lay beyond the wheel's length, or the clock was set back
+        wait_in_wheel(pull, hold, run, run->job.due_at);
+        return;
+    case WAIT_QUEUE:
         give_up_marked(pull, run, RUN_RELEASED, MARK_PAUSED);
-    else if (run->job.expires_at && run->job.expires_at <= now.wall_ms)
+        return;
+    case WAIT_EXPIRED:
         give_up_marked(pull, run, RUN_EXPIRED, MARK_EXPIRED_IN_HAND);
-    else if (broker_publish(node->broker, run)) {
+        return;
+    case WAIT_NOTHING:
+        if (!broker_publish(node->broker, run))
+            return;
         mark(MARK_BROKER_FULL);
         wait_in_wheel(pull, hold, run, now.wall_ms + BUSY_WAIT_MS);
     }

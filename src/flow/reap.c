@@ -174,6 +174,12 @@ static bool has_peer(const struct reap *reap, bool idle_only)
     return false;
 }
 
+bool reap_lives(const struct reap *reap, int64_t incarnation)
+{
+    const struct peer *peer = map_get(&reap->peers, incarnation);
+    return peer && !peer->gone && !peer->dead;
+}
+
 bool reap_has_company(const struct reap *reap)
 {
     return has_peer(reap, false);

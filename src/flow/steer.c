@@ -10,7 +10,7 @@
 
 #include "base/mark.h"
 #include "base/mem.h"
-#include "core/task.h"
+#include "core/patch.h"
 #include "flow/pull.h"
 
 #include <stdio.h>
@@ -22,6 +22,7 @@ enum {
     LOOK_MAX_MS = 500,
     WISH_AGAIN_MS = 2000, // and how often it is asked: a word may get lost
     WISH_MAX_MS = 25000,  // by then a dead holder is found to be
+    RECALL_MS = 10000,    // for how long a job that was recalled is left alone: who recalled it writes what follows before
 };
 
 // One request under way. It has one operation or question out at a time.
@@ -33,12 +34,14 @@ struct work {
     struct store_change change;
     struct store_add add;
     struct store_ask wish;
+    struct store_amend amend;
     struct pull_ask ask;
     struct job job; // the one at hand; its texts are in `get`, which is kept until the next read
     struct job_step step;
     struct store_step write;
     struct store_new item;
     int64_t asked_id, asked_token; // what pull was last asked for: read again unchanged, it was not in hand
+    bool purging;                  // what is being changed is only when it is removed
     bool called_off;               // … after its cancel was written
     bool waited;                   // of a run by hand: the job had not ended when it was first read
     int tries;
@@ -79,6 +82,7 @@ void steer_free(struct steer *steer)
         store_op_done(&work->change.op);
         store_op_done(&work->add.op);
         store_op_done(&work->wish.op);
+        store_op_done(&work->amend.op);
         mem_free(work);
     }
     mailbox_done(&steer->inbox);
@@ -137,7 +141,8 @@ static void ask_back(struct work *work, const struct job *job, enum run_end end,
     work->asked_id = job->id;
     work->asked_token = job->token;
     work->called_off = written;
-    work->ask = (struct pull_ask){.job_id = job->id, .end = end, .done = asked, .ctx = work};
+    work->ask = (struct pull_ask){
+        .job_id = job->id, .end = end, .postpone_to = work->steer->now.wall_ms + RECALL_MS, .done = asked, .ctx = work};
     pull_ask(work->steer->pull, &work->ask);
 }
 
@@ -234,17 +239,8 @@ static void take_wish(struct work *work)
         look_later(work);
 }
 
-static void cancel(struct work *work)
+static void cancel_one(struct work *work, const struct job *open)
 {
-    const struct job *open = find_open(&work->get);
-    if (!open) {
-        const struct job *cancelled = find_cancelled(work);
-        if (cancelled && !work->called_off) // by somebody else: this node may still have it in hand
-            ask_back(work, cancelled, RUN_CANCELLED, true);
-        else
-            finish(work, cancelled ? ERR_OK : ERR_ILLEGAL_TRANSITION, cancelled ? "" : "it has ended already");
-        return;
-    }
     if (in_others_hand(work, open)) {
         wish(work, open, STORE_WISH_CANCEL);
         return;
@@ -261,6 +257,20 @@ static void cancel(struct work *work)
         write_record(work, open);
 }
 
+static void cancel(struct work *work)
+{
+    const struct job *open = find_open(&work->get);
+    if (!open) {
+        const struct job *cancelled = find_cancelled(work);
+        if (cancelled && !work->called_off) // by somebody else: this node may still have it in hand
+            ask_back(work, cancelled, RUN_CANCELLED, true);
+        else
+            finish(work, cancelled ? ERR_OK : ERR_ILLEGAL_TRANSITION, cancelled ? "" : "it has ended already");
+        return;
+    }
+    cancel_one(work, open);
+}
+
 static void run_now(struct work *work)
 {
     const struct job *open = find_open(&work->get);
@@ -272,6 +282,10 @@ static void run_now(struct work *work)
     }
     work->waited = true;
     bool early = open->due_at > work->steer->now.wall_ms;
+    if (work->get.task.paused && job_planned(open)) {
+        finish(work, ERR_ILLEGAL_TRANSITION, "the task is paused; resume it, and what is due runs");
+        return;
+    }
     if (!early || was_asked(work, open)) {
         finish(work, ERR_OK, "");
         return;
@@ -322,9 +336,197 @@ static void retry(struct work *work)
     store_submit(work->steer->node->store, &work->add.op);
 }
 
+// ---- tasks
+
+// Sees to it that no job of the task waits for its time in anybody's hand: there it would begin as it was claimed. False: one has
+// been asked for, and the record is read again when it has come back. What cannot be recalled is about to begin.
+static bool recall(struct work *work)
+{
+    for (size_t i = 0; i < work->get.job_count; i++) {
+        const struct job *job = &work->get.jobs[i];
+        bool early = job->state == JOB_WATCHING && job->due_at > work->steer->now.wall_ms;
+        if (!early || was_asked(work, job))
+            continue;
+        if (in_others_hand(work, job))
+            wish(work, job, STORE_WISH_RECALL);
+        else
+            ask_back(work, job, RUN_POSTPONED, false);
+        return false;
+    }
+    return true;
+}
+
+static void recall_one(struct work *work)
+{
+    if (!in_our_hand(work, &work->get.jobs[0]) || recall(work))
+        finish(work, ERR_OK, "");
+}
+
+// The task as it is; what is to be changed follows.
+static struct store_amend *begin_amend(struct work *work)
+{
+    struct store_amend *amend = &work->amend;
+    *amend = (struct store_amend){.task = work->get.task};
+    amend->steps = arena_array(&work->get.op.arena, struct store_step, work->get.job_count + 1);
+    return amend;
+}
+
+static void send_amend(struct work *work)
+{
+    store_op_post(&work->amend.op, STORE_AMEND, &work->steer->answers);
+    store_submit(work->steer->node->store, &work->amend.op);
+}
+
+// A copy of the job that a step will write, with the step.
+static struct job *amend_job(struct work *work, const struct job *job)
+{
+    struct store_amend *amend = &work->amend;
+    struct job *copy = arena_alloc(&work->get.op.arena, sizeof *copy);
+    *copy = *job;
+    amend->steps[amend->count++] = (struct store_step){.token = job->token, .job = copy};
+    return copy;
+}
+
+static void pause(struct work *work)
+{
+    if (!find_open(&work->get)) {
+        finish(work, ERR_ILLEGAL_TRANSITION, "all its jobs have ended; there is nothing to pause");
+    } else if (!work->get.task.paused) {
+        begin_amend(work)->task.paused = true;
+        send_amend(work);
+    } else if (recall(work)) {
+        finish(work, ERR_OK, "");
+    }
+}
+
+static void resume(struct work *work)
+{
+    if (!work->get.task.paused) {
+        bool ended = !find_open(&work->get);
+        finish(work, ended ? ERR_ILLEGAL_TRANSITION : ERR_OK, ended ? "all its jobs have ended; retry one of them" : "");
+        return;
+    }
+    begin_amend(work)->task.paused = false;
+    for (size_t i = 0; i < work->get.job_count; i++)
+        if (job_state_waiting(work->get.jobs[i].state) &&
+            job_resume(amend_job(work, &work->get.jobs[i]), work->steer->now.wall_ms)) {
+            finish(work, ERR_INTERNAL, "a waiting job cannot be resumed");
+            return;
+        }
+    send_amend(work);
+}
+
+static void refuse_patch(struct work *work, const struct problem *why)
+{
+    work->op->problem = *why;
+    finish(work, why->err, why->detail);
+}
+
+static void patch(struct work *work)
+{
+    struct problem why = {0};
+    struct patched patched;
+    struct store_get *get = &work->get;
+    if (work->op->version && work->op->version != get->task.version) {
+        finish(work, ERR_VERSION_MISMATCH, "the task has another version by now: read it again and decide anew");
+        return;
+    }
+    if (!find_open(get)) {
+        finish(work, ERR_ILLEGAL_TRANSITION, "all its jobs have ended; a task that has ended is not changed");
+        return;
+    }
+    if (patch_task(&patched, get->task.doc, work->op->patch, &get->op.arena, &why)) {
+        refuse_patch(work, &why);
+        return;
+    }
+    if (!recall(work))
+        return;
+    struct store_amend *amend = begin_amend(work);
+    amend->task.queue = patched.task.queue;
+    amend->task.name = patched.task.name;
+    amend->task.doc = patched.doc;
+    for (size_t i = 0; i < get->job_count; i++)
+        if (job_state_waiting(get->jobs[i].state) &&
+            patch_job(&patched, amend_job(work, &get->jobs[i]), work->steer->now.wall_ms, &why)) {
+            refuse_patch(work, &why);
+            return;
+        }
+    send_amend(work);
+}
+
+static const struct job *find_to_delete(const struct work *work)
+{
+    for (size_t i = 0; i < work->get.job_count; i++) {
+        const struct job *job = &work->get.jobs[i];
+        if (!job_state_final(job->state) && (!job_state_held(job->state) || work->op->running))
+            return job;
+    }
+    return NULL;
+}
+
+// Those that have ended are kept no longer.
+static bool purge(struct work *work)
+{
+    struct store_get *get = &work->get;
+    int64_t now_ms = work->steer->now.wall_ms;
+    work->change = (struct store_change){.steps = arena_array(&get->op.arena, struct store_step, get->job_count)};
+    for (size_t i = 0; i < get->job_count; i++) {
+        struct job *job = &get->jobs[i];
+        if (!job_state_final(job->state) || (job->purge_at && job->purge_at <= now_ms))
+            continue;
+        job->purge_at = now_ms;
+        work->change.steps[work->change.count++] = (struct store_step){.token = job->token, .job = job};
+    }
+    if (!work->change.count)
+        return false;
+    work->purging = true;
+    store_op_post(&work->change.op, STORE_CHANGE, &work->steer->answers);
+    store_submit(work->steer->node->store, &work->change.op);
+    return true;
+}
+
+// What is left in hand when all that can be has been recalled is about to begin, or runs.
+static void delete (struct work *work)
+{
+    if (!work->op->running && !recall(work))
+        return;
+    const struct job *open = find_to_delete(work);
+    if (open) {
+        cancel_one(work, open);
+        return;
+    }
+    if (purge(work))
+        return;
+    begin_amend(work);
+    work->amend.gone = true;
+    send_amend(work);
+}
+
+static void take_amend(struct work *work)
+{
+    enum err err = work->amend.op.err;
+    const struct store_amend *amend = &work->amend;
+    store_op_done(&work->amend.op);
+    if (err == ERR_LEASE_LOST) {
+        mark(MARK_STEER_AGAIN);
+        read_record(work);
+        return;
+    }
+    if (!err)
+        for (size_t i = 0; i < amend->count; i++)
+            lanes_due(work->steer->node->lanes, amend->steps[i].job->lane, amend->steps[i].job->due_at);
+    if (!err && work->op->act == STEER_PAUSE)
+        read_record(work); // what is in hand is called back
+    else
+        finish(work, err, err ? "the task could not be changed" : "");
+}
+
 static void take_get(struct work *work)
 {
-    static void (*const acts[])(struct work *) = {[STEER_CANCEL] = cancel, [STEER_RUN] = run_now, [STEER_RETRY] = retry};
+    static void (*const acts[])(struct work *) = {
+        [STEER_CANCEL] = cancel, [STEER_RUN] = run_now, [STEER_RETRY] = retry,   [STEER_PAUSE] = pause,
+        [STEER_RESUME] = resume, [STEER_PATCH] = patch, [STEER_DELETE] = delete, [STEER_RECALL] = recall_one,
+    };
     if (work->get.op.err == ERR_NOT_FOUND && (work->wished_id || work->waited))
         finish(work, ERR_OK, ""); // its holder has ended it, and retention removed it already
     else if (work->get.op.err)
@@ -341,13 +543,18 @@ static void take_change(struct work *work)
         finish(work, err, "the change could not be written");
         return;
     }
+    if (work->purging) {
+        work->purging = false;
+        read_record(work);
+        return;
+    }
     if (!work->write.err && job_state_waiting(work->job.state))
         lanes_due(work->steer->node->lanes, work->job.lane, work->job.due_at);
     if (work->write.err)
         mark(MARK_STEER_AGAIN);
     else
         work->tries = 0;
-    if (!work->write.err && work->op->act == STEER_CANCEL)
+    if (!work->write.err && work->job.state == JOB_CANCELLED)
         ask_back(work, &work->job, RUN_CANCELLED, true);
     else
         read_record(work);
@@ -368,6 +575,8 @@ static void take_answer(struct store_op *op)
         take_get(container_of(op, struct work, get.op));
     else if (op->verb == STORE_CHANGE)
         take_change(container_of(op, struct work, change.op));
+    else if (op->verb == STORE_AMEND)
+        take_amend(container_of(op, struct work, amend.op));
     else if (op->verb == STORE_ASK)
         take_wish(container_of(op, struct work, wish.op));
     else

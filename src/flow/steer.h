@@ -1,25 +1,35 @@
-// Steering by hand: cancel, run now, retry.
+// Steering by hand: cancel, run now, retry; pause, resume, change and delete a task.
 // Layer: flow. Owned by the flow thread; steer_submit may be called by any thread.
 #pragma once
 #include "base/clock.h"
+#include "core/task.h"
 #include "flow/node.h"
 
 enum steer_act {
     STEER_CANCEL, // a job, or all jobs of a task, that are not final. After done() no new attempt of them begins
     STEER_RUN,    // the waiting job of a one-time task is planned for now
     STEER_RETRY,  // a new job from a final one
+    STEER_PAUSE,  // no job of the task begins any more …
+    STEER_RESUME, // … until here; what was due meanwhile is due now
+    STEER_PATCH,  // the task is changed, and its planned jobs with it
+    STEER_DELETE, // its planned jobs are cancelled, and it is not shown any more
+    STEER_RECALL, // a job that waits for its time in this node's hand is given back for a moment
 };
 
 struct steer_op {
     struct list link;
     enum steer_act act;
     int32_t tenant;
-    int64_t task_id, job_id;           // one of them, the other 0: CANCEL takes either, RUN a task, RETRY a job
+    int64_t task_id, job_id;           // one of them, the other 0: CANCEL takes either, RETRY and RECALL a job, the others a task
+    bool running;                      // DELETE: those that run are cancelled, too
+    struct json patch;                 // PATCH: a merge patch; the caller's until done()
+    int64_t version;                   // PATCH: which version it is meant for; 0: whichever there is
     void (*done)(struct steer_op *op); // on the flow thread: may only enqueue
     void *ctx;
-    enum err err; // ERR_NOT_FOUND, ERR_ILLEGAL_TRANSITION, a store error
+    enum err err; // ERR_NOT_FOUND, ERR_ILLEGAL_TRANSITION, ERR_VERSION_MISMATCH, a store error
     char why[ERR_WHY_MAX];
-    int64_t new_job_id; // RETRY: the job that was made
+    struct problem problem; // PATCH: what is wrong with the patch, when problem.err is set
+    int64_t new_job_id;     // RETRY: the job that was made
 };
 
 struct pull;

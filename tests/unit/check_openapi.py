@@ -31,9 +31,11 @@ def routes_in_code():
     text = (ROOT / "src/api/routes.c").read_text()
     row = re.compile(r'^ *\{"([A-Z]+)", *"(/[^"]*)", *\w+, *([A-Z_| ]+), *"([^"]*)", *\w+, *"[^"]*"(?:, true)?\},$', re.M)
     table = text[text.index("routes[] = {"):text.index("\n};")]
+    filters = re.search(r'#define FILTER_NAMES "([^"]*)"', (ROOT / "src/core/filter.h").read_text()).group(1)
+    table = table.replace('FILTER_NAMES "', '"' + filters)
     found = row.findall(table)
     expect(len(found) == table.count("\n"), f"{table.count(chr(10)) - len(found)} rows of routes.c do not look like the others")
-    types = {"TYPE_JSON": "application/json", "TYPE_NDJSON": "application/x-ndjson"}
+    types = {"TYPE_JSON": "application/json", "TYPE_NDJSON": "application/x-ndjson", "TYPE_MERGE": "application/merge-patch+json"}
     return {(method, path): ({types[t] for t in re.findall(r"\w+", kinds) if t in types}, set(query.split()))
             for method, path, kinds, query in found}
 

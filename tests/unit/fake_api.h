@@ -13,6 +13,7 @@
 
 #include "api/api.h"
 #include "base/mem.h"
+#include "flow/bulk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,8 @@ static struct {
     void (*on_add)(struct admission *admission);
     void (*on_steer)(struct steer_op *op);
     enum err submit_err; // what admit_submit() refuses with
-    int submits, pauses, live_admissions;
+    int submits, pauses, pokes, room, live_admissions;
+    bool paused;         // the queue
     struct str last_doc; // of the task that was added last
     bool last_had_digest;
     uint8_t last_digest[32];
@@ -156,7 +158,7 @@ enum err admission_add(struct admission *admission, const struct task *task, str
         return err;
     admission->count++;
     admission->tasks[i] =
-        (struct store_task){.tenant = admission->tenant, .created_at = now_ms, .queue = task->queue, .doc = doc};
+        (struct store_task){.tenant = admission->tenant, .created_at = now_ms, .version = 1, .queue = task->queue, .doc = doc};
     admission->jobs[i] = (struct job){.state = scheduled_at > now_ms ? JOB_DELAYED : JOB_READY,
                                       .tenant = admission->tenant,
                                       .scheduled_at = scheduled_at,
@@ -192,6 +194,26 @@ void steer_submit(struct steer *steer, struct steer_op *op)
 void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, bool paused)
 {
     fake.pauses++;
+}
+
+bool lanes_is_paused(struct lanes *lanes, int64_t lane)
+{
+    return fake.paused;
+}
+
+int lanes_room(struct lanes *lanes, int64_t lane)
+{
+    return fake.room;
+}
+
+void bulk_poke(struct bulk *bulk)
+{
+    fake.pokes++;
+}
+
+int64_t node_make_id(struct node *node, int64_t wall_ms)
+{
+    return 77;
 }
 
 // --- the store port

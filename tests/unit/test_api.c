@@ -212,10 +212,32 @@ static void key_reused(struct admission *admission)
 static struct job stored_job;
 static const char *stored_doc;
 
-// Answers STORE_GET with stored_job and stored_doc, or that there is nothing.
+static struct store_list last_list;
+
+static void list_has(struct store_op *op)
+{
+    struct store_list *list = container_of(op, struct store_list, op);
+    last_list = *list;
+    assert_int_equal(list->tenant, 1);
+    if (!stored_doc)
+        return;
+    list->found = &stored_job;
+    list->found_count = 1;
+    if (list->jobs)
+        return;
+    list->tasks = arena_alloc(&op->arena, sizeof *list->tasks);
+    list->tasks[0] = (struct store_task){.id = stored_job.task_id, .tenant = 1, .version = 1, .doc = str_of(stored_doc)};
+    list->task_count = 1;
+}
+
+// Answers STORE_GET and STORE_LIST with stored_job and stored_doc, or that there is nothing.
 static void store_has(struct store_op *op)
 {
     struct store_get *get = container_of(op, struct store_get, op);
+    if (op->verb == STORE_LIST) {
+        list_has(op);
+        return;
+    }
     assert_int_equal(op->verb, STORE_GET);
     assert_int_equal(get->tenant, 1);
     op->err = stored_doc ? ERR_OK : ERR_NOT_FOUND;
@@ -307,6 +329,12 @@ static void tasks_and_jobs_can_be_read(void **state)
         {"/v1/jobs/j000000000002d", "state", "\"aborted\""},
         {"/v1/tasks/t000000000002d/jobs", "items.0.id", "\"j000000000002d\""},
         {"/v1/tasks/t000000000002d/jobs?limit=1000", "next", "null"},
+        {"/v1/tasks", "items.0.job.id", "\"j000000000002d\""},
+        {"/v1/tasks?state=done&queue=default&limit=2", "items.0.url", "\"http://x/\""},
+        {"/v1/tasks?state=active", "items", "[]"},
+        {"/v1/jobs?state=aborted", "items.0.id", "\"j000000000002d\""},
+        {"/v1/jobs?state=ready", "items", "[]"},
+        {"/v1/jobs/j000000000002d/explain", "waiting_for", "[]"},
     };
     fake.on_store = store_has;
     stored_job = (struct job){.id = 77, .task_id = 77, .state = JOB_ABORTED};

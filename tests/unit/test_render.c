@@ -187,7 +187,12 @@ static void a_task_is_what_its_jobs_are(void **state)
     struct task task = parse("{\"url\":\"http://x/\"}", &arena);
     for (size_t i = 0; i < array_count(cases); i++) {
         buf_auto struct buf buf = {0};
-        render_task(&buf, &(struct task_view){.id = 1, .task = &task, .jobs = cases[i].jobs, .job_count = cases[i].count}, T);
+        render_task(&buf,
+                    &(struct task_view){.stored = &(struct store_task){.id = 1, .version = 1},
+                                        .task = &task,
+                                        .jobs = cases[i].jobs,
+                                        .job_count = cases[i].count},
+                    T);
         struct json json = rendered(&buf);
         assert_json(json, "state", cases[i].state);
         assert_json(json, "runs", cases[i].runs);
@@ -202,7 +207,12 @@ static void a_task_shows_its_fields_and_times(void **state)
     buf_auto struct buf buf = {0};
     struct task task = parse("{\"name\":\"n\",\"url\":\"http://x/\",\"body\":{\"a\": 1.0}}", &arena);
     struct job job = {.id = 1, .task_id = 1, .state = JOB_DELAYED, .scheduled_at = T, .due_at = T + 1};
-    render_task(&buf, &(struct task_view){.id = 1, .created_at = T - 1, .task = &task, .jobs = &job, .job_count = 1}, T);
+    render_task(&buf,
+                &(struct task_view){.stored = &(struct store_task){.id = 1, .version = 1, .created_at = T - 1},
+                                    .task = &task,
+                                    .jobs = &job,
+                                    .job_count = 1},
+                T);
     struct json json = rendered(&buf);
     assert_json(json, "id", "\"t0000000000001\"");
     assert_json(json, "scheduled_at", "\"2027-01-15T08:00:00.000Z\"");

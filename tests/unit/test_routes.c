@@ -31,8 +31,8 @@ static void each_path_finds_its_route(void **state)
 static void other_paths_are_not_found(void **state)
 {
     static const char *const paths[] = {
-        "",         "/v1",         "/v1/", "/v1/tasks/", "/v1/tasks//jobs", "/v1/tasks/t1/", "/V1/tasks",   "/v1/tasks/a/b",
-        "/v1/jobs", "/v1/queues/", "//",   "v1/tasks",   "/v1/task",        "/v1/taskss",    "/v1/jobs/j/", "/favicon.ico"};
+        "",        "/v1",         "/v1/", "/v1/tasks/", "/v1/tasks//jobs", "/v1/tasks/t1/", "/V1/tasks",   "/v1/tasks/a/b",
+        "/v1/job", "/v1/queues/", "//",   "v1/tasks",   "/v1/task",        "/v1/taskss",    "/v1/jobs/j/", "/favicon.ico"};
     for (size_t i = 0; i < array_count(paths); i++) {
         struct http_request *request = fake_ask("GET", paths[i], NULL, NULL);
         struct json json = fake_json(request);
@@ -50,8 +50,9 @@ static void a_wrong_method_is_told_the_right_ones(void **state)
     static const struct {
         const char *method, *path, *allow;
     } cases[] = {
-        {"GET", "/v1/tasks", "POST"},           {"DELETE", "/v1/tasks/t1", "GET, HEAD"}, {"OPTIONS", "/", "GET, HEAD"},
-        {"GET", "/v1/tasks/t1/cancel", "POST"}, {"PUT", "/v1/queues/q/resume", "POST"},  {"post", "/v1/tasks", "POST"},
+        {"PUT", "/v1/tasks", "POST, GET, HEAD"}, {"POST", "/v1/tasks/t1", "GET, HEAD, PATCH, DELETE"},
+        {"OPTIONS", "/", "GET, HEAD"},           {"GET", "/v1/tasks/t1/cancel", "POST"},
+        {"PUT", "/v1/queues/q/resume", "POST"},  {"post", "/v1/tasks", "POST, GET, HEAD"},
     };
     for (size_t i = 0; i < array_count(cases); i++) {
         struct http_request *request = fake_ask(cases[i].method, cases[i].path, NULL, NULL);

@@ -1,0 +1,365 @@
+// A bulk is a row that says how far it has come. A node takes one that nobody alive is at, and goes on from there: a page of what
+// matches, the action for each, and then the row is written. A crash in between repeats at most a page; all actions but a retry
+// do nothing the second time.
+//
+// Who stops a bulk writes its row; who is at it notices when it writes the next page.
+#include "flow/bulk.h"
+
+#include "base/mem.h"
+#include "core/bulk_plan.h"
+#include "flow/reap.h"
+#include "flow/steer.h"
+
+#include <stdio.h>
+
+enum {
+    PAGE_MAX = 100,
+    LOOK_MAX = 5000,     // rows that are looked at for a page
+    IDLE_MS = 5000,      // how often it is looked for one that somebody else began, or left behind
+    FAIL_WAIT_MS = 1000, // when the store failed
+    ROWS_MAX = 20,
+    KEPT_MS = 7 * 24 * 3600 * 1000,
+};
+
+struct bulk {
+    struct node *node;
+    const struct reap *reap;
+    struct steer *steer;
+    struct mailbox answers;
+    _Atomic bool poked;
+    bool waiting;    // for the store
+    int64_t next_at; // monotonic
+
+    struct store_bulks look;
+    struct store_bulk save;
+    struct store_list page;
+
+    struct store_bulk_row row; // the one this node is at; id 0: none
+    struct arena arena;        // of the row's document
+    struct bulk_plan plan;
+    struct steer_op ops[PAGE_MAX]; // what is done to the page at hand
+    size_t count, pending;
+    enum { AT_LOOK, AT_PAGE, AT_ACTS, AT_SAVE } at;
+    bool counted; // the page at hand is in the row, but not in the store's
+    int64_t matched, changed, unchanged, failed;
+};
+
+struct bulk *bulk_new(struct node *node, const struct reap *reap, struct steer *steer)
+{
+    struct bulk *bulk = mem_zero(sizeof *bulk);
+    bulk->node = node;
+    bulk->reap = reap;
+    bulk->steer = steer;
+    mailbox_init(&bulk->answers, node->flow_waker);
+    arena_init(&bulk->arena);
+    return bulk;
+}
+
+void bulk_free(struct bulk *bulk)
+{
+    if (!bulk)
+        return;
+    store_op_done(&bulk->look.op); // of answers that came too late
+    store_op_done(&bulk->save.op);
+    store_op_done(&bulk->page.op);
+    arena_done(&bulk->arena);
+    mailbox_done(&bulk->answers);
+    mem_free(bulk);
+}
+
+void bulk_poke(struct bulk *bulk)
+{
+    atomic_store(&bulk->poked, true);
+    if (bulk->node->flow_waker)
+        bulk->node->flow_waker->wake(bulk->node->flow_waker);
+}
+
+static void submit(struct bulk *bulk, struct store_op *op)
+{
+    bulk->waiting = true;
+    store_submit(bulk->node->store, op);
+}
+
+static void let_go(struct bulk *bulk)
+{
+    bulk->row = (struct store_bulk_row){0};
+    bulk->counted = false;
+    bulk->at = AT_LOOK;
+    arena_done(&bulk->arena);
+    arena_init(&bulk->arena);
+}
+
+// ---- the row
+
+static void look(struct bulk *bulk, int64_t id, int32_t tenant)
+{
+    bulk->look = (struct store_bulks){.id = id, .tenant = tenant, .max = ROWS_MAX};
+    store_op_post(&bulk->look.op, STORE_BULKS, &bulk->answers);
+    submit(bulk, &bulk->look.op);
+}
+
+static void save(struct bulk *bulk, struct now now)
+{
+    bulk->at = AT_SAVE;
+    bulk->save = (struct store_bulk){.row = bulk->row, .forget_before = now.wall_ms - KEPT_MS};
+    store_op_post(&bulk->save.op, STORE_BULK, &bulk->answers);
+    submit(bulk, &bulk->save.op);
+}
+
+static void count_page(struct bulk *bulk)
+{
+    bulk->row.matched += bulk->matched;
+    bulk->row.changed += bulk->changed;
+    bulk->row.unchanged += bulk->unchanged;
+    bulk->row.failed += bulk->failed;
+}
+
+// The row as somebody else left it, while this node was at a page.
+static void meet_row(struct bulk *bulk, const struct store_bulk_row *found, struct now now)
+{
+    if (found->state == STORE_BULK_RUNNING && found->holder != bulk->row.holder) {
+        let_go(bulk);
+        return;
+    }
+    struct str doc = bulk->row.doc;
+    struct store_key next = bulk->row.next;
+    bulk->row = *found;
+    bulk->row.doc = doc;
+    bulk->row.next = next;
+    if (bulk->counted)
+        count_page(bulk);
+    save(bulk, now);
+}
+
+static bool is_free(const struct bulk *bulk, const struct store_bulk_row *row)
+{
+    return !row->holder || row->holder == atomic_load(&bulk->node->incarnation) || !reap_lives(bulk->reap, row->holder);
+}
+
+static void take_row(struct bulk *bulk, const struct store_bulk_row *found, struct now now)
+{
+    struct json doc;
+    struct problem why = {0};
+    bulk->row = *found;
+    bulk->row.doc = arena_copy(&bulk->arena, found->doc);
+    bulk->row.holder = atomic_load(&bulk->node->incarnation);
+    if (json_check(bulk->row.doc, &doc, why.detail) || bulk_plan_parse(&bulk->plan, doc, &bulk->arena, &why)) {
+        bulk->row.state = STORE_BULK_STOPPED; // of a newer rota, which knows more
+        bulk->row.ended_at = now.wall_ms;
+    }
+    save(bulk, now);
+}
+
+static void take_look(struct bulk *bulk, struct now now)
+{
+    const struct store_bulks *found = &bulk->look;
+    if (bulk->row.id && found->op.err == ERR_NOT_FOUND)
+        let_go(bulk);
+    else if (bulk->row.id && !found->op.err)
+        meet_row(bulk, &found->rows[0], now);
+    for (size_t i = 0; i < found->row_count && !bulk->row.id; i++)
+        if (is_free(bulk, &found->rows[i]))
+            take_row(bulk, &found->rows[i], now);
+    if (!bulk->row.id)
+        bulk->next_at = now.mono_ms + IDLE_MS;
+    else if (found->op.err)
+        bulk->next_at = now.mono_ms + FAIL_WAIT_MS;
+    store_op_done(&bulk->look.op);
+}
+
+static void take_save(struct bulk *bulk, struct now now)
+{
+    enum err err = bulk->save.op.err;
+    store_op_done(&bulk->save.op);
+    if (err == ERR_LEASE_LOST) {
+        look(bulk, bulk->row.id, bulk->row.tenant);
+    } else if (err) {
+        bulk->next_at = now.mono_ms + FAIL_WAIT_MS;
+    } else {
+        bulk->row.version++;
+        bulk->counted = false;
+        bulk->at = AT_PAGE;
+        if (bulk->row.state != STORE_BULK_RUNNING) {
+            let_go(bulk);
+            bulk->next_at = now.mono_ms; // there may be another
+        }
+    }
+}
+
+// ---- a page
+
+static void ask_page(struct bulk *bulk)
+{
+    const struct filter *filter = &bulk->plan.filter;
+    bulk->page = (struct store_list){.tenant = bulk->row.tenant,
+                                     .jobs = filter->of == FILTER_JOBS,
+                                     .states = filter_stored_states(filter),
+                                     .queue = filter->queue,
+                                     .name = filter->name,
+                                     .before = bulk->row.next,
+                                     .max = PAGE_MAX,
+                                     .look = LOOK_MAX,
+                                     .max_jobs = PAGE_MAX,
+                                     .docs = filter_needs_task(filter)};
+    store_op_post(&bulk->page.op, STORE_LIST, &bulk->answers);
+    submit(bulk, &bulk->page.op);
+}
+
+static void acted(struct steer_op *op)
+{
+    struct bulk *bulk = op->ctx;
+    bulk->pending--;
+}
+
+static void act(struct bulk *bulk, int64_t id)
+{
+    static const enum steer_act acts[BULK_ACTION_COUNT] = {
+        [BULK_CANCEL] = STEER_CANCEL, [BULK_RETRY] = STEER_RETRY,   [BULK_RUN] = STEER_RUN,
+        [BULK_PAUSE] = STEER_PAUSE,   [BULK_RESUME] = STEER_RESUME, [BULK_DELETE] = STEER_DELETE,
+    };
+    bool jobs = bulk->plan.filter.of == FILTER_JOBS;
+    struct steer_op *op = &bulk->ops[bulk->count++];
+    *op = (struct steer_op){.act = acts[bulk->plan.action],
+                            .tenant = bulk->row.tenant,
+                            .task_id = jobs ? 0 : id,
+                            .job_id = jobs ? id : 0,
+                            .done = acted,
+                            .ctx = bulk};
+    bulk->pending++;
+    steer_submit(bulk->steer, op);
+}
+
+static bool parse_task(const struct store_task *stored, struct task *ret_task, struct arena *arena)
+{
+    struct json doc;
+    struct problem why = {0};
+    return !json_check(stored->doc, &doc, why.detail) && !task_parse(ret_task, doc, arena, &why);
+}
+
+static void act_on_jobs(struct bulk *bulk, struct now now)
+{
+    struct store_list *page = &bulk->page;
+    struct task task;
+    for (size_t i = 0; i < page->found_count; i++)
+        if ((!page->docs || parse_task(&page->tasks[i], &task, &page->op.arena)) &&
+            filter_takes_job(&bulk->plan.filter, &page->found[i], &task, now.wall_ms, &page->op.arena))
+            act(bulk, page->found[i].id);
+}
+
+static void act_on_tasks(struct bulk *bulk)
+{
+    struct store_list *page = &bulk->page;
+    size_t from = 0;
+    for (size_t i = 0; i < page->task_count; i++) {
+        const struct store_task *stored = &page->tasks[i];
+        struct task task;
+        size_t to = from;
+        while (to < page->found_count && page->found[to].task_id == stored->id)
+            to++;
+        const struct job *jobs = &page->found[from];
+        enum task_state state = task_state_of(stored->paused, jobs, to - from);
+        if (parse_task(stored, &task, &page->op.arena) &&
+            filter_takes_task(&bulk->plan.filter, state, task_job_to_show(jobs, to - from), &task, &page->op.arena))
+            act(bulk, stored->id);
+        from = to;
+    }
+}
+
+static void take_page(struct bulk *bulk, struct now now)
+{
+    if (bulk->page.op.err) {
+        bulk->next_at = now.mono_ms + FAIL_WAIT_MS;
+        store_op_done(&bulk->page.op);
+        return;
+    }
+    bulk->count = 0;
+    if (bulk->page.jobs)
+        act_on_jobs(bulk, now);
+    else
+        act_on_tasks(bulk);
+    bulk->at = AT_ACTS;
+    store_op_done(&bulk->page.op);
+}
+
+// What the store could not do just now is tried again, alone, before the page counts as done.
+static bool try_again(struct bulk *bulk, struct now now)
+{
+    for (size_t i = 0; i < bulk->count; i++) {
+        struct steer_op *op = &bulk->ops[i];
+        if (!op->err || !err_info(op->err)->may_retry)
+            continue;
+        *op = (struct steer_op){
+            .act = op->act, .tenant = op->tenant, .task_id = op->task_id, .job_id = op->job_id, .done = acted, .ctx = bulk};
+        bulk->pending++;
+        steer_submit(bulk->steer, op);
+    }
+    bulk->next_at = now.mono_ms + (bulk->pending ? FAIL_WAIT_MS : 0);
+    return bulk->pending > 0;
+}
+
+static void end_page(struct bulk *bulk, struct now now)
+{
+    if (try_again(bulk, now))
+        return;
+    bulk->matched = (int64_t)bulk->count;
+    bulk->changed = bulk->unchanged = bulk->failed = 0;
+    for (size_t i = 0; i < bulk->count; i++) {
+        enum err err = bulk->ops[i].err;
+        bulk->changed += !err;
+        bulk->unchanged += err == ERR_ILLEGAL_TRANSITION || err == ERR_NOT_FOUND;
+        bulk->failed += err && err != ERR_ILLEGAL_TRANSITION && err != ERR_NOT_FOUND;
+    }
+    count_page(bulk);
+    bulk->counted = true;
+    bulk->row.next = bulk->page.next;
+    if (!bulk->page.more) {
+        bulk->row.state = STORE_BULK_DONE;
+        bulk->row.ended_at = now.wall_ms;
+        bulk->row.holder = 0;
+    }
+    save(bulk, now);
+}
+
+static void take_answers(struct bulk *bulk, struct now now)
+{
+    struct list answers;
+    list_init(&answers);
+    mailbox_take(&bulk->answers, &answers);
+    list_each (&answers, link) {
+        struct store_op *op = list_entry(link, struct store_op, link);
+        bulk->waiting = false;
+        if (op->err && op->err != ERR_LEASE_LOST && op->err != ERR_NOT_FOUND)
+            node_say_failed(bulk->node, "bulk", op, now.mono_ms);
+        if (op == &bulk->look.op)
+            take_look(bulk, now);
+        else if (op == &bulk->save.op)
+            take_save(bulk, now);
+        else
+            take_page(bulk, now);
+    }
+}
+
+int64_t bulk_turn(struct bulk *bulk, struct now now)
+{
+    take_answers(bulk, now);
+    if (atomic_exchange(&bulk->poked, false) && !bulk->row.id)
+        bulk->next_at = 0;
+    if (bulk->waiting || bulk->pending || atomic_load(&bulk->node->stopping) || !node_alive(bulk->node, now.mono_ms))
+        return TIME_NEVER; // an answer or a beat wakes
+    if (now.mono_ms < bulk->next_at)
+        return now.wall_ms + bulk->next_at - now.mono_ms;
+    switch (bulk->at) {
+    case AT_LOOK:
+        look(bulk, 0, 0);
+        break;
+    case AT_PAGE:
+        ask_page(bulk);
+        break;
+    case AT_ACTS:
+        end_page(bulk, now);
+        break;
+    case AT_SAVE: // which failed
+        save(bulk, now);
+    }
+    return TIME_NEVER;
+}
