@@ -14,6 +14,7 @@ struct api {
     struct node *node; // its flow_waker is woken when a queue is let go; may be NULL
     struct admit *admit;
     struct steer *steer;
+    struct bulk *bulk;
     struct store *store;
     struct lanes *lanes;
     const char *listen; // as given to the server: on a loopback address only loopback names may call

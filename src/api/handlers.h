@@ -12,16 +12,28 @@ struct api_call {
 };
 
 void tasks_submit(const struct api_call *call);
+void tasks_create(const struct api_call *call);
+void tasks_status(const struct api_call *call);
 void tasks_show(const struct api_call *call);
+void tasks_list(const struct api_call *call);
 void tasks_jobs(const struct api_call *call);
 void tasks_cancel(const struct api_call *call);
 void tasks_run(const struct api_call *call);
+void tasks_pause(const struct api_call *call);
+void tasks_resume(const struct api_call *call);
+void tasks_patch(const struct api_call *call);
+void tasks_delete(const struct api_call *call);
 void jobs_show(const struct api_call *call);
+void jobs_list(const struct api_call *call);
+void jobs_explain(const struct api_call *call);
 void jobs_cancel(const struct api_call *call);
 void jobs_retry(const struct api_call *call);
 void queues_list(const struct api_call *call);
 void queues_pause(const struct api_call *call);
 void queues_resume(const struct api_call *call);
+void bulks_start(const struct api_call *call);
+void bulks_show(const struct api_call *call);
+void bulks_stop(const struct api_call *call);
 void ops_stats(const struct api_call *call);
 void ops_health(const struct api_call *call);
 void ops_ready(const struct api_call *call);

@@ -3,7 +3,7 @@
 #include "api/render.h"
 #include "api/reply.h"
 
-enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, NAME_MAX_BYTES = 64 };
+enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000 };
 
 struct listing {
     struct store_lanes lanes;
@@ -91,23 +91,9 @@ static void answer_pause(struct http_request *request, void *state)
     store_op_done(&pause->op);
 }
 
-static bool name_fits(struct str name)
-{
-    if (!name.n || name.n > NAME_MAX_BYTES)
-        return false;
-    for (size_t i = 0; i < name.n; i++) {
-        char c = name.p[i];
-        bool fine =
-            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-        if (!fine)
-            return false;
-    }
-    return true;
-}
-
 static void set_paused(const struct api_call *call, bool hold)
 {
-    if (!name_fits(call->param)) {
+    if (!task_name_fits(call->param)) {
         problem_say(call->request, ERR_INVALID_FIELD, "queue",
                     "The name of a queue is 1 to 64 letters, digits, '.', '_' or '-'.");
         return;

@@ -18,17 +18,16 @@ static void store_done(struct store_op *op)
 }
 
 // A document that was accepted once can be read for ever, or this program is wrong.
-static enum err parse_stored(struct reading *reading, struct task *ret_task)
+enum err read_stored(const struct store_task *stored, struct task *ret_task, struct arena *arena)
 {
     struct json doc;
     struct problem why = {0};
-    enum err err = json_check(reading->get.task.doc, &doc, why.detail);
+    enum err err = json_check(stored->doc, &doc, why.detail);
     if (!err)
-        err = task_parse(ret_task, doc, http_arena(reading->call.request), &why);
+        err = task_parse(ret_task, doc, arena, &why);
     if (!err)
         return ERR_OK;
-    log_error("api: the stored document of task %lld cannot be read: %s %s", (long long)reading->get.task.id, why.field,
-              why.detail);
+    log_error("api: the stored document of task %lld cannot be read: %s %s", (long long)stored->id, why.field, why.detail);
     return ERR_INTERNAL;
 }
 
@@ -36,12 +35,11 @@ static enum err put_task(struct reading *reading, struct buf *body, int64_t now_
 {
     const struct store_get *get = &reading->get;
     struct task task;
-    enum err err = parse_stored(reading, &task);
+    enum err err = read_stored(&get->task, &task, http_arena(reading->call.request));
     if (err)
         return err;
     render_task(body,
-                &(struct task_view){.id = get->task.id,
-                                    .created_at = get->task.created_at,
+                &(struct task_view){.stored = &get->task,
                                     .task = &task,
                                     .jobs = get->jobs,
                                     .job_count = get->job_count,
@@ -60,23 +58,19 @@ static enum err put_job(struct reading *reading, struct buf *body, int64_t now_m
     return ERR_OK;
 }
 
-static enum err put_jobs(struct reading *reading, struct buf *body, int64_t now_ms)
+static enum err put_explanation(struct reading *reading, struct buf *body, int64_t now_ms)
 {
     const struct store_get *get = &reading->get;
-    buf_puts(body, "{\"items\":[");
-    for (size_t i = 0; i < get->job_count; i++) {
-        if (i)
-            buf_putc(body, ',');
-        render_job(body, &get->jobs[i], get->attempts, get->attempt_count, now_ms);
-    }
-    buf_puts(body, "],\"next\":null}");
+    if (!get->job_count)
+        return ERR_NOT_FOUND;
+    explain_put(body, reading->call.api, &get->task, &get->jobs[0], now_ms, http_arena(reading->call.request));
     return ERR_OK;
 }
 
 static enum err (*const put[])(struct reading *reading, struct buf *body, int64_t now_ms) = {
     [READ_TASK] = put_task,
     [READ_JOB] = put_job,
-    [READ_JOBS] = put_jobs,
+    [READ_EXPLAIN] = put_explanation,
 };
 
 static void reply_absent(struct reading *reading)
@@ -84,12 +78,13 @@ static void reply_absent(struct reading *reading)
     struct http_request *request = reading->call.request;
     if (reading->plan.given) {
         struct buf body = {0};
-        render_task(&body, &(struct task_view){.id = reading->plan.id, .task = reading->plan.given}, 0);
+        struct store_task stored = {.id = reading->plan.id, .version = 1};
+        render_task(&body, &(struct task_view){.stored = &stored, .task = reading->plan.given}, 0);
         reply_json(request, reading->plan.status, &body);
     } else if (reading->plan.steered) {
         http_reply(request, 204, NULL, NULL);
     } else {
-        problem_say(request, ERR_NOT_FOUND, NULL, "There is no such %s.", reading->plan.what == READ_JOB ? "job" : "task");
+        problem_say(request, ERR_NOT_FOUND, NULL, "There is no such %s.", reading->plan.what == READ_TASK ? "task" : "job");
     }
 }
 
@@ -101,6 +96,8 @@ static void answer(struct http_request *request, void *state)
     if (!err)
         err = put[reading->plan.what](reading, &body, clock_now().wall_ms);
     if (!err) {
+        if (reading->plan.what == READ_TASK)
+            reply_version(request, reading->get.task.version);
         reply_json(request, reading->plan.status, &body);
     } else {
         buf_done(&body);
@@ -119,11 +116,11 @@ void read_reply(const struct api_call *call, const struct read_plan *plan)
     reading->plan = *plan;
     store_op_init(&reading->get.op, STORE_GET, store_done);
     reading->get.tenant = call->tenant;
-    if (plan->what == READ_JOB)
+    if (plan->what != READ_TASK)
         reading->get.job_id = plan->id;
     else
         reading->get.task_id = plan->id;
-    reading->get.max_jobs = plan->what == READ_JOBS ? plan->max_jobs : READ_JOBS_MAX;
+    reading->get.max_jobs = READ_JOBS_MAX;
     http_wait(call->request, answer, reading);
     store_submit(call->api->store, &reading->get.op);
 }

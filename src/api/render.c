@@ -149,29 +149,6 @@ void render_job(struct buf *buf, const struct job *job, const struct attempt *at
     buf_putc(buf, '}');
 }
 
-static bool planned(const struct job *job)
-{
-    return !job_state_final(job->state) && job->state != JOB_RESERVED;
-}
-
-// The newest that is not planned any more; else the next that is. Jobs are newest first.
-static const struct job *job_to_show(const struct task_view *view)
-{
-    for (size_t i = 0; i < view->job_count; i++)
-        if (!planned(&view->jobs[i]))
-            return &view->jobs[i];
-    return view->job_count ? &view->jobs[view->job_count - 1] : NULL;
-}
-
-// A one-time task lives while a job of it does, and then is what became of the newest.
-static const char *task_state(const struct task_view *view)
-{
-    for (size_t i = 0; i < view->job_count; i++)
-        if (!job_state_final(view->jobs[i].state))
-            return "active";
-    return view->job_count && view->jobs[0].state == JOB_CANCELLED ? "cancelled" : "done";
-}
-
 static void put_runs(struct buf *buf, const struct task_view *view)
 {
     int64_t success = 0, failed = 0, waiting = 0;
@@ -179,7 +156,7 @@ static void put_runs(struct buf *buf, const struct task_view *view)
         const struct job *job = &view->jobs[i];
         success += job->state == JOB_SUCCESS;
         failed += job->state == JOB_ABORTED || job->state == JOB_BURIED;
-        waiting += planned(job);
+        waiting += job_planned(job);
     }
     put_int(buf, ",\"runs\":{\"success\":", success, -1);
     put_int(buf, ",\"failed\":", failed, -1);
@@ -189,13 +166,14 @@ static void put_runs(struct buf *buf, const struct task_view *view)
 
 void render_task(struct buf *buf, const struct task_view *view, int64_t now_ms)
 {
-    const struct job *job = job_to_show(view);
-    put_id(buf, "{\"id\":", ID_TASK, view->id);
-    put_text(buf, ",\"state\":", str_of(task_state(view)), true);
+    const struct job *job = task_job_to_show(view->jobs, view->job_count);
+    put_id(buf, "{\"id\":", ID_TASK, view->stored->id);
+    put_text(buf, ",\"state\":", str_of(task_state_text(task_state_of(view->stored->paused, view->jobs, view->job_count))), true);
     put_time(buf, ",\"scheduled_at\":", view->job_count ? view->jobs[0].scheduled_at : 0);
     buf_putc(buf, ',');
     task_render(view->task, buf);
-    put_time(buf, ",\"version\":1,\"created_at\":", view->created_at);
+    put_int(buf, ",\"version\":", view->stored->version, -1);
+    put_time(buf, ",\"created_at\":", view->stored->created_at);
     put_runs(buf, view);
     buf_puts(buf, ",\"job\":");
     if (job)

@@ -7,7 +7,7 @@
 
 // What is known of a task. Jobs are newest first, as STORE_GET gives them; attempts are those of the jobs.
 struct task_view {
-    int64_t id, created_at; // created_at 0: not known any more
+    const struct store_task *stored; // its id, version and times; created_at 0: not known any more
     const struct task *task;
     const struct job *jobs;
     size_t job_count;

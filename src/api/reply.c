@@ -99,6 +99,11 @@ void problem_say(struct http_request *request, enum err err, const char *field, 
     problem_reply(request, &problem);
 }
 
+void reply_version(struct http_request *request, int64_t version)
+{
+    http_header_set(request, "ETag", arena_printf(http_arena(request), "\"%lld\"", (long long)version).p);
+}
+
 void reply_json(struct http_request *request, int status, struct buf *body)
 {
     buf_putc(body, '\n');

@@ -18,6 +18,9 @@ void problem_say(struct http_request *request, enum err err, const char *field, 
 enum err problem_set(struct problem *ret_problem, enum err err, const char *field, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+// Sets the ETag of a task.
+void reply_version(struct http_request *request, int64_t version);
+
 // Answers with a JSON document, and a line feed for those who read it in a terminal.
 void reply_json(struct http_request *request, int status, struct buf *body);
 

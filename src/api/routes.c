@@ -6,6 +6,7 @@
 
 #include "api/auth.h"
 #include "api/reply.h"
+#include "core/filter.h"
 
 // Read by tests/unit/check_openapi.py: one row a line, method and path first. The most frequent come first.
 // clang-format off
@@ -13,17 +14,29 @@ static const struct route routes[] = {
     {"POST", "/v1/tasks",                ROUTE_BODY_BULK,  TYPE_JSON | TYPE_NDJSON, "brief", tasks_submit, "submit one task, an array, or NDJSON"},
     {"GET",  "/v1/tasks/{id}",           ROUTE_BODY_NONE,  TYPE_NONE, "",             tasks_show,    "a task and its newest job"},
     {"GET",  "/v1/jobs/{id}",            ROUTE_BODY_NONE,  TYPE_NONE, "",             jobs_show,     "a job and its attempts"},
-    {"GET",  "/v1/tasks/{id}/jobs",      ROUTE_BODY_NONE,  TYPE_NONE, "limit",        tasks_jobs,    "the jobs of a task, newest first"},
+    {"GET",  "/v1/tasks/{id}/jobs",      ROUTE_BODY_NONE,  TYPE_NONE, "limit cursor", tasks_jobs,    "the jobs of a task, newest first"},
+    {"GET",  "/v1/tasks",                ROUTE_BODY_NONE,  TYPE_NONE, FILTER_NAMES " limit cursor", tasks_list, "tasks, newest first"},
+    {"GET",  "/v1/jobs",                 ROUTE_BODY_NONE,  TYPE_NONE, FILTER_NAMES " limit cursor", jobs_list, "jobs, newest first"},
     {"POST", "/v1/tasks/{id}/cancel",    ROUTE_BODY_SMALL, TYPE_JSON, "",             tasks_cancel,  "cancel what is not final"},
     {"POST", "/v1/tasks/{id}/run",       ROUTE_BODY_SMALL, TYPE_JSON, "",             tasks_run,     "start its waiting job now"},
+    {"POST", "/v1/tasks/{id}/pause",     ROUTE_BODY_SMALL, TYPE_JSON, "",             tasks_pause,   "no job of it begins"},
+    {"POST", "/v1/tasks/{id}/resume",    ROUTE_BODY_SMALL, TYPE_JSON, "",             tasks_resume,  "what was due meanwhile is due now"},
+    {"PATCH", "/v1/tasks/{id}",          ROUTE_BODY_ONE,   TYPE_JSON | TYPE_MERGE, "", tasks_patch,  "change it; its planned jobs follow"},
+    {"DELETE", "/v1/tasks/{id}",         ROUTE_BODY_SMALL, TYPE_JSON, "running",      tasks_delete,  "end and forget it; what runs goes on, unless ?running=1"},
     {"POST", "/v1/jobs/{id}/cancel",     ROUTE_BODY_SMALL, TYPE_JSON, "",             jobs_cancel,   "cancel a job that is not final"},
     {"POST", "/v1/jobs/{id}/retry",      ROUTE_BODY_SMALL, TYPE_JSON, "",             jobs_retry,    "a new job from a final one"},
+    {"GET",  "/v1/jobs/{id}/explain",    ROUTE_BODY_NONE,  TYPE_NONE, "",             jobs_explain,  "what it waits for, and when it is expected to start"},
     {"GET",  "/v1/queues",               ROUTE_BODY_NONE,  TYPE_NONE, "limit cursor", queues_list,   "what waits where"},
     {"POST", "/v1/queues/{queue}/pause", ROUTE_BODY_SMALL, TYPE_JSON, "",             queues_pause,  "hold a queue; submits go on"},
     {"POST", "/v1/queues/{queue}/resume",ROUTE_BODY_SMALL, TYPE_JSON, "",             queues_resume, "let it go"},
+    {"POST", "/v1/bulk",                 ROUTE_BODY_SMALL, TYPE_JSON, "",             bulks_start,    "do something to all that match a filter"},
+    {"GET",  "/v1/bulk/{id}",            ROUTE_BODY_NONE,  TYPE_NONE, "",             bulks_show,     "how far it has come"},
+    {"POST", "/v1/bulk/{id}/stop",       ROUTE_BODY_SMALL, TYPE_JSON, "",             bulks_stop,     "leave the rest as it is"},
     {"GET",  "/v1/stats",                ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_stats,     "jobs per state"},
     {"POST", "/tasks",                   ROUTE_BODY_BULK,  TYPE_JSON | TYPE_NDJSON, "brief", tasks_submit, "the same as POST /v1/tasks"},
     {"GET",  "/tasks/{id}",              ROUTE_BODY_NONE,  TYPE_NONE, "",             tasks_show,    "the same as GET /v1/tasks/{id}"},
+    {"POST", "/task/create",             ROUTE_BODY_ONE,   TYPE_JSON, "",             tasks_create,  "submit one task; takes schedule_at for at, total_retry for retry.max"},
+    {"GET",  "/task/status",             ROUTE_BODY_NONE,  TYPE_NONE, "id",           tasks_status,  "the same as GET /v1/tasks/{id}"},
     {"GET",  "/healthz",                 ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_health,    "the process lives", true},
     {"GET",  "/readyz",                  ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_ready,     "it can do its work; says what not", true},
     {"GET",  "/",                        ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_root,      "this page", true},
@@ -136,6 +149,8 @@ enum route_type route_type(struct str content_type)
         return TYPE_OTHER;
     if (str_eq_nocase(type, STR("application/json")))
         return TYPE_JSON;
+    if (str_eq_nocase(type, STR("application/merge-patch+json")))
+        return TYPE_MERGE;
     return str_eq_nocase(type, STR("application/x-ndjson")) ? TYPE_NDJSON : TYPE_OTHER;
 }
 
@@ -151,9 +166,11 @@ static bool check_parameter(void *ctx, struct str name, struct str value)
     struct query_check *check = ctx;
     struct str names = str_of(check->route->query);
     for (unsigned bit = 1; names.n; bit <<= 1) {
-        if (!str_eq(cut(&names, ' '), name))
+        struct str known = cut(&names, ' ');
+        bool family = known.p[known.n - 1] == '*'; // any name that begins so; whoever reads them tells twice the same
+        if (family ? !str_starts(name, (struct str){known.p, known.n - 1}) : !str_eq(known, name))
             continue;
-        if (!(check->seen & bit)) {
+        if (family || !(check->seen & bit)) {
             check->seen |= bit;
             return true;
         }

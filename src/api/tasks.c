@@ -78,11 +78,7 @@ static void put_task(struct submission *submission, struct buf *body)
         return;
     }
     buf_reserve(body, TASK_TEXT_SIZE);
-    struct task_view view = {.id = stored->id,
-                             .created_at = stored->created_at,
-                             .task = &submission->task,
-                             .jobs = &submission->admission.jobs[0],
-                             .job_count = 1};
+    struct task_view view = {.stored = stored, .task = &submission->task, .jobs = &submission->admission.jobs[0], .job_count = 1};
     render_task(body, &view, clock_now().wall_ms);
 }
 
@@ -128,6 +124,7 @@ static void answer_one(struct submission *submission)
     id_format(id, ID_TASK, submission->admission.tasks[0].id);
     struct buf body = {0};
     put_task(submission, &body);
+    reply_version(request, submission->admission.tasks[0].version);
     http_header_set(request, "Location", arena_printf(http_arena(request), "/v1/tasks/%s", id).p);
     reply_json(request, 201, &body);
 }
@@ -358,18 +355,61 @@ static void submit_json(struct submission *submission)
         problem_say(request, ERR_INVALID_FIELD, NULL, "The body is a task (an object) or an array of tasks.");
 }
 
-void tasks_submit(const struct api_call *call)
+static struct submission *begin(const struct api_call *call)
 {
     struct submission *submission = arena_alloc(http_arena(call->request), sizeof *submission);
     submission->call = *call;
     submission->now = clock_now();
-    if (!params_flag(call, "brief", &submission->brief))
-        return;
     struct str traceparent = http_header(call->request, "traceparent");
     if (task_traceparent_fits(traceparent))
         submission->traceparent = arena_copy(http_arena(call->request), traceparent); // the header goes when the client does
+    return submission;
+}
+
+void tasks_submit(const struct api_call *call)
+{
+    struct submission *submission = begin(call);
+    if (!params_flag(call, "brief", &submission->brief))
+        return;
     if (route_type(http_header(call->request, "Content-Type")) == TYPE_NDJSON)
         submit_bulk(submission, (struct source){.lines = true, .rest = http_body(call->request)});
     else
         submit_json(submission);
+}
+
+// The document with the names of now: schedule_at is `at`, total_retry is `retry.max`.
+static struct str rename_fields(struct json doc, struct arena *arena)
+{
+    buf_auto struct buf text = {0};
+    struct json key, value;
+    struct json_iter iter = json_iter(doc);
+    while (json_next(&iter, &key, &value)) {
+        struct str name = json_text(key, arena);
+        buf_putc(&text, text.n ? ',' : '{');
+        if (str_is(name, "total_retry")) {
+            buf_printf(&text, "\"retry\":{\"max\":" STR_FMT "}", STR_ARG(value.raw));
+            continue;
+        }
+        buf_put(&text, str_is(name, "schedule_at") ? STR("\"at\"") : key.raw);
+        buf_putc(&text, ':');
+        buf_put(&text, value.raw);
+    }
+    buf_puts(&text, text.n ? "}" : "{}");
+    return arena_copy(arena, buf_str(&text));
+}
+
+void tasks_create(const struct api_call *call)
+{
+    struct http_request *request = call->request;
+    struct json doc;
+    char why[ERR_WHY_MAX];
+    enum err err = json_check(http_body(request), &doc, why);
+    if (!err && doc.type != JSON_OBJECT)
+        problem_say(request, ERR_INVALID_FIELD, NULL, "The body is a task: an object.");
+    else if (!err && (err = json_check(rename_fields(doc, http_arena(request)), &doc, why)))
+        problem_say(request, ERR_INVALID_FIELD, NULL, "Give a field once: schedule_at is `at`, and total_retry is `retry.max`.");
+    else if (err)
+        problem_say(request, err, NULL, "%s", why);
+    else
+        submit_one(begin(call), doc);
 }

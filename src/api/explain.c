@@ -1,0 +1,196 @@
+// Why a job does not run: what the record and this node's lanes say, in the words of what decides (core/job: job_wait).
+#include "api/read.h"
+#include "api/render.h"
+#include "api/reply.h"
+#include "base/clock.h"
+#include "base/when.h"
+
+// One thing a job waits for.
+struct reason {
+    const char *what;
+    struct str id;       // of what it waits for, or empty
+    struct str detail;   // a sentence
+    int64_t expected_at; // when it is expected to start, if this is all; 0: nobody can tell
+};
+
+struct question {
+    struct arena *arena;
+    const struct job *job;
+    const struct store_task *task;
+    struct lanes *lanes;
+    bool runs_here; // this node takes jobs in hand
+    int64_t now_ms;
+};
+
+static struct str in_words(struct arena *arena, int64_t ms)
+{
+    char text[WHEN_TEXT_SIZE];
+    if (ms < 1000)
+        return arena_printf(arena, "%lld ms", (long long)ms);
+    duration_format(text, ms < 120000 ? ms / 1000 * 1000 : ms / 60000 * 60000);
+    return arena_copy(arena, str_of(text));
+}
+
+static struct str when_in_words(const struct question *question, int64_t ms)
+{
+    char text[WHEN_TEXT_SIZE];
+    when_format(text, ms);
+    return arena_printf(question->arena, "%s (in " STR_FMT ")", text, STR_ARG(in_words(question->arena, ms - question->now_ms)));
+}
+
+static struct reason wait_for_task(const struct question *question)
+{
+    char id[ID_TEXT_SIZE];
+    id_format(id, ID_TASK, question->task->id);
+    return (struct reason){.what = "task_paused",
+                           .id = arena_copy(question->arena, str_of(id)),
+                           .detail =
+                               arena_printf(question->arena, "Its task is paused; resume it with POST /v1/tasks/%s/resume.", id)};
+}
+
+static struct reason wait_for_time(const struct question *question)
+{
+    const struct job *job = question->job;
+    struct str when = when_in_words(question, job->due_at);
+    struct reason reason = {.what = "time", .expected_at = job->due_at};
+    if (job->due_at > job->ready_at) {
+        reason.what = "host";
+        reason.detail =
+            arena_printf(question->arena, "Its host has as many calls as it may have at once; it is tried again at " STR_FMT ".",
+                         STR_ARG(when));
+    } else if (job->retries > 0 || job->outcome != OUTCOME_NONE) {
+        reason.what = "retry";
+        reason.detail = arena_printf(question->arena, "Attempt %d failed%s" STR_FMT "; the next one is at " STR_FMT ".",
+                                     (int)job->attempts, job->reason.n ? ": " : "", STR_ARG(job->reason), STR_ARG(when));
+    } else {
+        reason.detail = arena_printf(question->arena, "It is planned for " STR_FMT ".", STR_ARG(when));
+    }
+    return reason;
+}
+
+static struct reason wait_for_queue(const struct question *question)
+{
+    return (struct reason){.what = "queue_paused",
+                           .id = question->task->queue,
+                           .detail = arena_printf(question->arena,
+                                                  "Its queue \"" STR_FMT "\" is paused; let it go with POST /v1/queues/" STR_FMT
+                                                  "/resume.",
+                                                  STR_ARG(question->task->queue), STR_ARG(question->task->queue))};
+}
+
+static struct reason wait_for_slot(const struct question *question)
+{
+    const struct job *job = question->job;
+    if (job->state == JOB_WATCHING) {
+        char id[ID_TEXT_SIZE];
+        id_format(id, ID_INCARNATION, job->holder);
+        return (struct reason){.what = "slot",
+                               .id = arena_copy(question->arena, str_of(id)),
+                               .detail =
+                                   arena_printf(question->arena, "Node %s has it in hand and starts it when a slot is free.", id),
+                               .expected_at = question->now_ms};
+    }
+    bool full = question->runs_here && !lanes_room(question->lanes, job->lane);
+    return (struct reason){.what = full ? "room" : "slot",
+                           .id = question->task->queue,
+                           .detail = full ? arena_printf(question->arena,
+                                                         "It is due; this node has as many jobs of queue \"" STR_FMT
+                                                         "\" in hand as its share is.",
+                                                         STR_ARG(question->task->queue))
+                                          : STR("It is due, and is taken next by a node that runs jobs."),
+                           .expected_at = question->now_ms};
+}
+
+static struct reason wait_for_end(const struct question *question)
+{
+    const struct job *job = question->job;
+    char id[ID_TEXT_SIZE];
+    id_format(id, ID_INCARNATION, job->holder);
+    return (struct reason){.what = "attempt",
+                           .id = arena_copy(question->arena, str_of(id)),
+                           .detail =
+                               arena_printf(question->arena, "Attempt %d runs since " STR_FMT ", on node %s.", (int)job->attempts,
+                                            STR_ARG(in_words(question->arena, question->now_ms - job->started_at)), id),
+                           .expected_at = job->started_at};
+}
+
+static struct reason find_reason(const struct question *question)
+{
+    const struct job *job = question->job;
+    if (job->state == JOB_RESERVED)
+        return wait_for_end(question);
+    if (question->task->paused)
+        return wait_for_task(question);
+    switch (job_wait(job, lanes_is_paused(question->lanes, job->lane), question->now_ms)) {
+    case WAIT_TIME:
+        return wait_for_time(question);
+    case WAIT_QUEUE:
+        return wait_for_queue(question);
+    case WAIT_EXPIRED:
+        return (struct reason){.what = "expiry",
+                               .detail = STR("It has not started by its not_after, and is about to be cancelled.")};
+    case WAIT_NOTHING:
+        break;
+    }
+    return wait_for_slot(question);
+}
+
+static void put_reason(struct buf *body, const struct reason *reason)
+{
+    buf_printf(body, "{\"what\":\"%s\"", reason->what);
+    if (reason->id.n) {
+        buf_puts(body, ",\"id\":");
+        json_put_string(body, reason->id);
+    }
+    buf_puts(body, ",\"detail\":");
+    json_put_string(body, reason->detail);
+    buf_putc(body, '}');
+}
+
+static void put_expected(struct buf *body, int64_t ms)
+{
+    char text[WHEN_TEXT_SIZE];
+    buf_puts(body, ",\"expected_start\":");
+    if (!ms) {
+        buf_puts(body, "null");
+        return;
+    }
+    when_format(text, ms);
+    buf_printf(body, "\"%s\"", text);
+}
+
+// What has ended waits for nothing.
+static struct str end_in_words(const struct question *question)
+{
+    const struct job *job = question->job;
+    return arena_printf(question->arena, "It has ended: %s%s" STR_FMT ".", job_state_text(job->state), job->reason.n ? ", " : "",
+                        STR_ARG(job->reason));
+}
+
+void explain_put(struct buf *body, const struct api *api, const struct store_task *task, const struct job *job, int64_t now_ms,
+                 struct arena *arena)
+{
+    struct question question = {.arena = arena,
+                                .job = job,
+                                .task = task,
+                                .lanes = api->lanes,
+                                .runs_here = api->node && api->node->pulls,
+                                .now_ms = now_ms};
+    bool ended = job_state_final(job->state);
+    struct reason reason = ended ? (struct reason){.detail = end_in_words(&question)} : find_reason(&question);
+    buf_printf(body, "{\"state\":\"%s\",\"waiting_for\":[", job_state_text(job_state_at(job, now_ms)));
+    if (!ended)
+        put_reason(body, &reason);
+    buf_putc(body, ']');
+    put_expected(body, reason.expected_at);
+    buf_puts(body, ",\"text\":");
+    json_put_string(body, reason.detail);
+    buf_putc(body, '}');
+}
+
+void jobs_explain(const struct api_call *call)
+{
+    int64_t id;
+    if (read_path_id(call, ID_JOB, &id))
+        read_reply(call, &(struct read_plan){.what = READ_EXPLAIN, .id = id, .status = 200});
+}

@@ -1,0 +1,220 @@
+// Lists: tasks, jobs, and the jobs of one task, newest first.
+//
+// The store gives back what it can tell apart by itself; labels, and what a state is at this moment, are looked at here. So a
+// list goes from page to page until it has as many as were asked for, has come to the end, or has looked at LOOK_MAX rows or
+// PAGES_MAX pages: then the answer is short, and its cursor leads on. No list keeps the store for long, however little matches.
+#include "api/params.h"
+#include "api/read.h"
+#include "api/render.h"
+#include "api/reply.h"
+#include "base/clock.h"
+#include "core/filter.h"
+
+enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, LOOK_MAX = 10000, PAGES_MAX = 10 };
+
+struct listing {
+    struct store_list page;
+    struct api_call call;
+    struct filter filter;
+    struct buf body;
+    uint32_t digest;
+    size_t limit, shown, pages;
+    int64_t now_ms;
+};
+
+static void begin_item(struct listing *listing)
+{
+    if (listing->shown++)
+        buf_putc(&listing->body, ',');
+}
+
+static void put_jobs(struct listing *listing)
+{
+    const struct store_list *page = &listing->page;
+    struct arena *arena = http_arena(listing->call.request);
+    struct task task;
+    for (size_t i = 0; i < page->found_count; i++) {
+        bool readable = !page->docs || read_stored(&page->tasks[i], &task, arena) == ERR_OK;
+        if (!readable || !filter_takes_job(&listing->filter, &page->found[i], &task, listing->now_ms, arena))
+            continue;
+        begin_item(listing);
+        render_job(&listing->body, &page->found[i], page->attempts, page->attempt_count, listing->now_ms);
+    }
+}
+
+static void put_task(struct listing *listing, const struct store_task *stored, const struct job *jobs, size_t count)
+{
+    const struct store_list *page = &listing->page;
+    struct arena *arena = http_arena(listing->call.request);
+    struct task task;
+    if (read_stored(stored, &task, arena))
+        return;
+    enum task_state state = task_state_of(stored->paused, jobs, count);
+    if (!filter_takes_task(&listing->filter, state, task_job_to_show(jobs, count), &task, arena))
+        return;
+    begin_item(listing);
+    render_task(&listing->body,
+                &(struct task_view){.stored = stored,
+                                    .task = &task,
+                                    .jobs = jobs,
+                                    .job_count = count,
+                                    .attempts = page->attempts,
+                                    .attempt_count = page->attempt_count},
+                listing->now_ms);
+}
+
+// The jobs of each task lie together, in the order of the tasks.
+static void put_tasks(struct listing *listing)
+{
+    const struct store_list *page = &listing->page;
+    size_t from = 0;
+    for (size_t i = 0; i < page->task_count; i++) {
+        size_t to = from;
+        while (to < page->found_count && page->found[to].task_id == page->tasks[i].id)
+            to++;
+        put_task(listing, &page->tasks[i], &page->found[from], to - from);
+        from = to;
+    }
+}
+
+static void finish(struct listing *listing)
+{
+    const struct store_list *page = &listing->page;
+    if (page->more) {
+        char cursor[CURSOR_TEXT_SIZE];
+        cursor_format(cursor, (struct cursor){page->next.at, page->next.id}, listing->digest);
+        buf_printf(&listing->body, "],\"next\":\"%s\"}", cursor);
+    } else {
+        buf_puts(&listing->body, "],\"next\":null}");
+    }
+    reply_json(listing->call.request, 200, &listing->body);
+}
+
+static void listed(struct store_op *op)
+{
+    http_resume(container_of(op, struct listing, page.op)->call.request);
+}
+
+static void answer(struct http_request *request, void *state);
+
+// Looks at no more rows than are wanted, if all of them will do.
+static void ask(struct listing *listing)
+{
+    struct store_list *page = &listing->page;
+    bool picky = page->states || page->queue.p || page->name.p || listing->filter.label_count || listing->filter.state >= 0 ||
+                 listing->filter.due_before;
+    page->max = listing->limit - listing->shown;
+    page->look = picky ? LOOK_MAX : page->max;
+    http_wait(listing->call.request, answer, listing);
+    store_submit(listing->call.api->store, &page->op);
+}
+
+static void answer(struct http_request *request, void *state)
+{
+    struct listing *listing = state;
+    struct store_list *page = &listing->page;
+    if (page->op.err) {
+        buf_done(&listing->body);
+        problem_store(request, page->op.err, page->op.why);
+        store_op_done(&page->op);
+        return;
+    }
+    if (page->jobs)
+        put_jobs(listing);
+    else
+        put_tasks(listing);
+    bool full = (page->jobs ? page->found_count : page->task_count) == page->max; // else all rows were looked at that may be
+    bool absent = page->task_id && !listing->shown && !page->more && page->before.at == INT64_MAX;
+    bool go_on = page->more && full && listing->shown < listing->limit && ++listing->pages < PAGES_MAX;
+    if (absent) {
+        buf_done(&listing->body);
+        problem_say(request, ERR_NOT_FOUND, NULL, "There is no such task.");
+    } else if (!go_on) {
+        finish(listing);
+    }
+    page->before = page->next;
+    store_op_done(&page->op);
+    if (!go_on)
+        return;
+    store_op_init(&page->op, STORE_LIST, listed);
+    ask(listing);
+}
+
+struct query {
+    struct filter *filter;
+    struct problem why;
+};
+
+static bool take_parameter(void *ctx, struct str name, struct str value)
+{
+    struct query *query = ctx;
+    if (str_is(name, "limit") || str_is(name, "cursor"))
+        return true;
+    return filter_set(query->filter, name, value, &query->why) == ERR_OK;
+}
+
+static bool read_cursor(struct listing *listing)
+{
+    struct http_request *request = listing->call.request;
+    struct str text = http_query(request, "cursor");
+    struct cursor cursor;
+    if (!text.p)
+        return true;
+    if (!cursor_parse(text, listing->digest, &cursor)) {
+        problem_say(request, ERR_INVALID_FIELD, "cursor",
+                    "This is no cursor of this list: pass on `next` of the page before, with the same filters.");
+        return false;
+    }
+    listing->page.before = (struct store_key){cursor.at, cursor.id};
+    return true;
+}
+
+static void list(const struct api_call *call, enum filter_of of, int64_t task_id)
+{
+    struct http_request *request = call->request;
+    struct listing *listing = arena_alloc(http_arena(request), sizeof *listing);
+    struct store_list *page = &listing->page;
+    int64_t limit = LIMIT_DEFAULT;
+    *listing = (struct listing){.call = *call, .filter = filter_any(of), .now_ms = clock_now().wall_ms};
+    struct query query = {.filter = &listing->filter};
+    if (!params_number(call, "limit", 1, LIMIT_MAX, &limit))
+        return;
+    if (!http_query_each(request, take_parameter, &query)) {
+        problem_reply(request, &query.why);
+        return;
+    }
+    struct cursor newest = filter_newest(&listing->filter, listing->now_ms);
+    listing->limit = (size_t)limit;
+    listing->digest = filter_digest(&listing->filter) + (uint32_t)task_id;
+    *page = (struct store_list){.tenant = call->tenant,
+                                .jobs = of == FILTER_JOBS,
+                                .task_id = task_id,
+                                .states = filter_stored_states(&listing->filter),
+                                .queue = listing->filter.queue,
+                                .name = listing->filter.name,
+                                .before = {newest.at, newest.id},
+                                .max_jobs = READ_JOBS_MAX,
+                                .docs = of == FILTER_JOBS && filter_needs_task(&listing->filter)};
+    if (!read_cursor(listing))
+        return;
+    store_op_init(&page->op, STORE_LIST, listed);
+    buf_puts(&listing->body, "{\"items\":[");
+    ask(listing);
+}
+
+void tasks_list(const struct api_call *call)
+{
+    list(call, FILTER_TASKS, 0);
+}
+
+void jobs_list(const struct api_call *call)
+{
+    list(call, FILTER_JOBS, 0);
+}
+
+void tasks_jobs(const struct api_call *call)
+{
+    int64_t id;
+    if (read_path_id(call, ID_TASK, &id))
+        list(call, FILTER_JOBS, id);
+}

@@ -1,0 +1,155 @@
+"""Lists: newest first, exact filters, cursors that lead through everything exactly once while work goes on."""
+
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from support.client import first_job_id
+from support.wait import wait_until
+
+
+def pages(api, path, **query):
+    """Every page of a list, by its cursors."""
+    cursor = None
+    while True:
+        asked = {**query, **({"cursor": cursor} if cursor else {})}
+        page = api.read(f"{path}?{urlencode(asked)}" if asked else path)
+        assert list(page) == ["items", "next"]
+        yield page["items"]
+        cursor = page["next"]
+        if cursor is None:
+            return
+
+
+def everything(api, path, **query):
+    return [item for page in pages(api, path, **query) for item in page]
+
+
+def ids(items):
+    return [item["id"] for item in items]
+
+
+@pytest.fixture
+def planned(api, target):
+    """Twenty tasks planned for later, the last submitted first to run, and three that have ended."""
+    made = [api.submit(target.url("/ok"), **{"in": f"{60 - i}m"}, queue="mail" if i % 2 else "default", name=f"n{i % 3}",
+                       labels={"team": "a" if i % 4 else "b", "i": str(i)})["id"] for i in range(20)]
+    ended = [api.submit(target.url(path), name="ended", retry={"max": 0})["id"] for path in ("/ok", "/status/500/x", "/ok")]
+    for task_id in ended:
+        api.finished(task_id)
+    return made + ended
+
+
+class TestTasks:
+    def test_newest_first_and_each_once_whatever_the_limit(self, api, planned):
+        newest = list(reversed(planned))
+        for limit in (1, 7, 23, 1000):
+            assert ids(everything(api, "/v1/tasks", limit=limit)) == newest
+        assert ids(api.read("/v1/tasks")["items"]) == newest
+
+    def test_an_item_is_the_task_as_it_shows_alone(self, api, planned):
+        for item in everything(api, "/v1/tasks", limit=10):
+            assert item == api.task(item["id"])
+
+    @pytest.mark.parametrize("query, wanted", [
+        ({"state": "active"}, lambda i: i < 20),
+        ({"state": "done"}, lambda i: i >= 20),
+        ({"state": "cancelled"}, lambda i: False),
+        ({"state": "paused"}, lambda i: False),
+        ({"queue": "mail"}, lambda i: i < 20 and i % 2 == 1),
+        ({"queue": "nobody"}, lambda i: False),
+        ({"name": "n1"}, lambda i: i < 20 and i % 3 == 1),
+        ({"name": "ended"}, lambda i: i >= 20),
+        ({"label.team": "b"}, lambda i: i < 20 and i % 4 == 0),
+        ({"label.team": "a", "label.i": "3"}, lambda i: i == 3),
+        ({"label.team": "a", "queue": "mail", "name": "n0"}, lambda i: i < 20 and i % 2 == 1 and i % 3 == 0 and i % 4 != 0),
+    ])
+    def test_filters_are_exact_and_all_must_match(self, api, planned, query, wanted):
+        expected = [planned[i] for i in reversed(range(len(planned))) if wanted(i)]
+        assert ids(everything(api, "/v1/tasks", **query)) == expected
+        assert ids(everything(api, "/v1/tasks", limit=2, **query)) == expected
+
+    def test_due_before(self, api, planned):
+        middle = api.task(planned[10])["scheduled_at"]
+        later = [task_id for task_id in reversed(planned) if api.task(task_id)["scheduled_at"] < middle]
+        assert ids(everything(api, "/v1/tasks", due_before=middle)) == later
+        assert 0 < len(later) < len(planned)
+
+    def test_what_comes_meanwhile_does_not_disturb_the_pages(self, api, target, planned):
+        seen = []
+        for page in pages(api, "/v1/tasks", limit=5):
+            seen += ids(page)
+            api.submit(target.url("/ok"), **{"in": "1h"})
+        assert seen == list(reversed(planned))
+
+
+class TestJobs:
+    def test_newest_scheduled_first(self, api, planned):
+        jobs = everything(api, "/v1/jobs", limit=6)
+        assert sorted(ids(jobs)) == sorted(first_job_id(task_id) for task_id in planned)
+        keys = [(job["scheduled_at"], job["id"]) for job in jobs]
+        assert keys == sorted(keys, reverse=True)
+        for job in jobs:
+            assert job == api.job(job["id"])
+
+    @pytest.mark.parametrize("query, wanted", [
+        ({"state": "delayed"}, lambda i: i < 20),
+        ({"state": "success"}, lambda i: i in (20, 22)),
+        ({"state": "aborted"}, lambda i: i == 21),
+        ({"state": "ready"}, lambda i: False),
+        ({"state": "aborted", "name": "n1"}, lambda i: False),
+        ({"queue": "mail", "label.team": "a"}, lambda i: i < 20 and i % 2 == 1 and i % 4 != 0),
+        ({"name": "n2", "state": "delayed"}, lambda i: i < 20 and i % 3 == 2),
+    ])
+    def test_filters(self, api, planned, query, wanted):
+        expected = {first_job_id(planned[i]) for i in range(len(planned)) if wanted(i)}
+        for limit in (1, 100):
+            assert set(ids(everything(api, "/v1/jobs", limit=limit, **query))) == expected
+
+    def test_the_jobs_of_a_task_have_pages_too(self, api, target):
+        task = api.submit(target.url("/ok"))
+        job = api.finished(task["id"])
+        made = [job["id"]]
+        for _ in range(4):
+            made.append(api.post(f"/v1/jobs/{made[-1]}/retry").json["id"])
+            api.wait_state(made[-1], "success")
+        assert ids(everything(api, f"/v1/tasks/{task['id']}/jobs", limit=2)) == list(reversed(made))
+
+    def test_a_due_job_in_a_paused_queue_shows_as_ready(self, api, target):
+        api.post("/v1/queues/held/pause")
+        task = api.submit(target.url("/ok"), queue="held")
+        wait_until(lambda: ids(api.read("/v1/jobs?state=ready")["items"]) == [first_job_id(task["id"])], "it is listed as ready")
+        assert api.read("/v1/jobs?state=delayed")["items"] == []
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("path, field, words", [
+        ("/v1/tasks?state=ready", "state", "active, paused, done or cancelled"),
+        ("/v1/jobs?state=active", "state", "buried"),
+        ("/v1/jobs?state=", "state", "blocked"),
+        ("/v1/tasks?queue=a%20b", "queue", "letters"),
+        ("/v1/tasks?name=", "name", "1 to 256"),
+        ("/v1/tasks?due_before=tomorrow", "due_before", "2030"),
+        ("/v1/tasks?limit=0", "limit", "1 to 1000"),
+        ("/v1/tasks?limit=1001", "limit", "1 to 1000"),
+        ("/v1/tasks?cursor=x", "cursor", "next"),
+        ("/v1/tasks?label.=x", "label.", "label.KEY"),
+        ("/v1/tasks?label.a=1&label.a=2", "label.a", "twice"),
+        ("/v1/tasks?kind=mail", "kind", "allowed"),
+        ("/v1/jobs?state=ready&state=ready", "state", "twice"),
+    ])
+    def test_a_query_that_is_wrong(self, shared_api, path, field, words):
+        answer = shared_api.get(path)
+        assert answer.status == 422, answer
+        assert answer.json["field"] == field
+        assert words in answer.json["detail"]
+
+    def test_a_cursor_of_another_list(self, api, planned):
+        cursor = api.read("/v1/tasks?limit=1")["next"]
+        for path in (f"/v1/jobs?cursor={cursor}", f"/v1/tasks?queue=mail&cursor={cursor}",
+                     f"/v1/tasks?cursor={quote(cursor[:-1] + ('0' if cursor[-1] != '0' else '1'))}"):
+            answer = api.get(path)
+            assert (answer.status, answer.json["field"]) == (422, "cursor"), path
+
+    def test_the_jobs_of_nobody(self, shared_api):
+        assert shared_api.get("/v1/tasks/t0000000000001/jobs").status == 404
