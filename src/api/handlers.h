@@ -37,4 +37,6 @@ void bulks_stop(const struct api_call *call);
 void ops_stats(const struct api_call *call);
 void ops_health(const struct api_call *call);
 void ops_ready(const struct api_call *call);
+void ops_openapi(const struct api_call *call);
+void ops_errors(const struct api_call *call);
 void ops_root(const struct api_call *call);

@@ -1,4 +1,5 @@
 // What operators ask: does it live, can it work, how much is there to do, what may be asked.
+#include "api/documents.h"
 #include "api/render.h"
 #include "api/reply.h"
 #include "api/routes.h"
@@ -70,4 +71,21 @@ void ops_root(const struct api_call *call)
         buf_printf(&body, "  %-4s  %-28s  %s\n", routes[i].method, routes[i].path, routes[i].about);
     buf_puts(&body, "\nThe smallest task: curl --json '{\"url\":\"https://example.com/hook\"}' ADDRESS/v1/tasks\n");
     http_reply(call->request, 200, "text/plain; charset=utf-8", &body);
+}
+
+static void reply_document(const struct api_call *call, const char *type, struct str document)
+{
+    struct buf body = {0};
+    buf_put(&body, document);
+    http_reply(call->request, 200, type, &body);
+}
+
+void ops_openapi(const struct api_call *call)
+{
+    reply_document(call, "application/json", document_openapi);
+}
+
+void ops_errors(const struct api_call *call)
+{
+    reply_document(call, "text/html; charset=utf-8", document_errors);
 }

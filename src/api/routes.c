@@ -39,6 +39,8 @@ static const struct route routes[] = {
     {"GET",  "/task/status",             ROUTE_BODY_NONE,  TYPE_NONE, "id",           tasks_status,  "the same as GET /v1/tasks/{id}"},
     {"GET",  "/healthz",                 ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_health,    "the process lives", true},
     {"GET",  "/readyz",                  ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_ready,     "it can do its work; says what not", true},
+    {"GET",  "/openapi.json",            ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_openapi,   "these routes, for machines (OpenAPI 3.1)", true},
+    {"GET",  "/docs/errors",             ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_errors,    "what the codes of refusals mean", true},
     {"GET",  "/",                        ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_root,      "this page", true},
 };
 // clang-format on

@@ -1,13 +1,17 @@
 """What the pages promise, as far as a script can tell: links lead somewhere, every folder of src/ says what it is, the verbs of
-./dev that a page shows exist, docs/api.md has every route and field, every decision is in the index, and the examples do what
-they show. Prints each breach, then one line `N passed, M failed`."""
+./dev that a page shows exist, docs/api.md has every route and field, every decision is in the index, what rota serves at
+/openapi.json is OpenAPI 3.1, and the examples do what they show. Prints each breach, then one line `N passed, M failed`."""
 
+import contextlib
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
 import examples
+from support.rota import Rota
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -61,13 +65,35 @@ def check_decisions():
         yield f"({page.name})" in index, f"docs/decisions/README.md does not list {page.name}"
 
 
+def check_openapi():
+    """As rota serves it, by the specification's own schema. The modules are installed where what is built lies."""
+    here, there = ROOT / "tests" / "docs" / "openapi", pathlib.Path(os.environ["ROTA_TEST_DIR"]) / "openapi"
+    there.mkdir(exist_ok=True)
+    lock = (here / "package-lock.json").read_bytes()
+    done = there / "installed"
+    if not done.exists() or done.read_bytes() != lock:
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(here / name, there / name)
+        subprocess.run(["npm", "ci", "--silent", "--no-audit", "--no-fund"], cwd=there, check=True)
+        done.write_bytes(lock)
+    with contextlib.closing(Rota()) as rota:
+        rota.start()
+        answer = rota.api.get("/openapi.json")
+        (there / "openapi.json").write_bytes(answer.body)
+        page = rota.api.get("/docs/errors")
+    checked = subprocess.run(["node", here / "validate.mjs", "openapi.json"], cwd=there, capture_output=True, text=True)
+    yield checked.returncode == 0, f"/openapi.json is not OpenAPI 3.1: {checked.stdout}{checked.stderr}"
+    for code in re.findall(r'id="(\w+)"', (ROOT / "docs" / "errors.md").read_text()):
+        yield f'id="{code}"'.encode() in page.body, f"/docs/errors has no {code}"
+
+
 def check_examples():
     for name in RUN_PAGES:
         yield from examples.check_page(ROOT / name)
 
 
 def main():
-    known, results = verbs(), [*check_readmes(), *check_api(), *check_decisions(), *check_examples()]
+    known, results = verbs(), [*check_readmes(), *check_api(), *check_decisions(), *check_openapi(), *check_examples()]
     for page in pages():
         results += list(check_links(page)) + list(check_verbs(page, known))
     breaches = [why for good, why in results if not good]
