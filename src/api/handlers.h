@@ -35,6 +35,7 @@ void bulks_start(const struct api_call *call);
 void bulks_show(const struct api_call *call);
 void bulks_stop(const struct api_call *call);
 void ops_stats(const struct api_call *call);
+void ops_backup(const struct api_call *call);
 void ops_health(const struct api_call *call);
 void ops_ready(const struct api_call *call);
 void ops_openapi(const struct api_call *call);

@@ -4,6 +4,9 @@
 #include "api/reply.h"
 #include "api/routes.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 struct counting {
     struct store_stats stats;
     struct api_call call;
@@ -38,6 +41,44 @@ void ops_stats(const struct api_call *call)
     counting->stats.tenant = call->tenant;
     http_wait(call->request, answer_stats, counting);
     store_submit(call->api->store, &counting->stats.op);
+}
+
+struct copying {
+    struct store_backup backup;
+    struct api_call call;
+};
+
+static void copied(struct store_op *op)
+{
+    http_resume(container_of(op, struct copying, backup.op)->call.request);
+}
+
+static void answer_backup(struct http_request *request, void *state)
+{
+    struct copying *copying = state;
+    struct store_backup *backup = &copying->backup;
+    struct stat file;
+    if (backup->op.err == ERR_UNSUPPORTED) {
+        problem_say(request, ERR_UNSUPPORTED, NULL, "There is no backup through rota here: %s.", backup->op.why);
+    } else if (backup->op.err) {
+        problem_store(request, backup->op.err, backup->op.why);
+    } else if (fstat(backup->fd, &file)) {
+        close(backup->fd);
+        problem_store(request, ERR_INTERNAL, "the copy cannot be looked at");
+    } else {
+        http_header_set(request, "Content-Disposition", "attachment; filename=\"rota.db\"");
+        http_reply_file(request, "application/octet-stream", backup->fd, (uint64_t)file.st_size);
+    }
+    store_op_done(&backup->op);
+}
+
+void ops_backup(const struct api_call *call)
+{
+    struct copying *copying = arena_alloc(http_arena(call->request), sizeof *copying);
+    copying->call = *call;
+    store_op_init(&copying->backup.op, STORE_BACKUP, copied);
+    http_wait(call->request, answer_backup, copying);
+    store_submit(call->api->store, &copying->backup.op);
 }
 
 void ops_health(const struct api_call *call)

@@ -33,6 +33,7 @@ static const struct route routes[] = {
     {"GET",  "/v1/bulk/{id}",            ROUTE_BODY_NONE,  TYPE_NONE, "",             bulks_show,     "how far it has come"},
     {"POST", "/v1/bulk/{id}/stop",       ROUTE_BODY_SMALL, TYPE_JSON, "",             bulks_stop,     "leave the rest as it is"},
     {"GET",  "/v1/stats",                ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_stats,     "jobs per state"},
+    {"GET",  "/v1/backup",               ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_backup,    "a copy of the SQLite database, as it is at this moment"},
     {"POST", "/tasks",                   ROUTE_BODY_BULK,  TYPE_JSON | TYPE_NDJSON, "brief", tasks_submit, "the same as POST /v1/tasks"},
     {"GET",  "/tasks/{id}",              ROUTE_BODY_NONE,  TYPE_NONE, "",             tasks_show,    "the same as GET /v1/tasks/{id}"},
     {"POST", "/task/create",             ROUTE_BODY_ONE,   TYPE_JSON, "",             tasks_create,  "submit one task; takes schedule_at for at, total_retry for retry.max"},

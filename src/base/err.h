@@ -16,6 +16,7 @@
     X(KEY_REUSED, "key_reused", 409, false, "The idempotency key belongs to another task")         \
     X(LEASE_LOST, "lease_lost", 409, false, "The token is no longer valid")                        \
     X(ILLEGAL_TRANSITION, "illegal_transition", 409, false, "The job's state does not allow this") \
+    X(UNSUPPORTED, "unsupported", 409, false, "This store does not do that")                       \
     X(VERSION_MISMATCH, "version_mismatch", 412, false, "The task has changed since")              \
     X(TOO_LARGE, "too_large", 413, false, "Too large")                                             \
     X(UNSUPPORTED_TYPE, "unsupported_type", 415, false, "The content type is not supported")       \

@@ -688,6 +688,16 @@ static void continue_orphans(struct http_server *server)
 
 // --- answers
 
+static void add_headers(struct http_request *request, const char *type)
+{
+    if (type)
+        MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    for (struct pair *pair = request->headers; pair; pair = pair->next)
+        MHD_add_response_header(request->response, pair->name.p, pair->value.p);
+    if (request->closing || atomic_load_explicit(&request->server->quiesced, memory_order_relaxed))
+        MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONNECTION, "close");
+}
+
 static void make_response(struct http_request *request, const char *type, struct buf *body)
 {
     if (body->n) {
@@ -699,12 +709,22 @@ static void make_response(struct http_request *request, const char *type, struct
     if (!request->response)
         abort();
     *body = (struct buf){0};
-    if (type)
-        MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    for (struct pair *pair = request->headers; pair; pair = pair->next)
-        MHD_add_response_header(request->response, pair->name.p, pair->value.p);
-    if (request->closing || atomic_load_explicit(&request->server->quiesced, memory_order_relaxed))
-        MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONNECTION, "close");
+    add_headers(request, type);
+}
+
+void http_reply_file(struct http_request *request, const char *type, int fd, uint64_t size)
+{
+    assert(!request->answered && !request->raw);
+    request->answered = true;
+    request->status = MHD_HTTP_OK;
+    if (!request->connection) {
+        close(fd);
+        return;
+    }
+    request->response = MHD_create_response_from_fd64(size, fd);
+    if (!request->response)
+        abort();
+    add_headers(request, type);
 }
 
 // Best effort, on a connection that is closed right after.

@@ -52,6 +52,9 @@ void http_header_set(struct http_request *request, const char *name, const char 
 void http_reply(struct http_request *request, int status, const char *type,
                 struct buf *body); // takes the bytes of `body`, which may be NULL
 
+// Answers 200 with a file from its beginning, and closes it when it is sent.
+void http_reply_file(struct http_request *request, const char *type, int fd, uint64_t size);
+
 // To be called before the work is handed out that will resume it. `next` is called exactly once for each wait, even if the client
 // has left meanwhile: the reply then goes nowhere.
 void http_wait(struct http_request *request, void (*next)(struct http_request *request, void *state), void *state);

@@ -242,6 +242,11 @@ static void clear_list(struct store_op *op)
     list->next = list->before;
 }
 
+static void clear_backup(struct store_op *op)
+{
+    container_of(op, struct store_backup, op)->fd = -1;
+}
+
 static void clear_bulks(struct store_op *op)
 {
     struct store_bulks *bulks = container_of(op, struct store_bulks, op);
@@ -265,7 +270,7 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_ADD] = clear_add,       [STORE_CLAIM] = clear_claim,     [STORE_CHANGE] = clear_change, [STORE_DUE] = clear_due,
     [STORE_HELD] = clear_held,     [STORE_EXPIRED] = clear_expired, [STORE_LANES] = clear_lanes,   [STORE_PAUSE] = clear_pause,
     [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,   [STORE_LIST] = clear_list,
-    [STORE_AMEND] = clear_amend,   [STORE_BULKS] = clear_bulks,     [STORE_BULK] = clear_nothing,
+    [STORE_AMEND] = clear_amend,   [STORE_BULKS] = clear_bulks,     [STORE_BULK] = clear_nothing,  [STORE_BACKUP] = clear_backup,
 };
 
 int store_list_failed(const struct store_list *list)

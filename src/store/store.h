@@ -37,6 +37,7 @@ enum store_verb {
     STORE_STATS,   // jobs per state
     STORE_BULKS,   // read bulks
     STORE_BULK,    // a bulk begins, goes on, or ends
+    STORE_BACKUP,  // a copy of everything, as it is at one moment
     STORE_VERB_COUNT
 };
 
@@ -371,6 +372,12 @@ struct store_bulks {
     size_t max;
     struct store_bulk_row *rows; // out
     size_t row_count;
+};
+
+// ERR_UNSUPPORTED: who runs the store has better ways.
+struct store_backup {
+    struct store_op op;
+    int fd; // out: of the copy, a file without a name; the caller closes it
 };
 
 struct store_stats {

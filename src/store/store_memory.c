@@ -354,6 +354,11 @@ static void run_bulks(struct memory *memory, struct store_op *op)
         store_op_fail(op, ERR_NOT_FOUND, "there is no such bulk");
 }
 
+static void run_backup(struct memory *memory, struct store_op *op)
+{
+    store_op_fail(op, ERR_UNSUPPORTED, "what is kept in memory only is not backed up");
+}
+
 static struct store_bulk_row *find_bulk(struct memory *memory, int64_t id)
 {
     for (size_t i = 0; i < memory->bulk_count; i++)
@@ -430,6 +435,7 @@ static void (*const runs[STORE_VERB_COUNT])(struct memory *memory, struct store_
     [STORE_AMEND] = memory_run_amend,
     [STORE_BULKS] = run_bulks,
     [STORE_BULK] = run_bulk,
+    [STORE_BACKUP] = run_backup,
     [STORE_STATS] = run_stats,
 };
 

@@ -301,9 +301,15 @@ static void send_bulks(struct pg_link *link, struct store_op *op)
         pg_sql(link, BULK_COLUMNS "state=0 ORDER BY id LIMIT $1", read_bulks, bulks, limit(bulks->max));
 }
 
+static void send_backup(struct pg_link *link, struct store_op *op)
+{
+    store_op_fail(op, ERR_UNSUPPORTED, "a PostgreSQL database is backed up with pg_dump or pg_basebackup");
+}
+
 static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
-    [STORE_OWNERS] = send_owners, [STORE_HELD] = send_held,   [STORE_EXPIRED] = send_expired, [STORE_LANES] = send_lanes,
-    [STORE_GET] = send_get,       [STORE_STATS] = send_stats, [STORE_LIST] = pg_list_send,    [STORE_BULKS] = send_bulks,
+    [STORE_OWNERS] = send_owners, [STORE_HELD] = send_held,   [STORE_EXPIRED] = send_expired,
+    [STORE_LANES] = send_lanes,   [STORE_GET] = send_get,     [STORE_STATS] = send_stats,
+    [STORE_LIST] = pg_list_send,  [STORE_BULKS] = send_bulks, [STORE_BACKUP] = send_backup,
 };
 
 void pg_read_group(struct pg_link *link, struct list *group)

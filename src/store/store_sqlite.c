@@ -1,4 +1,4 @@
-// The store in one SQLite database: one thread writes, one reads.
+// The store in one SQLite database: one thread writes, one reads, and one makes copies (store_sqlite_backup.c).
 //
 // The writer takes all operations that wait, carries them out in one transaction and gives them back after its COMMIT, which is
 // durable (WAL, synchronous=FULL). While it waits for the disk the next ones gather: the busier, the larger the group. All
@@ -37,7 +37,8 @@ struct sqlite {
     struct desk writes, reads;
     struct writer writer; // the writer thread's
     struct db reader;     // the reader thread's
-    int wal_pages;        // in the WAL; of them wal_moved are in the database too, and wal_most is the most there ever were
+    struct backup backup;
+    int wal_pages; // in the WAL; of them wal_moved are in the database too, and wal_most is the most there ever were
     int wal_moved, wal_most;
 };
 
@@ -271,6 +272,7 @@ static void free_all(struct sqlite *sqlite)
         close(sqlite->lock_fd);
     desk_done(&sqlite->writes);
     desk_done(&sqlite->reads);
+    backup_done(&sqlite->backup);
     mem_free(sqlite);
 }
 
@@ -288,6 +290,7 @@ static enum err sqlite_open(struct store **ret_store, const char *url, char why[
     sqlite->lock_fd = -1;
     desk_init(&sqlite->writes);
     desk_init(&sqlite->reads);
+    backup_init(&sqlite->backup);
     enum err err = open_all(sqlite, dir, why);
     if (err) {
         free_all(sqlite);
@@ -296,6 +299,7 @@ static enum err sqlite_open(struct store **ret_store, const char *url, char why[
     sqlite3_wal_hook(sqlite->writer.db.handle, note_wal, sqlite);
     desk_start(&sqlite->writes, "store-write", writer_main, sqlite);
     desk_start(&sqlite->reads, "store-read", reader_main, sqlite);
+    backup_start(&sqlite->backup, dir);
     *ret_store = &sqlite->store;
     return ERR_OK;
 }
@@ -303,12 +307,16 @@ static enum err sqlite_open(struct store **ret_store, const char *url, char why[
 static void sqlite_submit(struct store *store, struct store_op *op)
 {
     struct sqlite *sqlite = container_of(store, struct sqlite, store);
-    desk_put(sqlite_reads[op->verb] ? &sqlite->reads : &sqlite->writes, op);
+    struct desk *desk = op->verb == STORE_BACKUP ? &sqlite->backup.desk
+                        : sqlite_reads[op->verb] ? &sqlite->reads
+                                                 : &sqlite->writes;
+    desk_put(desk, op);
 }
 
 static void sqlite_close(struct store *store)
 {
     struct sqlite *sqlite = container_of(store, struct sqlite, store);
+    backup_close(&sqlite->backup);
     desk_close(&sqlite->writes);
     desk_close(&sqlite->reads);
     db_close(&sqlite->reader);

@@ -2,6 +2,7 @@
 // Layer: port, private to store_sqlite*.c. A connection belongs to one thread.
 #pragma once
 #include "base/map.h"
+#include "store/store_desk.h"
 #include "store/store_private.h"
 
 #include <sqlite3.h>
@@ -128,6 +129,20 @@ struct writer {
     int64_t totals[JOB_STATE_COUNT]; // how the counters of all lanes moved in it
     int64_t live_holder;             // an incarnation known to be alive, or 0
 };
+
+// What makes copies, on a thread of its own.
+struct backup {
+    struct desk desk;
+    pthread_mutex_t lock;
+    sqlite3 *handle; // under lock: the one that is at it, or NULL
+    bool closing;    // under lock
+    char dir[4096];
+};
+
+void backup_init(struct backup *backup);
+void backup_start(struct backup *backup, const char *dir);
+void backup_close(struct backup *backup); // breaks off what is being made; returns when its thread has ended
+void backup_done(struct backup *backup);
 
 extern void (*const sqlite_writes[STORE_VERB_COUNT])(struct writer *writer, struct store_op *op); // NULL: a read
 extern void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op);          // NULL: a write

@@ -105,6 +105,11 @@ void http_header_set(struct http_request *request, const char *name, const char 
         (struct fake_pair){str_of(name), arena_copy(&request->arena, str_of(value))};
 }
 
+void http_reply_file(struct http_request *request, const char *type, int fd, uint64_t size)
+{
+    fail_msg("no file is answered here");
+}
+
 void http_reply(struct http_request *request, int status, const char *type, struct buf *body)
 {
     assert_false(request->answered);

@@ -1,0 +1,112 @@
+// BACKUP: a copy of the database as it is at one moment, while work goes on.
+//
+// It has a thread and a connection of its own, for it takes long: neither writes nor reads wait for it. As long as it runs the
+// WAL is not cut back, because it still reads there. The copy is compact, and lies beside the database until nobody has it open.
+#include "store/store_sqlite_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void fail(struct store_op *op, sqlite3 *handle, int rc)
+{
+    char why[ERR_WHY_MAX];
+    snprintf(why, sizeof why, "the copy could not be made: %.200s", sqlite3_errmsg(handle));
+    store_op_fail(op, (rc & 0xff) == SQLITE_FULL ? ERR_STORAGE_FULL : ERR_STORE_UNAVAILABLE, why);
+}
+
+static int vacuum_into(sqlite3 *handle, const char *copy)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(handle, "VACUUM INTO ?", -1, &stmt, NULL);
+    if (!rc)
+        rc = sqlite3_bind_text(stmt, 1, copy, -1, SQLITE_STATIC);
+    if (!rc)
+        rc = sqlite3_step(stmt);
+    sqlite3_finalize(stmt);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static void copy_out(struct backup *backup, sqlite3 *handle, struct store_backup *op)
+{
+    char copy[4096 + 32];
+    snprintf(copy, sizeof copy, "%s/backup.tmp", backup->dir);
+    unlink(copy); // of a process that died over it
+    int rc = vacuum_into(handle, copy);
+    if (rc)
+        fail(&op->op, handle, rc);
+    else if ((op->fd = open(copy, O_RDONLY | O_CLOEXEC)) < 0)
+        store_op_fail(&op->op, ERR_STORE_UNAVAILABLE, strerror(errno));
+    unlink(copy);
+}
+
+// Who closes the store ends a copy that is being made; says whether somebody does. It must not find a connection that is just
+// being closed.
+static bool show(struct backup *backup, sqlite3 *handle)
+{
+    pthread_mutex_lock(&backup->lock);
+    backup->handle = handle;
+    bool closing = backup->closing;
+    pthread_mutex_unlock(&backup->lock);
+    return closing;
+}
+
+static void run(struct backup *backup, struct store_backup *op)
+{
+    char path[4096 + 32];
+    sqlite3 *handle = NULL;
+    snprintf(path, sizeof path, "%s/rota.db", backup->dir);
+    store_op_clear(&op->op);
+    int rc = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READONLY, NULL);
+    if (!rc)
+        rc = sqlite3_exec(handle, "PRAGMA wal_autocheckpoint=0; PRAGMA busy_timeout=5000", NULL, NULL, NULL);
+    if (show(backup, handle))
+        store_op_fail(&op->op, ERR_STOPPING, "the store is being closed");
+    else if (rc)
+        fail(&op->op, handle, rc);
+    else
+        copy_out(backup, handle, op);
+    show(backup, NULL);
+    sqlite3_close(handle);
+    op->op.done(&op->op);
+}
+
+static void *backup_main(void *ctx)
+{
+    struct backup *backup = ctx;
+    struct list waiting, *node;
+    list_init(&waiting);
+    while (desk_take(&backup->desk, -1, &waiting))
+        while ((node = list_take(&waiting)))
+            run(backup, container_of(list_entry(node, struct store_op, link), struct store_backup, op));
+    return NULL;
+}
+
+void backup_init(struct backup *backup)
+{
+    pthread_mutex_init(&backup->lock, NULL);
+    desk_init(&backup->desk);
+}
+
+void backup_start(struct backup *backup, const char *dir)
+{
+    snprintf(backup->dir, sizeof backup->dir, "%s", dir);
+    desk_start(&backup->desk, "store-backup", backup_main, backup);
+}
+
+void backup_close(struct backup *backup)
+{
+    pthread_mutex_lock(&backup->lock);
+    backup->closing = true;
+    if (backup->handle)
+        sqlite3_interrupt(backup->handle);
+    pthread_mutex_unlock(&backup->lock);
+    desk_close(&backup->desk);
+}
+
+void backup_done(struct backup *backup)
+{
+    desk_done(&backup->desk);
+    pthread_mutex_destroy(&backup->lock);
+}
