@@ -1,4 +1,4 @@
-"""Measures rota against its budgets: life, late, submit, growth, snapshot, reads, kill.
+"""Measures rota against its budgets: life, late, submit, growth, list, snapshot, reads, kill.
 
 Starts the target, a release build of rota and the load generator on this machine's cores, takes CPU from /proc, prints one line
 a figure, and appends what it saw to bench/results/NAME.jsonl. A figure below its budget is reported, not failed: this is no
@@ -7,6 +7,7 @@ timed test. It fails when the run itself was wrong: a task lost, refused or call
 
 import argparse
 import contextlib
+import json
 import os
 import signal
 import statistics
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import time
 
-from parts import ROOT, STORES, TREE, Load, Port, Session, Wrong, closing, cpu_between, figure, record, running, store_running
+from parts import ROOT, STORES, TREE, Load, Port, Rota, Session, Wrong, ask, closing, cpu_between, figure, record, running, store_running
 
 WARM_SECONDS = 3
 
@@ -231,6 +232,37 @@ def snapshot(options):
         record("snapshot", "postgres", figures, seen)
 
 
+LIST_ROUNDS = 200
+LISTS = {"newest 100 jobs": "/v1/jobs?limit=100", "newest 100 tasks": "/v1/tasks?limit=100", "100 that failed": "/v1/jobs?state=aborted&limit=100",
+         "a filter that matches nothing": "/v1/jobs?name=nothing&limit=100"}
+
+
+def lists(options):
+    """How long a list takes when there are many jobs. The bytes of the answer are read, nothing is made of them."""
+    planned = max(int(size) for size in options.planned.split(","))
+    seen, figures = {}, []
+    with store_running(options.store) as store:
+        with closing(Port(store.url)) as port:
+            filled = port.ask("plan", planned)
+        vacuum(store)
+        with tempfile.TemporaryFile() as log, closing(Rota(store.url, log)) as rota:
+            for name, path in LISTS.items():
+                before, took = rota.cpu_us(), []
+                for _ in range(LIST_ROUNDS):
+                    began = time.perf_counter()
+                    status, body = ask(rota.port, path)
+                    took.append(time.perf_counter() - began)
+                if status != 200:
+                    raise Wrong(f"{path} was answered with {status}")
+                took.sort()
+                seen[name] = {"p50_ms": took[LIST_ROUNDS // 2] * 1000, "p99_ms": took[LIST_ROUNDS * 99 // 100] * 1000,
+                              "cpu_us": (rota.cpu_us() - before) / LIST_ROUNDS, "items": len(json.loads(body)["items"])}
+                print(f"  {name}: p50 {seen[name]['p50_ms']:.2f} ms, p99 {seen[name]['p99_ms']:.2f} ms, rota {seen[name]['cpu_us']:.0f} µs,"
+                      f" {seen[name]['items']} items", flush=True)
+    figures.append(figure(f"list: newest 100 of {planned:,} jobs, p50 ms", seen["newest 100 jobs"]["p50_ms"], 5, False))
+    record("list", options.store, figures, {"planned": planned, "filled_s": filled["seconds"], "lists": seen})
+
+
 READ_JOBS, READ_RATE, READ_SECONDS, PULLERS = 2000, 500, 20, 2
 
 
@@ -295,7 +327,7 @@ def kill(options):
         raise Wrong(f"the ledger checker found something in {rounds} rounds of SIGKILL")
 
 
-BENCHES = {"life": life, "late": late, "submit": submit, "growth": growth, "snapshot": snapshot, "reads": reads, "kill": kill}
+BENCHES = {"life": life, "late": late, "submit": submit, "growth": growth, "list": lists, "snapshot": snapshot, "reads": reads, "kill": kill}
 DEFAULT = ["life", "late", "submit"]
 
 

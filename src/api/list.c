@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "core/filter.h"
 
-enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, LOOK_MAX = 10000, PAGES_MAX = 10 };
+enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, LOOK_MAX = 2000, PAGES_MAX = 10 };
 
 struct listing {
     struct store_list page;

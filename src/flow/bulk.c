@@ -14,7 +14,7 @@
 
 enum {
     PAGE_MAX = 100,
-    LOOK_MAX = 5000,     // rows that are looked at for a page
+    LOOK_MAX = 2000,     // rows that are looked at for a page
     IDLE_MS = 5000,      // how often it is looked for one that somebody else began, or left behind
     FAIL_WAIT_MS = 1000, // when the store failed
     ROWS_MAX = 20,
