@@ -87,13 +87,20 @@ def check_openapi():
         yield f'id="{code}"'.encode() in page.body, f"/docs/errors has no {code}"
 
 
+def check_reference():
+    made = subprocess.run([sys.executable, ROOT / "tools" / "reference.py", ROOT / "docs" / "openapi.yaml"], check=True,
+                          capture_output=True, text=True).stdout
+    yield made == (ROOT / "docs" / "reference.md").read_text(), \
+        "docs/reference.md is old: /usr/bin/python3 tools/reference.py docs/openapi.yaml > docs/reference.md"
+
+
 def check_examples():
     for name in RUN_PAGES:
         yield from examples.check_page(ROOT / name)
 
 
 def main():
-    known, results = verbs(), [*check_readmes(), *check_api(), *check_decisions(), *check_openapi(), *check_examples()]
+    known, results = verbs(), [*check_readmes(), *check_api(), *check_decisions(), *check_openapi(), *check_reference(), *check_examples()]
     for page in pages():
         results += list(check_links(page)) + list(check_verbs(page, known))
     breaches = [why for good, why in results if not good]
