@@ -14,6 +14,7 @@ struct option {
     const char *value; // what --help calls its value; NULL: it takes none
     const char *help;
     bool repeatable;
+    const char *choices; // all that its value may be, with spaces between, or NULL: for the completion
 };
 
 struct options {

@@ -1,0 +1,246 @@
+// rota tail: what happens, as it happens. A connection that ends is made again, from the event that came last, so that nothing is
+// missed as long as the server still has it.
+#include "cli/tail.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/call.h"
+#include "cli/sse.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/times.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { AWAIT_MS_MIN = 200, AWAIT_MS_MAX = 5000 };
+
+// As text
+
+struct rest {
+    struct buf *buf;
+};
+
+// What stands in the line already.
+static bool is_told(struct str name)
+{
+    static const char *const told[] = {"at", "type", "id", "event", "task_id", "job_id", "state"};
+    for (size_t i = 0; i < array_count(told); i++)
+        if (str_is(name, told[i]))
+            return true;
+    return false;
+}
+
+static void put_rest(void *ctx, struct str name, const struct value *value)
+{
+    struct buf *buf = ((struct rest *)ctx)->buf;
+    struct str text = value_text(value);
+    bool number = value_is_number(value);
+    if (is_told(name) || (!number && !text.n && !value_true(value)))
+        return;
+    buf_puts(buf, "  ");
+    text_put_short(buf, name, 32);
+    buf_putc(buf, '=');
+    if (number)
+        buf_printf(buf, "%.15g", value_number(value, 0));
+    else if (text.n)
+        text_put_short(buf, text, 120);
+    else
+        buf_puts(buf, "yes");
+}
+
+static void put_known(struct buf *buf, const struct show *show, const struct value *data)
+{
+    static const char *const ids[] = {"job_id", "task_id"};
+    for (size_t i = 0; i < array_count(ids); i++) {
+        struct str id = value_text(value_at(data, ids[i]));
+        if (id.n)
+            buf_puts(buf, "  ");
+        text_put_short(buf, id, 32);
+    }
+    buf_auto struct buf state = {0};
+    text_put_short(&state, value_text(value_at(data, "state")), 32);
+    if (state.n)
+        buf_puts(buf, "  ");
+    show_put_coloured(buf, show_state_colour(show, buf_str(&state)), buf_str(&state));
+    value_each(data, put_rest, &(struct rest){buf});
+}
+
+void tail_put_event(struct buf *buf, const struct show *show, const struct sse_event *event)
+{
+    struct value *data = value_parse(event->data);
+    int64_t at = show->now_ms;
+    (void)times_read(data, "at", &at);
+    times_put_local(buf, at, "%H:%M:%S");
+    buf_puts(buf, "  ");
+    struct str type = value_text(value_at(data, "type"));
+    text_put_short(buf, type.n && str_is(event->type, "message") ? type : event->type, 40);
+    if (data) {
+        put_known(buf, show, data);
+    } else {
+        buf_puts(buf, "  ");
+        text_put_short(buf, event->data, 200);
+    }
+    buf_putc(buf, '\n');
+    value_free(data);
+}
+
+// The stream
+
+struct tail {
+    struct caller caller;
+    struct buf path;
+    struct sse sse;
+    int64_t left;    // how many more are wanted
+    int code;        // why it is over, when `over`
+    bool over, away; // `away`: it was said that the server is
+};
+
+// What is no JSON object is none of rota's; it is shown as a string, in which nothing can do harm.
+static void put_json(struct buf *buf, struct str data, bool indent)
+{
+    struct value *value = value_parse(data);
+    if (value)
+        text_put_json(buf, data, indent);
+    else
+        json_put_string(buf, data);
+    buf_putc(buf, '\n');
+    value_free(value);
+}
+
+static bool take_event(void *ctx, const struct sse_event *event)
+{
+    struct tail *tail = ctx;
+    buf_auto struct buf out = {0};
+    struct show show = terminal_show();
+    enum verb_output output = tail->caller.cli->output;
+    if (output == OUTPUT_TEXT) {
+        tail_put_event(&out, &show, event);
+    } else {
+        put_json(&out, event->data, output == OUTPUT_JSON);
+    }
+    tail->code = terminal_write(buf_str(&out));
+    tail->over = tail->code != CLI_OK || --tail->left == 0;
+    return !tail->over;
+}
+
+static bool take_bytes(void *ctx, struct str bytes)
+{
+    struct tail *tail = ctx;
+    if (tail->away)
+        terminal_talk("rota tail: the server is back\n");
+    tail->away = false;
+    return sse_take(&tail->sse, bytes);
+}
+
+static void pause_ms(int64_t ms)
+{
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+// One connection, to its end. Returns whether anything came.
+static bool connect_once(struct tail *tail, struct reply *ret_reply)
+{
+    buf_auto struct buf last = {0};
+    buf_put(&last, buf_str(&tail->sse.id));
+    buf_putc(&last, 0);
+    struct stream stream = {.path = tail->path.p,
+                            .type = "text/event-stream",
+                            .header = tail->sse.id.n ? "Last-Event-ID" : NULL,
+                            .header_value = last.p,
+                            .take = take_bytes,
+                            .ctx = tail};
+    sse_restart(&tail->sse);
+    call_stream(&tail->caller, &stream, ret_reply);
+    if (tail->sse.too_long) {
+        terminal_talk("rota tail: an event of more than %d MiB came, which no rota server sends\n", SSE_EVENT_MAX >> 20);
+        tail->over = true;
+        tail->code = CLI_UNREACHED;
+    }
+    return stream.began;
+}
+
+static int follow(struct tail *tail)
+{
+    bool connected = false; // ever
+    for (int64_t ms = AWAIT_MS_MIN;; ms = time_min(ms * 2, AWAIT_MS_MAX)) {
+        struct reply reply;
+        bool began = connect_once(tail, &reply);
+        connected = connected || began || reply.code == CLI_OK;
+        bool lost = reply.code == CLI_OK || began || (connected && reply_may_retry(&reply));
+        if (!tail->over && !lost) {
+            tail->over = true;
+            tail->code = call_explain(&tail->caller, &reply);
+        }
+        reply_done(&reply);
+        if (tail->over)
+            return tail->code;
+        if (!tail->away && !began)
+            terminal_talk("rota tail: the server is away, trying again\n");
+        tail->away = tail->away || !began;
+        ms = began ? AWAIT_MS_MIN : ms;
+        pause_ms(tail->sse.retry_ms >= 0 && began ? time_min(tail->sse.retry_ms, AWAIT_MS_MAX) : ms);
+    }
+}
+
+static int read_count(struct tail *tail, struct cli *cli)
+{
+    const char *count = options_get(&cli->options, "count");
+    char *end;
+    tail->left = INT64_MAX;
+    if (!count)
+        return CLI_OK;
+    errno = 0;
+    tail->left = strtoll(count, &end, 10);
+    if (errno || end == count || *end || tail->left < 1)
+        return verb_misused(cli, "--count takes a whole number from 1 up, not %s", count);
+    return CLI_OK;
+}
+
+static void put_path(struct buf *path, const struct options *options)
+{
+    static const char *const filters[] = {"task", "type"};
+    buf_puts(path, "/v1/events");
+    for (size_t i = 0; i < array_count(filters); i++)
+        if (options_get(options, filters[i]))
+            call_put_query(path, str_of(filters[i]), str_of(options_get(options, filters[i])));
+    buf_putc(path, 0);
+}
+
+static int run_tail(struct cli *cli)
+{
+    struct tail tail = {.code = CLI_OK};
+    const char *after = options_get(&cli->options, "after");
+    sse_init(&tail.sse, take_event, &tail);
+    if (after)
+        buf_puts(&tail.sse.id, after);
+    put_path(&tail.path, &cli->options);
+    int code = read_count(&tail, cli);
+    code = code ? code : call_open(&tail.caller, cli);
+    code = code ? code : follow(&tail);
+    call_close(&tail.caller);
+    buf_done(&tail.path);
+    sse_done(&tail.sse);
+    return code;
+}
+
+static const struct option options[] = {
+    {"task", 0, "ID", "only what happens to this task and its jobs"},
+    {"type", 0, "TYPE", "only events of this type"},
+    {"after", 0, "EVENT", "begin behind the event of this id, if the server still has it"},
+    {"count", 0, "N", "end after so many events"},
+    {0},
+};
+
+const struct verb verb_tail = {.name = "tail",
+                               .args = "",
+                               .output = true,
+                               .server = true,
+                               .help = "Show what happens, as it happens, until Ctrl-C",
+                               .about =
+                                   "When the connection is lost it is made again, and goes on behind the last event that came.",
+                               .example = "rota tail -o jsonl",
+                               .options = options,
+                               .run = run_tail};
