@@ -404,6 +404,17 @@ void show_put_explanation(struct buf *buf, const struct show *show, const struct
 
 // Waiting for the end
 
+// Why the latest attempt failed that did. The job's own reason is gone when it is taken in hand for the next.
+static struct str last_reason(const struct value *job)
+{
+    struct str reason = {0};
+    const struct value *attempts = value_at(job, "attempts"), *attempt;
+    for (size_t i = 0; (attempt = value_item(attempts, i)); i++)
+        if (value_text(value_at(attempt, "reason")).n)
+            reason = value_text(value_at(attempt, "reason"));
+    return reason;
+}
+
 void show_put_progress(struct buf *buf, const struct show *show, const struct value *task, int64_t waited_ms)
 {
     const struct value *job = value_at(task, "job");
@@ -422,8 +433,9 @@ void show_put_progress(struct buf *buf, const struct show *show, const struct va
     }
     buf_puts(buf, "  waited ");
     times_put_duration(buf, waited_ms);
-    if (number > 1 && value_text(value_at(job, "reason")).n) {
+    struct str reason = last_reason(job);
+    if (number > 1 && reason.n) {
         buf_puts(buf, "  last: ");
-        put_member(buf, job, "reason");
+        text_put_short(buf, reason, LINE_MAX);
     }
 }

@@ -354,7 +354,7 @@ static void waiting_shows_the_try_and_why_the_last_one_failed(void **state)
     assert_shows(put_progress,
                  "{\"id\":\"t1\",\"retry\":{\"max\":3},\"job\":{\"state\":\"delayed\",\"retry_count\":1,\"due_at\":\"2026-01-"
                  "01T00:00:15.000Z\","
-                 "\"reason\":\"HTTP 503\"}}",
+                 "\"attempts\":[{\"number\":1,\"reason\":\"HTTP 503\"},{\"number\":2,\"reason\":null}]}}",
                  "t1  delayed  try 2 of 4 in 5s  waited 4.2s  last: HTTP 503");
     assert_shows(put_progress, "{}", "    waited 4.2s");
 }
