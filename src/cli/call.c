@@ -197,17 +197,22 @@ bool reply_may_retry(const struct reply *reply)
            reply->status == 504;
 }
 
+static const char *place_of(char kind)
+{
+    return kind == ID_TASK ? "tasks" : kind == ID_JOB ? "jobs" : kind == CALL_BULK ? "bulk" : NULL;
+}
+
 bool call_path(struct buf *buf, const char *id, const char *rest)
 {
     enum { ID_LONGEST = 64 };
     size_t n = strlen(id);
-    bool job = id[0] == ID_JOB;
-    if (n > ID_LONGEST || (!job && id[0] != ID_TASK))
+    const char *place = place_of(id[0]);
+    if (n > ID_LONGEST || !place)
         return false;
     for (size_t i = 0; i < n; i++)
         if (!isalnum((unsigned char)id[i]))
             return false;
-    buf_printf(buf, "/v1/%s/%s%s", job ? "jobs" : "tasks", id, rest);
+    buf_printf(buf, "/v1/%s/%s%s", place, id, rest);
     buf_putc(buf, 0);
     return true;
 }
@@ -221,6 +226,8 @@ static int check_ids(const struct cli *cli, const char *kinds)
             return verb_misused(cli, "%s is not an id: a task's is t and letters and digits, a job's begins with j", id);
         if (strchr(kinds, id[0]))
             continue;
+        if (id[0] == CALL_BULK)
+            return verb_misused(cli, "%s is the id of a bulk: rota get %s shows it, rota cancel %s stops it", id, id, id);
         if (id[0] == ID_JOB)
             return verb_misused(cli, "%s is the id of a job, and rota %s takes a task's: rota get %s shows which it belongs to",
                                 id, cli->verb->name, id);

@@ -6,6 +6,8 @@
 #include "cli/verb.h"
 #include "http/fetch.h"
 
+enum { CALL_BULK = 'b' }; // how the id of a bulk begins
+
 struct caller {
     const struct cli *cli;
     struct arena *arena; // the command's: for what must outlive a reply
@@ -51,7 +53,7 @@ int call_explain(const struct caller *caller, const struct reply *reply);
 // May the same call succeed in a moment: the server is away, stopping or busy.
 bool reply_may_retry(const struct reply *reply);
 
-// The path of a task or job, told apart by its first letter: "/v1/tasks/t…" and `rest`. False when the id cannot be one.
+// The path of a task, job or bulk, told apart by its first letter: "/v1/tasks/t…" and `rest`. False when the id cannot be one.
 bool call_path(struct buf *buf, const char *id, const char *rest);
 
 // A JSON text on stdout, as -o json or -o jsonl wants it. Returns an exit code.

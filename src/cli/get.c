@@ -42,8 +42,8 @@ static int show_whole(struct caller *caller, const struct value *object)
 {
     buf_auto struct buf out = {0};
     struct show show = terminal_show();
-    bool is_job = value_at(object, "task_id");
-    (is_job ? show_put_job : show_put_task)(&out, &show, object);
+    bool is_job = value_at(object, "task_id"), is_bulk = value_at(object, "action");
+    (is_bulk ? show_put_bulk : is_job ? show_put_job : show_put_task)(&out, &show, object);
     put_waits(&out, caller, is_job ? object : value_at(object, "job"));
     return terminal_write(buf_str(&out));
 }
@@ -65,7 +65,7 @@ static int get(struct caller *caller, const char *id)
 static int run_get(struct cli *cli)
 {
     struct caller caller;
-    int code = call_open_for_ids(&caller, cli, "tj");
+    int code = call_open_for_ids(&caller, cli, "tjb");
     if (code)
         return code;
     for (size_t i = 0; i < cli->options.arg_count && (code == CLI_OK || code == CLI_REFUSED); i++) {
@@ -133,7 +133,10 @@ const struct verb verb_get = {.name = "get",
                               .output = true,
                               .server = true,
                               .help = "Show tasks or jobs",
-                              .about = "A task is shown with its newest job. Times are this machine's local times.",
+                              .about =
+                                  "A task is shown with its newest job. Times are this machine's local times. The id may also "
+                                  "be that of a bulk, which rota cancel, run, retry and delete begin when they are given "
+                                  "filters.",
                               .run = run_get};
 
 const struct verb verb_explain = {.name = "explain",

@@ -1,67 +1,26 @@
 // rota list: tasks, jobs or queues, page by page, until as many were shown as were wanted.
-//
-// A page may have fewer items than its limit, even none, while there are more: the server has then looked through as much as it
-// looks through at once. So pages are followed until `next` is null.
 #include "base/clock.h"
-#include "base/mem.h"
-#include "cli/call.h"
+#include "cli/filter.h"
+#include "cli/pages.h"
 #include "cli/rows.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
-#include "cli/times.h"
 #include "core/id.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-enum { LIMIT_DEFAULT = 50, PAGE_MAX = 1000 };
+enum { LIMIT_DEFAULT = 50 };
 
 struct listing {
     struct caller caller;
     enum rows_kind kind;
     struct show show;
     struct table table;
-    struct buf path;     // with the filters, without limit and cursor
+    struct buf path; // with the filters
+    struct pages pages;
     int64_t left, shown; // how many more may be shown
-    struct str cursor;   // the next page's
 };
-
-// A name of the API for an option. Values that people write in another manner than the API are made fit for it.
-struct filter {
-    const char *option, *parameter;
-};
-
-static const struct filter filters[] = {{"state", "state"}, {"queue", "queue"}, {"name", "name"}};
-
-static void put_label(struct buf *path, const char *label, const char *equals, struct arena *arena)
-{
-    struct str name = arena_printf(arena, "label.%.*s", (int)(equals - label), label);
-    call_put_query(path, name, str_of(equals + 1));
-}
-
-static int put_filters(struct buf *path, struct cli *cli)
-{
-    const struct options *options = &cli->options;
-    for (size_t i = 0; i < array_count(filters); i++)
-        if (options_get(options, filters[i].option))
-            call_put_query(path, str_of(filters[i].parameter), str_of(options_get(options, filters[i].option)));
-    const char *due = options_get(options, "due-before");
-    if (due) {
-        buf_auto struct buf time = {0};
-        times_put_api_time(&time, str_of(due), clock_now().wall_ms);
-        call_put_query(path, STR("due_before"), buf_str(&time));
-    }
-    for (size_t i = 0; i < options->count; i++) {
-        if (!str_is(str_of(options->given[i]->name), "label"))
-            continue;
-        const char *label = options->values[i], *equals = strchr(label, '=');
-        if (!equals || equals == label)
-            return verb_misused(cli, "--label takes NAME=VALUE, not %s", label);
-        put_label(path, label, equals, &cli->arena);
-    }
-    return CLI_OK;
-}
 
 static int put_place(struct listing *listing, struct cli *cli)
 {
@@ -134,70 +93,34 @@ static int print_end(const struct listing *listing)
     static const char *const names[] = {[ROWS_TASKS] = "task", [ROWS_JOBS] = "job", [ROWS_QUEUES] = "queue"};
     if (watched && !listing->shown)
         terminal_talk("(no %s matches)\n", names[listing->kind]);
-    if (listing->cursor.n && listing->caller.cli->output == OUTPUT_TEXT)
+    if (listing->pages.cursor.n && listing->caller.cli->output == OUTPUT_TEXT)
         terminal_talk("(there are more: --limit N or --all)\n");
     return CLI_OK;
 }
 
-// Pages
-
-static void get_page(struct listing *listing, struct reply *ret_reply)
+static int take_page(struct listing *listing, const struct reply *reply, const struct value *items)
 {
-    buf_auto struct buf path = {0};
-    char limit[24];
-    buf_put(&path, buf_str(&listing->path));
-    snprintf(limit, sizeof limit, "%d", (int)time_min(listing->left, PAGE_MAX));
-    call_put_query(&path, STR("limit"), str_of(limit));
-    if (listing->cursor.n)
-        call_put_query(&path, STR("cursor"), listing->cursor);
-    buf_putc(&path, 0);
-    call(&listing->caller, "GET", path.p, (struct str){0}, ret_reply);
-}
-
-// A cursor that does not move would be followed for ever.
-static bool move_on(struct listing *listing, const struct value *page)
-{
-    struct str next = value_text(value_at(page, "next"));
-    bool moves = next.n == 0 || !str_eq(next, listing->cursor);
-    listing->cursor = next.n ? arena_copy(listing->caller.arena, next) : next;
-    return moves;
-}
-
-static size_t count_items(const struct value *items)
-{
-    size_t count = 0;
-    while (value_item(items, count))
-        count++;
-    return count;
-}
-
-static int take_page(struct listing *listing, struct reply *reply)
-{
-    if (reply->code != CLI_OK)
-        return call_explain(&listing->caller, reply);
-    const struct value *items = value_at(reply->value, "items");
     int code = listing->caller.cli->output == OUTPUT_TEXT
                    ? print_table(listing, items)
                    : print_items(listing, text_json_member(buf_str(&reply->body), "items"));
-    int64_t count = (int64_t)count_items(items);
+    int64_t count = (int64_t)pages_count(items);
     listing->shown += count;
     listing->left -= time_min(count, listing->left);
-    if (!code && !move_on(listing, reply->value)) {
-        terminal_talk("rota list: the server gave the same cursor twice, so the list is not complete\n");
-        code = CLI_REFUSED;
-    }
     return code;
 }
 
 static int follow(struct listing *listing)
 {
     int code;
+    listing->pages = (struct pages){.caller = &listing->caller, .path = buf_str(&listing->path)};
     do {
         struct reply reply;
-        get_page(listing, &reply);
-        code = take_page(listing, &reply);
+        const struct value *items;
+        code = pages_next(&listing->pages, listing->left, &reply, &items);
+        int taken = reply.code == CLI_OK ? take_page(listing, &reply, items) : CLI_OK;
+        code = taken ? taken : code;
         reply_done(&reply);
-    } while (code == CLI_OK && listing->cursor.n && listing->left > 0);
+    } while (code == CLI_OK && listing->pages.cursor.n && listing->left > 0);
     return code ? code : print_end(listing);
 }
 
@@ -205,7 +128,7 @@ static int run_list(struct cli *cli)
 {
     struct listing listing = {.show = terminal_show()};
     int code = put_place(&listing, cli);
-    code = code ? code : put_filters(&listing.path, cli);
+    code = code ? code : filter_put_query(&listing.path, cli);
     code = code ? code : read_limit(&listing, cli);
     code = code ? code : call_open(&listing.caller, cli);
     listing.show.absolute = options_get(&cli->options, "absolute");
@@ -221,12 +144,6 @@ static const struct option options[] = {
     {"jobs", 0, NULL, "list jobs, not tasks"},
     {"queues", 0, NULL, "list queues, what waits in them and whether they are paused"},
     {"task", 0, "ID", "list the jobs of this task"},
-    {"state", 0, "STATE", "only those in this state: of tasks active, paused, done, cancelled; of jobs as in docs/states.md",
-     .choices = "active paused done blocked delayed ready watching reserved success aborted buried cancelled"},
-    {"queue", 0, "NAME", "only those in this queue"},
-    {"name", 0, "NAME", "only those of exactly this name"},
-    {"label", 0, "NAME=VALUE", "only those with this label; several: with all of them", true},
-    {"due-before", 0, "TIME", "only those due before: 2030-01-31T09:00:00Z, or from now: 10m 1h30m"},
     {"limit", 0, "N", "how many at most (50)"},
     {"all", 0, NULL, "all that match"},
     {"absolute", 0, NULL, "show times as date and time, not how far away they are"},
@@ -242,4 +159,5 @@ const struct verb verb_list = {.name = "list",
                                         "array, -o jsonl one object a line.",
                                .example = "rota list --jobs --state aborted --limit 10",
                                .options = options,
+                               .filters = true,
                                .run = run_list};

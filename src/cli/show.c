@@ -119,6 +119,14 @@ const char *show_state_colour(const struct show *show, struct str state)
     return NULL;
 }
 
+bool show_state_final(struct str state)
+{
+    for (int i = 0; i < JOB_STATE_COUNT; i++)
+        if (str_is(state, job_state_text((enum job_state)i)))
+            return job_state_final((enum job_state)i);
+    return false;
+}
+
 void show_put_coloured(struct buf *buf, const char *colour, struct str text)
 {
     if (colour)
@@ -438,4 +446,43 @@ void show_put_progress(struct buf *buf, const struct show *show, const struct va
         buf_puts(buf, "  last: ");
         text_put_short(buf, reason, LINE_MAX);
     }
+}
+
+// Bulks
+
+static void put_counts(struct buf *buf, const struct show *show, const struct value *bulk)
+{
+    static const char *const counts[] = {"changed", "unchanged", "failed"};
+    for (size_t i = 0; i < array_count(counts); i++)
+        buf_printf(buf, "%s%lld %s", i ? ", " : "", (long long)value_int(value_at(bulk, counts[i]), 0), counts[i]);
+}
+
+static void put_action(struct buf *buf, const struct show *show, const struct value *bulk)
+{
+    put_member(buf, bulk, "action");
+    buf_puts(buf, " where ");
+    struct labels filters = {.buf = buf};
+    value_each(value_at(bulk, "filter"), put_label, &filters);
+    if (!filters.count)
+        buf_puts(buf, "(everything)");
+}
+
+static void put_bulk_end(struct buf *buf, const struct show *show, const struct value *bulk)
+{
+    put_time(buf, show, bulk, "ended_at");
+}
+
+static const struct line bulk_lines[] = {
+    {"bulk", show_put_head}, {"does", put_action}, {"done", put_counts}, {"begun", put_created}, {"ended", put_bulk_end}};
+
+void show_put_bulk_line(struct buf *buf, const struct show *show, const struct value *bulk)
+{
+    show_put_head(buf, show, bulk);
+    buf_puts(buf, "  ");
+    put_counts(buf, show, bulk);
+}
+
+void show_put_bulk(struct buf *buf, const struct show *show, const struct value *bulk)
+{
+    put_lines(buf, show, bulk, bulk_lines, array_count(bulk_lines));
 }

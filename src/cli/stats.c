@@ -22,6 +22,20 @@ static bool ends(struct str name, struct str end)
     return name.n > end.n && str_eq((struct str){name.p + name.n - end.n, end.n}, end);
 }
 
+// Quantiles are of times.
+static bool is_duration(struct str name)
+{
+    return ends(name, STR("_ms")) || str_is(name, "p50") || str_is(name, "p90") || str_is(name, "p99");
+}
+
+static void put_duration(struct buf *buf, double ms)
+{
+    if (ms > 0 && ms < 10)
+        buf_printf(buf, "%.1fms", ms);
+    else
+        times_put_duration(buf, (int64_t)ms);
+}
+
 // Whole numbers as they are; of others as much as says something.
 static void put_number(struct buf *buf, double number)
 {
@@ -46,8 +60,8 @@ static void put_scalar(const struct level *level, struct str name, const struct 
     double number = value_number(value, 0);
     if (number > 9e15 || number < -9e15)
         buf_printf(level->buf, "%.3g", number);
-    else if (value_is_number(value) && ends(name, STR("_ms")) && number >= 0)
-        times_put_duration(level->buf, (int64_t)number);
+    else if (value_is_number(value) && is_duration(name) && number >= 0)
+        put_duration(level->buf, number);
     else if (value_is_number(value))
         put_number(level->buf, number);
     else if (ends(name, STR("_at")) && text.n && when_parse(text, &ms))
@@ -74,23 +88,47 @@ static void put_name(const struct level *level, struct str name)
 
 static void put_members(struct level level, const struct value *object);
 
-static void put_one(void *ctx, struct str name, const struct value *value)
+static void count_one(void *ctx, struct str name, const struct value *value)
+{
+    *(size_t *)ctx += value_is_object(value) ? 100 : 1;
+}
+
+// A few figures that belong together, as the quantiles of something, stand on one line.
+static bool is_short(const struct value *object)
+{
+    size_t count = 0;
+    value_each(object, count_one, &count);
+    return value_is_object(object) && count > 0 && count <= 3;
+}
+
+static void put_beside(void *ctx, struct str name, const struct value *value)
 {
     const struct level *level = ctx;
-    if (value_is_object(value) != level->groups)
+    text_put_short(level->buf, name, TEXT_MAX);
+    buf_putc(level->buf, ' ');
+    put_scalar(level, name, value);
+    buf_puts(level->buf, "  ");
+}
+
+static void put_one(void *ctx, struct str name, const struct value *value)
+{
+    struct level *level = ctx;
+    if ((value_is_object(value) && !is_short(value)) != level->groups)
         return;
     if (level->groups && level->depth == 0)
         buf_putc(level->buf, '\n');
     put_name(level, name);
-    if (!level->groups) {
+    if (!level->groups && value_is_object(value)) {
+        value_each(value, put_beside, level);
+        level->buf->n -= 2; // the space behind the last
+    } else if (!level->groups) {
         put_scalar(level, name, value);
-        buf_putc(level->buf, '\n');
-        return;
     }
     buf_putc(level->buf, '\n');
     struct level below = *level;
     below.depth++;
-    put_members(below, value);
+    if (level->groups)
+        put_members(below, value);
 }
 
 // Nothing that a server says leads deeper than a few levels.

@@ -2,7 +2,9 @@
 //
 // A refusal of one does not keep the others from being tried; a server that is away, or an output that is closed, does.
 #include "base/mem.h"
+#include "cli/bulk.h"
 #include "cli/call.h"
+#include "cli/filter.h"
 #include "cli/show.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -14,14 +16,6 @@ struct act {
     const char *verb, *kinds, *method, *rest;
     int (*find)(struct caller *caller, const char *id, const char **ret_id);
 };
-
-static bool is_final(struct str state)
-{
-    for (int i = 0; i < JOB_STATE_COUNT; i++)
-        if (str_is(state, job_state_text((enum job_state)i)))
-            return job_state_final((enum job_state)i);
-    return false;
-}
 
 // retry of a task: its newest job that has ended. If none has, the newest is named, and the server says that it has not ended.
 static int find_ended(struct caller *caller, const char *id, const char **ret_id)
@@ -35,7 +29,7 @@ static int find_ended(struct caller *caller, const char *id, const char **ret_id
     int code = reply.code == CLI_OK ? CLI_OK : call_explain(caller, &reply);
     const struct value *items = value_at(reply.value, "items"), *job, *found = value_item(items, 0);
     for (size_t i = 0; (job = value_item(items, i)); i++)
-        if (is_final(value_text(value_at(job, "state")))) {
+        if (show_state_final(value_text(value_at(job, "state")))) {
             found = job;
             break;
         }
@@ -55,7 +49,7 @@ static int find_task(struct caller *caller, const char *id, const char **ret_id)
         return CLI_OK;
     call(caller, "GET", path.p, (struct str){0}, &reply);
     int code = reply.code == CLI_OK ? CLI_OK : call_explain(caller, &reply);
-    if (code == CLI_OK && is_final(value_text(value_at(reply.value, "state")))) {
+    if (code == CLI_OK && show_state_final(value_text(value_at(reply.value, "state")))) {
         terminal_talk("rota run: %s has ended; rota retry %s runs it once more\n", id, id);
         code = CLI_REFUSED;
     }
@@ -65,7 +59,7 @@ static int find_task(struct caller *caller, const char *id, const char **ret_id)
 }
 
 static const struct act acts[] = {
-    {"cancel", "tj", "POST", "/cancel", NULL},     {"run", "tj", "POST", "/run", find_task},
+    {"cancel", "tjb", "POST", "/cancel", NULL},    {"run", "tj", "POST", "/run", find_task},
     {"retry", "tj", "POST", "/retry", find_ended}, {"pause", "t", "POST", "/pause", NULL},
     {"resume", "t", "POST", "/resume", NULL},      {"delete", "t", "DELETE", "", NULL},
 };
@@ -103,7 +97,7 @@ static int act_on(struct caller *caller, const struct act *act, const char *give
     struct reply reply;
     const char *id = given;
     int code = act->find ? act->find(caller, given, &id) : CLI_OK;
-    if (code == CLI_OK && !call_path(&path, id, act->rest))
+    if (code == CLI_OK && !call_path(&path, id, id[0] == CALL_BULK ? "/stop" : act->rest))
         code = CLI_REFUSED;
     if (code == CLI_OK) {
         if (options_get(&caller->cli->options, "running")) {
@@ -133,6 +127,19 @@ static int run_act(struct cli *cli)
     }
     call_close(&caller);
     return code;
+}
+
+// Ids, or filters for all that match; to some of them more belongs to think about than to an id.
+static int run_act_or_bulk(struct cli *cli)
+{
+    bool filters = filter_given(&cli->options) || options_get(&cli->options, "all");
+    if (filters && cli->options.arg_count)
+        return verb_misused(cli, "give either ids or filters, not both");
+    if (filters)
+        return bulk_run(cli);
+    if (!cli->options.arg_count)
+        return verb_misused(cli, "say which: rota %s ID..., or filters as of rota list", cli->verb->name);
+    return run_act(cli);
 }
 
 // Queues
@@ -193,37 +200,48 @@ static int run_hold(struct cli *cli)
 }
 
 static const struct option hold_options[] = {{"queue", 0, "NAME", "a queue, instead of tasks", true}, {0}};
-static const struct option delete_options[] = {{"running", 0, NULL, "also cancel a job that is running"}, {0}};
+static const struct option bulk_options[] = {BULK_OPTIONS, {0}};
+static const struct option delete_options[] = {{"running", 0, NULL, "also cancel a job that is running"}, BULK_OPTIONS, {0}};
 
-const struct verb verb_cancel = {.name = "cancel",
-                                 .args = "ID...",
-                                 .args_min = 1,
-                                 .args_max = SIZE_MAX,
-                                 .output = true,
-                                 .server = true,
-                                 .help = "Cancel tasks or jobs that have not ended",
-                                 .about = "All ids are tried, also when the server refuses one of them.",
-                                 .run = run_act};
+const struct verb verb_cancel = {
+    .name = "cancel",
+    .args = "[ID...]",
+    .args_max = SIZE_MAX,
+    .output = true,
+    .server = true,
+    .help = "Cancel tasks or jobs that have not ended",
+    .about = "All ids are tried, also when the server refuses one of them. With filters instead of ids, all that match "
+             "are cancelled, as a bulk that goes on at the server; the id of a bulk stops it.",
+    .filters = true,
+    .options = bulk_options,
+    .run = run_act_or_bulk};
 
-const struct verb verb_run = {.name = "run",
-                              .args = "ID...",
-                              .args_min = 1,
-                              .args_max = SIZE_MAX,
-                              .output = true,
-                              .server = true,
-                              .help = "Run a task's waiting job now, whatever its time",
-                              .about = "The id may be that of the waiting job. What has ended is run once more by rota retry.",
-                              .run = run_act};
+const struct verb verb_run = {
+    .name = "run",
+    .args = "[ID...]",
+    .args_max = SIZE_MAX,
+    .output = true,
+    .server = true,
+    .help = "Run a task's waiting job now, whatever its time",
+    .about = "The id may be that of the waiting job. What has ended is run once more by rota retry. Filters instead of ids "
+             "run all tasks that match.",
+    .filters = true,
+    .options = bulk_options,
+    .run = run_act_or_bulk};
 
-const struct verb verb_retry = {.name = "retry",
-                                .args = "ID...",
-                                .args_min = 1,
-                                .args_max = SIZE_MAX,
-                                .output = true,
-                                .server = true,
-                                .help = "Run a job that has ended once more, as a new job",
-                                .about = "Of a task, its newest job that has ended is repeated. Shows the new job.",
-                                .run = run_act};
+const struct verb verb_retry = {
+    .name = "retry",
+    .args = "[ID...]",
+    .args_max = SIZE_MAX,
+    .output = true,
+    .server = true,
+    .help = "Run a job that has ended once more, as a new job",
+    .about = "Of a task, its newest job that has ended is repeated. Shows the new job. With filters instead of ids, all "
+             "jobs that match are repeated.",
+    .example = "rota retry --state aborted --queue mail",
+    .filters = true,
+    .options = bulk_options,
+    .run = run_act_or_bulk};
 
 const struct verb verb_pause = {.name = "pause",
                                 .args = "[ID...]",
@@ -247,13 +265,13 @@ const struct verb verb_resume = {.name = "resume",
                                  .run = run_hold};
 
 const struct verb verb_delete = {.name = "delete",
-                                 .args = "ID...",
-                                 .args_min = 1,
+                                 .args = "[ID...]",
                                  .args_max = SIZE_MAX,
                                  .output = true,
                                  .server = true,
                                  .help = "End tasks and forget them",
                                  .about = "Jobs that wait are gone with their task; one that is running is not touched, unless "
-                                          "--running is given.",
+                                          "--running is given. Filters instead of ids delete all that match.",
+                                 .filters = true,
                                  .options = delete_options,
-                                 .run = run_act};
+                                 .run = run_act_or_bulk};

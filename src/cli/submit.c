@@ -11,16 +11,16 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/times.h"
+#include "cli/wait.h"
 #include "core/job.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { BODY_MAX = 1 << 20, WAIT_MS_MIN = 20, WAIT_MS_MAX = 1000, AWAY_MS_MAX = 30000 };
+enum { BODY_MAX = 1 << 20 };
 
 struct field {
     const char *option, *member;
@@ -267,57 +267,25 @@ bool submit_build(struct buf *buf, const struct options *options, char why[ERR_W
 
 // Waiting
 
-static bool is_final(struct str state)
+static bool is_over(const struct value *task)
 {
-    for (int i = 0; i < JOB_STATE_COUNT; i++)
-        if (str_is(state, job_state_text((enum job_state)i)))
-            return job_state_final((enum job_state)i);
-    return false;
+    return show_state_final(value_text(value_at(task, "job.state")));
 }
 
-static void pause_ms(int64_t ms)
+static void put_progress(struct buf *line, const struct value *task, int64_t waited_ms)
 {
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
+    show_put_progress(line, &(struct show){.now_ms = clock_now().wall_ms}, task, waited_ms);
 }
 
-static void show_progress(const char *id, const struct reply *reply, int64_t since_ms)
-{
-    buf_auto struct buf line = {0};
-    struct now now = clock_now();
-    if (reply->code == CLI_OK) {
-        show_put_progress(&line, &(struct show){.now_ms = now.wall_ms}, reply->value, now.mono_ms - since_ms);
-    } else {
-        buf_printf(&line, "%s  the server is away, trying again  waited ", id);
-        times_put_duration(&line, now.mono_ms - since_ms);
-    }
-    terminal_progress(buf_str(&line));
-}
-
-// Leaves the last answer in *reply. A server that is away for a moment, for a restart, does not end the waiting.
-static void wait_end(struct caller *caller, const char *id, struct reply *reply)
+static void wait_for(struct caller *caller, const char *id, struct reply *reply)
 {
     buf_auto struct buf path = {0};
-    int64_t start = clock_now().mono_ms, heard = start;
     if (!call_path(&path, id, "")) {
         reply->code = CLI_UNREACHED;
         snprintf(reply->why, sizeof reply->why, "what answers there is not a rota server (no id of a task came back)");
         return;
     }
-    for (int64_t ms = WAIT_MS_MIN;; ms = time_min(ms * 3 / 2, WAIT_MS_MAX)) {
-        int64_t now = clock_now().mono_ms;
-        if (reply->code == CLI_OK)
-            heard = now;
-        bool over = reply->code == CLI_OK ? is_final(value_text(value_at(reply->value, "job.state")))
-                                          : !reply_may_retry(reply) || now - heard > AWAY_MS_MAX;
-        if (over)
-            break;
-        show_progress(id, reply, start);
-        pause_ms(ms);
-        reply_done(reply);
-        call(caller, "GET", path.p, (struct str){0}, reply);
-    }
-    terminal_progress((struct str){0});
+    wait_end(caller, &(struct wait){.path = path.p, .ended = is_over, .put = put_progress}, reply);
 }
 
 // Output
@@ -369,7 +337,7 @@ static int finish(struct caller *caller, struct reply *reply, struct arena *aren
     talk_submitted(reply, id, wait);
     if (!wait)
         return show_reply(caller->cli, reply, false);
-    wait_end(caller, id, reply);
+    wait_for(caller, id, reply);
     return end_wait(caller, reply, id);
 }
 

@@ -25,7 +25,7 @@ struct rest {
 // What stands in the line already.
 static bool is_told(struct str name)
 {
-    static const char *const told[] = {"at", "type", "id", "event", "task_id", "job_id", "state"};
+    static const char *const told[] = {"time", "type", "task_id", "job_id", "state"};
     for (size_t i = 0; i < array_count(told); i++)
         if (str_is(name, told[i]))
             return true;
@@ -50,7 +50,16 @@ static void put_rest(void *ctx, struct str name, const struct value *value)
         buf_puts(buf, "yes");
 }
 
-static void put_known(struct buf *buf, const struct show *show, const struct value *data)
+static void put_state(struct buf *buf, const struct show *show, struct str state)
+{
+    buf_auto struct buf safe = {0};
+    text_put_short(&safe, state, 40);
+    if (safe.n)
+        buf_puts(buf, "  ");
+    show_put_coloured(buf, show_state_colour(show, buf_str(&safe)), buf_str(&safe));
+}
+
+static void put_known(struct buf *buf, const struct show *show, const struct value *data, struct str type)
 {
     static const char *const ids[] = {"job_id", "task_id"};
     for (size_t i = 0; i < array_count(ids); i++) {
@@ -59,11 +68,9 @@ static void put_known(struct buf *buf, const struct show *show, const struct val
             buf_puts(buf, "  ");
         text_put_short(buf, id, 32);
     }
-    buf_auto struct buf state = {0};
-    text_put_short(&state, value_text(value_at(data, "state")), 32);
-    if (state.n)
-        buf_puts(buf, "  ");
-    show_put_coloured(buf, show_state_colour(show, buf_str(&state)), buf_str(&state));
+    struct str state = value_text(value_at(data, "state"));
+    if (!str_eq(state, type)) // an end is named after the state that it leads to
+        put_state(buf, show, state);
     value_each(data, put_rest, &(struct rest){buf});
 }
 
@@ -71,13 +78,13 @@ void tail_put_event(struct buf *buf, const struct show *show, const struct sse_e
 {
     struct value *data = value_parse(event->data);
     int64_t at = show->now_ms;
-    (void)times_read(data, "at", &at);
+    (void)times_read(data, "time", &at);
     times_put_local(buf, at, "%H:%M:%S");
-    buf_puts(buf, "  ");
     struct str type = value_text(value_at(data, "type"));
-    text_put_short(buf, type.n && str_is(event->type, "message") ? type : event->type, 40);
+    type = type.n && str_is(event->type, "message") ? type : event->type;
+    put_state(buf, show, type);
     if (data) {
-        put_known(buf, show, data);
+        put_known(buf, show, data, type);
     } else {
         buf_puts(buf, "  ");
         text_put_short(buf, event->data, 200);
@@ -109,6 +116,12 @@ static void put_json(struct buf *buf, struct str data, bool indent)
     value_free(value);
 }
 
+// What the server says of the stream itself: that it listens from here on, or that events were missed. It is shown, not counted.
+static bool is_about_stream(const struct sse_event *event)
+{
+    return str_is(event->type, "ready") || str_is(event->type, "gap");
+}
+
 static bool take_event(void *ctx, const struct sse_event *event)
 {
     struct tail *tail = ctx;
@@ -121,7 +134,8 @@ static bool take_event(void *ctx, const struct sse_event *event)
         put_json(&out, event->data, output == OUTPUT_JSON);
     }
     tail->code = terminal_write(buf_str(&out));
-    tail->over = tail->code != CLI_OK || --tail->left == 0;
+    tail->left -= !is_about_stream(event);
+    tail->over = tail->code != CLI_OK || tail->left == 0;
     return !tail->over;
 }
 
@@ -228,7 +242,8 @@ static int run_tail(struct cli *cli)
 
 static const struct option options[] = {
     {"task", 0, "ID", "only what happens to this task and its jobs"},
-    {"type", 0, "TYPE", "only events of this type"},
+    {"type", 0, "TYPE", "only events of this type; several with commas between",
+     .choices = "submitted started retried lost released success aborted buried cancelled queue_paused queue_resumed"},
     {"after", 0, "EVENT", "begin behind the event of this id, if the server still has it"},
     {"count", 0, "N", "end after so many events"},
     {0},

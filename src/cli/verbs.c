@@ -42,6 +42,8 @@ void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION
 {
     size_t n = 0;
     ret_tables[n++] = verb->options ? verb->options : none;
+    if (verb->filters)
+        ret_tables[n++] = verb_filter_options;
     if (verb->server)
         ret_tables[n++] = verb_server_options;
     if (verb->output)

@@ -77,8 +77,8 @@ class TestList:
             run_cli("list", "--jobs", "--state", "aborted", "--due-before", "1h30m", server=fake.url)
         (_, tasks, _), (_, jobs, _) = fake.asked
         assert urllib.parse.parse_qsl(urllib.parse.urlsplit(tasks).query, keep_blank_values=True) == [
-            ("state", "active"), ("queue", "q&x=y"), ("name", "ä b"), ("due_before", "2030-01-31T09:00:00+01:00"),
-            ("label.team", "a=b"), ("label.k v", ""), ("limit", "50")]
+            ("state", "active"), ("queue", "q&x=y"), ("name", "ä b"), ("label.team", "a=b"), ("label.k v", ""),
+            ("due_before", "2030-01-31T09:00:00+01:00"), ("limit", "50")]
         assert jobs.startswith("/v1/jobs?")
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", query(jobs)["due_before"])
 
@@ -182,6 +182,68 @@ class TestSteering:
         assert f"(for {TASK})" in done.stderr and "t0000000000002  active" in done.stdout
 
 
+class TestBulk:
+    def answer(self, handler):
+        if handler.command == "POST":
+            self.sent = json.loads(handler.body or b"null")
+            return answer_json(handler, self.bulk("running", 0), 202)
+        if handler.path.startswith("/v1/bulk/"):
+            self.looks += 1
+            return answer_json(handler, self.bulk("running" if self.looks < 3 else "done", self.looks, self.failed))
+        answer_json(handler, {"items": [task(1)] if self.matches else [], "next": None})
+
+    @pytest.fixture(autouse=True)
+    def fresh(self):
+        self.sent, self.looks, self.failed, self.matches = None, 0, 0, True
+
+    def bulk(self, state, changed, failed=0):
+        return {"id": "b0000000000001", "action": "cancel", "filter": {"queue": "mail"}, "state": state, "matched": changed, "changed": changed,
+                "unchanged": 0, "failed": failed}
+
+    def test_all_that_match_and_waits_for_the_end(self):
+        with Fake(self.answer) as fake:
+            done = run_cli("cancel", "--queue", "mail", "--label", "a=b", "--yes", server=fake.url)
+        assert (done.returncode, done.stdout) == (OK, "b0000000000001  done  3 changed, 0 unchanged, 0 failed\n"), done
+        assert self.sent == {"action": "cancel", "filter": {"queue": "mail", "label.a": "b"}}
+
+    def test_everything_has_to_be_said(self):
+        with Fake(self.answer) as fake:
+            assert run_cli("retry", "--all", "--yes", server=fake.url).returncode == OK
+        assert self.sent == {"action": "retry", "filter": {}}
+
+    def test_what_failed_is_no_success(self):
+        self.failed = 1
+        with Fake(self.answer) as fake:
+            done = run_cli("run", "--state", "active", "--yes", "-o", "json", server=fake.url)
+        assert (done.returncode, json.loads(done.stdout)["failed"]) == (SERVER_SAYS_NO, 1)
+
+    def test_a_script_has_to_say_yes(self):
+        with Fake(self.answer) as fake:
+            done = run_cli("delete", "--queue", "mail", server=fake.url)
+        assert (done.returncode, fake.asked) == (USAGE, [])
+        assert "--yes" in done.stderr
+
+    @pytest.mark.parametrize("typed, code, acts", [("y\n", OK, True), ("n\n", USAGE, False), ("\n", USAGE, False)])
+    def test_a_person_is_shown_some_and_asked(self, typed, code, acts):
+        with Fake(self.answer) as fake:
+            got, written = run_on_terminal("cancel", "--queue", "mail", server=fake.url, columns=100, typed=typed)
+        assert got == code, written
+        assert task(1)["id"] in written and "[y/N]" in written
+        assert (self.sent is not None) == acts
+
+    def test_where_nothing_matches_nothing_is_asked(self):
+        self.matches = False
+        with Fake(self.answer) as fake:
+            code, written = run_on_terminal("cancel", "--queue", "mail", server=fake.url, columns=100)
+        assert (code, self.sent) == (OK, None) and "nothing matches" in written
+
+    def test_a_bulk_has_an_id_like_others(self):
+        with Fake(lambda handler: answer_json(handler, self.bulk("stopped", 5))) as fake:
+            assert "cancel where queue=mail" in run_cli("get", "b0000000000001", server=fake.url).stdout
+            assert run_cli("cancel", "b0000000000001", server=fake.url).stdout == "b0000000000001  stopped\n"
+        assert [(method, path) for method, path, _ in fake.asked] == [("GET", "/v1/bulk/b0000000000001"), ("POST", "/v1/bulk/b0000000000001/stop")]
+
+
 class TestTail:
     def test_a_lost_connection_is_made_again_behind_the_last_event(self):
         connections = []
@@ -192,12 +254,13 @@ class TestTail:
             if number == 3:
                 return answer_json(handler, {"title": "stopping", "code": "stopping"}, 503)
             begin_stream(handler, "text/event-stream")
-            handler.wfile.write(f': hello\nretry: 1\nid: {number}\nevent: job\ndata: {{"n":{number},\ndata: "more":1}}\n\nid: 99\ndata: {{"ha'.encode())
+            handler.wfile.write(f': hello\nretry: 1\nid: {number - 0.5}\nevent: ready\ndata: {{"n":0}}\n\nid: {number}\nevent: job\ndata: {{"n":{number},\ndata: "more":1}}\n\nid: 99\ndata: {{"ha'.encode())
 
         with Fake(answer) as fake:
             done = run_cli("tail", "--count", "3", "-o", "jsonl", server=fake.url)
         assert done.returncode == OK, done
-        assert [json.loads(line)["n"] for line in done.stdout.splitlines()] == [1, 2, 4]
+        # What the stream says of itself is shown, and not counted.
+        assert [json.loads(line)["n"] for line in done.stdout.splitlines()] == [0, 1, 0, 2, 0, 4]
         # An event that was cut off is none, and neither is its id: the server sends it again.
         assert connections == [None, "1", "2", "2"]
         assert "trying again" in done.stderr and "back" in done.stderr
@@ -205,7 +268,7 @@ class TestTail:
     def test_text_is_a_line_an_event(self):
         def answer(handler):
             begin_stream(handler, "text/event-stream")
-            data = {"at": "2026-01-01T00:00:00.000Z", "job_id": JOB, "task_id": TASK, "state": "success", "status": 200, "reason": "\x1b[2J"}
+            data = {"time": "2026-01-01T00:00:00.000Z", "job_id": JOB, "task_id": TASK, "state": "success", "status": 200, "reason": "\x1b[2J"}
             handler.wfile.write(f"id: 7\nevent: job.finished\ndata: {json.dumps(data)}\n\n".encode())
 
         with Fake(answer) as fake:

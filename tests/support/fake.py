@@ -74,14 +74,15 @@ def set_width(fd, columns):
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
 
 
-def run_on_terminal(*args, server, columns, env=None):
-    """Exit code and all that the command wrote on a terminal of that width."""
+def run_on_terminal(*args, server, columns, env=None, typed=""):
+    """Exit code and all that the command wrote on a terminal of that width, on which somebody typed before."""
     inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     full = {**inherited, "TERM": "xterm", "ROTA_SERVER": server, **(env or {})}
     ours, theirs = pty.openpty()
     set_width(theirs, columns)
     process = subprocess.Popen([binary(), *args], stdin=theirs, stdout=theirs, stderr=theirs, env=full)
     os.close(theirs)
+    os.write(ours, typed.encode())
     written = b""
     try:
         while True:

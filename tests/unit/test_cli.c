@@ -361,24 +361,49 @@ static void waiting_shows_the_try_and_why_the_last_one_failed(void **state)
 
 static void figures_of_any_kind_are_shown(void **state)
 {
-    assert_shows(stats_put,
-                 "{\"states\":{\"ready\":2,\"success\":12345678},\"pending\":2,\"rates\":{\"started\":{\"1m\":1234.56,\"5m\":0."
-                 "125}},\"p99_ms\":31,"
-                 "\"since_at\":\"2026-01-01T00:00:00.000Z\",\"ok\":true,\"\\u001b\":null}",
-                 "pending       2\n"
-                 "p99           31ms\n"
-                 "since_at      2026-01-01 00:00:00  (10s ago)\n"
-                 "ok            yes\n"
-                 "\\x1b          -\n"
-                 "\n"
-                 "states\n"
-                 "  ready         2\n"
-                 "  success       12345678\n"
-                 "\n"
-                 "rates\n"
-                 "  started\n"
-                 "    1m            1235\n"
-                 "    5m            0.12\n");
+    assert_shows(
+        stats_put,
+        "{\"states\":{\"ready\":2,\"delayed\":0,\"buried\":1,\"success\":12345678},\"pending\":2,\"wait_ms\":31,"
+        "\"rates\":{\"deep\":{\"a\":1,\"b\":2,\"c\":3,\"d\":1234.56},\"e\":0.125},\"lateness\":{\"p50\":0.4,\"p99\":31.5},"
+        "\"since_at\":\"2026-01-01T00:00:00.000Z\",\"ok\":true,\"\\u001b\":null}",
+        "pending       2\n"
+        "wait          31ms\n"
+        "lateness      p50 0.4ms  p99 31ms\n"
+        "since_at      2026-01-01 00:00:00  (10s ago)\n"
+        "ok            yes\n"
+        "\\x1b          -\n"
+        "\n"
+        "states\n"
+        "  ready         2\n"
+        "  delayed       0\n"
+        "  buried        1\n"
+        "  success       12345678\n"
+        "\n"
+        "rates\n"
+        "  e             0.12\n"
+        "  deep\n"
+        "    a             1\n"
+        "    b             2\n"
+        "    c             3\n"
+        "    d             1235\n");
+}
+
+static void a_bulk_says_how_far_it_has_come(void **state)
+{
+    static const char bulk[] =
+        "{\"id\":\"b1\",\"action\":\"cancel\",\"filter\":{\"queue\":\"mail\",\"label.k\":\"v\"},\"state\":\"running\","
+        "\"matched\":200,"
+        "\"changed\":198,\"unchanged\":2,\"failed\":0,\"created_at\":\"2026-01-01T00:00:00.000Z\",\"ended_at\":null}";
+    assert_shows(show_put_bulk_line, bulk, "b1  running  198 changed, 2 unchanged, 0 failed");
+    assert_shows(show_put_bulk, bulk,
+                 "bulk      b1  running\n"
+                 "does      cancel where queue=mail, label.k=v\n"
+                 "done      198 changed, 2 unchanged, 0 failed\n"
+                 "begun     2026-01-01 00:00:00  (10s ago)\n");
+    assert_shows(show_put_bulk, "{\"action\":\"run\",\"filter\":{}}",
+                 "bulk        \n"
+                 "does      run where (everything)\n"
+                 "done      0 changed, 0 unchanged, 0 failed\n");
 }
 
 static void an_answer_of_any_shape_is_shown_without_harm(void **state)
@@ -394,6 +419,7 @@ static void an_answer_of_any_shape_is_shown_without_harm(void **state)
         show_put_explanation(&out, &(struct show){0}, value);
         show_put_progress(&out, &(struct show){0}, value, 0);
         stats_put(&out, &(struct show){0}, value);
+        show_put_bulk(&out, &(struct show){0}, value);
         assert_null(memchr(out.p, 0x1b, out.n));
         value_free(value);
     }
@@ -485,6 +511,7 @@ int main(void)
         cmocka_unit_test(what_a_job_waits_for_is_said),
         cmocka_unit_test(waiting_shows_the_try_and_why_the_last_one_failed),
         cmocka_unit_test(figures_of_any_kind_are_shown),
+        cmocka_unit_test(a_bulk_says_how_far_it_has_come),
         cmocka_unit_test(an_answer_of_any_shape_is_shown_without_harm),
         cmocka_unit_test(help_names_every_verb_and_option),
         cmocka_unit_test(exit_codes_are_those_that_help_names),

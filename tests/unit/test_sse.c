@@ -75,16 +75,17 @@ static void it_stops_when_it_is_told_and_takes_no_endless_line(void **state)
 
 static void an_event_is_one_harmless_line(void **state)
 {
-    static const struct {
+    const struct {
         struct sse_event event;
         const char *line;
     } rows[] = {
         {{STR("job.finished"),
-          STR("{\"at\":\"2026-01-01T00:00:05.000Z\",\"task_id\":\"t1\",\"job_id\":\"j1\",\"state\":\"success\",\"status\":200,"
+          STR("{\"time\":\"2026-01-01T00:00:05.000Z\",\"task_id\":\"t1\",\"job_id\":\"j1\",\"state\":\"success\",\"status\":200,"
               "\"late\":true,"
               "\"x\":null,\"late2\":false}"),
           {0}},
          "00:00:05  job.finished  j1  t1  success  status=200  late=yes\n"},
+        {{STR("aborted"), STR("{\"type\":\"aborted\",\"job_id\":\"j1\",\"state\":\"aborted\"}"), {0}}, "00:00:00  aborted  j1\n"},
         {{STR("message"), STR("{\"type\":\"queue.paused\",\"queue\":\"\\u001b\"}"), {0}},
          "00:00:00  queue.paused  queue=\\x1b\n"},
         {{STR("\x1b"), STR("no json\n\x1b"), {0}}, "00:00:00  \\x1b  no json\\n\\x1b\n"},
