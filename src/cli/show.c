@@ -404,7 +404,8 @@ void show_put_explanation(struct buf *buf, const struct show *show, const struct
         buf_puts(buf, "\n\n");
     }
     put_lines(buf, show, explanation, explanation_lines, array_count(explanation_lines));
-    if (!value_item(causes, 0))
+    bool told = text.n && !value_item(causes, 1) && str_eq(value_text(value_at(value_item(causes, 0), "detail")), text);
+    if (!value_item(causes, 0) || told)
         return;
     buf_putc(buf, '\n');
     table_put(buf, &(struct table){.columns = cause_columns, .count = array_count(cause_columns), .show = show}, causes, 0);

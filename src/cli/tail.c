@@ -18,9 +18,14 @@ enum { AWAIT_MS_MIN = 200, AWAIT_MS_MAX = 5000 };
 
 // As text
 
-struct rest {
-    struct buf *buf;
-};
+enum { TYPE_WIDTH = 9, VALUE_MAX = 120 };
+
+static void put_text(struct buf *buf, struct str text)
+{
+    if (text.n)
+        buf_puts(buf, "  ");
+    text_put_short(buf, text, VALUE_MAX);
+}
 
 // What stands in the line already.
 static bool is_told(struct str name)
@@ -32,63 +37,57 @@ static bool is_told(struct str name)
     return false;
 }
 
-static void put_rest(void *ctx, struct str name, const struct value *value)
+static void put_member(void *ctx, struct str name, const struct value *value)
 {
-    struct buf *buf = ((struct rest *)ctx)->buf;
+    struct buf *buf = ctx;
     struct str text = value_text(value);
-    bool number = value_is_number(value);
-    if (is_told(name) || (!number && !text.n && !value_true(value)))
+    int64_t ms;
+    if (is_told(name) || (!value_is_number(value) && !text.n && !value_true(value)))
         return;
-    buf_puts(buf, "  ");
-    text_put_short(buf, name, 32);
+    put_text(buf, name);
     buf_putc(buf, '=');
-    if (number)
+    if (value_is_number(value))
         buf_printf(buf, "%.15g", value_number(value, 0));
+    else if (text.n && when_parse(text, &ms))
+        times_put_local(buf, ms, "%H:%M:%S");
     else if (text.n)
-        text_put_short(buf, text, 120);
+        text_put_short(buf, text, VALUE_MAX);
     else
         buf_puts(buf, "yes");
 }
 
-static void put_state(struct buf *buf, const struct show *show, struct str state)
+// An end is named after the state that it leads to, which need not be told twice.
+static void put_data(struct buf *buf, const struct value *data, struct str type)
 {
-    buf_auto struct buf safe = {0};
-    text_put_short(&safe, state, 40);
-    if (safe.n)
-        buf_puts(buf, "  ");
-    show_put_coloured(buf, show_state_colour(show, buf_str(&safe)), buf_str(&safe));
-}
-
-static void put_known(struct buf *buf, const struct show *show, const struct value *data, struct str type)
-{
-    static const char *const ids[] = {"job_id", "task_id"};
-    for (size_t i = 0; i < array_count(ids); i++) {
-        struct str id = value_text(value_at(data, ids[i]));
-        if (id.n)
-            buf_puts(buf, "  ");
-        text_put_short(buf, id, 32);
-    }
     struct str state = value_text(value_at(data, "state"));
-    if (!str_eq(state, type)) // an end is named after the state that it leads to
-        put_state(buf, show, state);
-    value_each(data, put_rest, &(struct rest){buf});
+    put_text(buf, value_text(value_at(data, "job_id")));
+    put_text(buf, value_text(value_at(data, "task_id")));
+    put_text(buf, str_eq(state, type) ? (struct str){0} : state);
+    value_each(data, put_member, buf);
 }
 
 void tail_put_event(struct buf *buf, const struct show *show, const struct sse_event *event)
 {
+    buf_auto struct buf type = {0};
+    buf_auto struct buf rest = {0};
     struct value *data = value_parse(event->data);
     int64_t at = show->now_ms;
     (void)times_read(data, "time", &at);
+    text_put_short(&type, event->type, 40);
+    for (size_t n = text_columns(buf_str(&type)); n < TYPE_WIDTH; n++)
+        buf_putc(&rest, ' ');
+    if (data)
+        put_data(&rest, data, event->type);
+    else
+        put_text(&rest, event->data);
+    size_t before = buf->n;
     times_put_local(buf, at, "%H:%M:%S");
-    struct str type = value_text(value_at(data, "type"));
-    type = type.n && str_is(event->type, "message") ? type : event->type;
-    put_state(buf, show, type);
-    if (data) {
-        put_known(buf, show, data, type);
-    } else {
-        buf_puts(buf, "  ");
-        text_put_short(buf, event->data, 200);
-    }
+    buf_puts(buf, "  ");
+    size_t used = buf->n - before + text_columns(buf_str(&type));
+    show_put_coloured(buf, show_state_colour(show, buf_str(&type)), buf_str(&type));
+    while (rest.n && rest.p[rest.n - 1] == ' ')
+        rest.n--;
+    text_put_fitted(buf, buf_str(&rest), !show->width ? SIZE_MAX : show->width > used ? show->width - used : 0);
     buf_putc(buf, '\n');
     value_free(data);
 }

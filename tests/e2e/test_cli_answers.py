@@ -269,12 +269,12 @@ class TestTail:
         def answer(handler):
             begin_stream(handler, "text/event-stream")
             data = {"time": "2026-01-01T00:00:00.000Z", "job_id": JOB, "task_id": TASK, "state": "success", "status": 200, "reason": "\x1b[2J"}
-            handler.wfile.write(f"id: 7\nevent: job.finished\ndata: {json.dumps(data)}\n\n".encode())
+            handler.wfile.write(f"id: 7\nevent: success\ndata: {json.dumps(data)}\n\n".encode())
 
         with Fake(answer) as fake:
-            done = run_cli("tail", "--count", "1", "--task", TASK, "--type", "job.finished", "--after", "6", server=fake.url, env={"TZ": "UTC"})
-        assert done.stdout == f"00:00:00  job.finished  {JOB}  {TASK}  success  status=200  reason=\\x1b[2J\n"
-        assert query(fake.asked[0][1]) == {"task": TASK, "type": "job.finished"}
+            done = run_cli("tail", "--count", "1", "--task", TASK, "--type", "success", "--after", "6", server=fake.url, env={"TZ": "UTC"})
+        assert done.stdout == f"00:00:00  success    {JOB}  {TASK}  status=200  reason=\\x1b[2J\n"
+        assert query(fake.asked[0][1]) == {"task": TASK, "type": "success"}
         assert fake.asked[0][2]["Last-Event-ID"] == "6"
 
     def test_a_refusal_is_the_end(self):

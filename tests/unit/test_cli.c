@@ -334,6 +334,12 @@ static void what_a_job_waits_for_is_said(void **state)
                  "\n"
                  "waits for  which  detail\n"
                  "time              it is not due\n");
+    assert_shows(show_put_explanation,
+                 "{\"state\":\"ready\",\"waiting_for\":[{\"what\":\"queue_paused\",\"id\":\"q\",\"detail\":\"Paused.\"}],"
+                 "\"text\":\"Paused.\"}",
+                 "Paused.\n"
+                 "\n"
+                 "state     ready\n");
     assert_shows(show_put_explanation, "{\"state\":\"success\",\"waiting_for\":[],\"expected_start\":null,\"text\":null}",
                  "state     success\n");
 }

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "cli/sse.h"
 #include "cli/tail.h"
+#include "cli/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,22 +80,25 @@ static void an_event_is_one_harmless_line(void **state)
         struct sse_event event;
         const char *line;
     } rows[] = {
-        {{STR("job.finished"),
-          STR("{\"time\":\"2026-01-01T00:00:05.000Z\",\"task_id\":\"t1\",\"job_id\":\"j1\",\"state\":\"success\",\"status\":200,"
-              "\"late\":true,"
-              "\"x\":null,\"late2\":false}"),
+        {{STR("retried"),
+          STR("{\"time\":\"2026-01-01T00:00:05.000Z\",\"task_id\":\"t1\",\"job_id\":\"j1\",\"state\":\"delayed\",\"status\":503,"
+              "\"late\":true,\"x\":null,\"y\":false,\"next_at\":\"2026-01-01T00:00:09.000Z\"}"),
           {0}},
-         "00:00:05  job.finished  j1  t1  success  status=200  late=yes\n"},
-        {{STR("aborted"), STR("{\"type\":\"aborted\",\"job_id\":\"j1\",\"state\":\"aborted\"}"), {0}}, "00:00:00  aborted  j1\n"},
-        {{STR("message"), STR("{\"type\":\"queue.paused\",\"queue\":\"\\u001b\"}"), {0}},
-         "00:00:00  queue.paused  queue=\\x1b\n"},
-        {{STR("\x1b"), STR("no json\n\x1b"), {0}}, "00:00:00  \\x1b  no json\\n\\x1b\n"},
+         "00:00:05  retried    j1  t1  delayed  status=503  late=yes  next_at=00:00:09\n"},
+        {{STR("aborted"), STR("{\"type\":\"aborted\",\"job_id\":\"j1\",\"state\":\"aborted\"}"), {0}},
+         "00:00:00  aborted    j1\n"},
+        {{STR("queue_paused"), STR("{\"queue\":\"\\u001b\"}"), {0}}, "00:00:00  queue_paused  queue=\\x1b\n"},
+        {{STR("ready"), STR("{}"), {0}}, "00:00:00  ready\n"},
+        {{STR("\x1b"), STR("no json\n\x1b"), {0}}, "00:00:00  \\x1b       no json\\n\\x1b\n"},
     };
     setenv("TZ", "UTC", 1);
     for (size_t i = 0; i < array_count(rows); i++) {
         buf_auto struct buf out = {0};
         tail_put_event(&out, &(struct show){.now_ms = 1767225600000}, &rows[i].event);
         assert_seen(&out, rows[i].line);
+        out.n = 0;
+        tail_put_event(&out, &(struct show){.now_ms = 1767225600000, .width = 24}, &rows[i].event);
+        assert_true(text_columns(buf_str(&out)) <= 24 + 1); // and the line feed
     }
 }
 
