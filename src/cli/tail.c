@@ -62,7 +62,8 @@ static void put_data(struct buf *buf, const struct value *data, struct str type)
     struct str state = value_text(value_at(data, "state"));
     put_text(buf, value_text(value_at(data, "job_id")));
     put_text(buf, value_text(value_at(data, "task_id")));
-    put_text(buf, str_eq(state, type) ? (struct str){0} : state);
+    if (!str_eq(state, type))
+        put_text(buf, state);
     value_each(data, put_member, buf);
 }
 

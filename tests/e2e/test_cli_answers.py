@@ -1,5 +1,5 @@
-"""What the command line makes of answers that a real server gives rarely, or only on a bad day: pages that are empty, streams that
-break, copies that are cut. A stand-in gives them."""
+"""What the command line makes of answers that a real server gives rarely, or only on a bad day: pages that are empty, streams
+that break, copies that are cut. A stand-in gives them."""
 
 import json
 import os
@@ -119,7 +119,8 @@ def width(line):
 
 
 class TestExplain:
-    WHY = {"state": "ready", "waiting_for": [{"what": "queue", "id": "mail", "detail": "the queue is paused"}, {"what": "slot", "detail": "all busy"}],
+    CAUSES = [{"what": "queue", "id": "mail", "detail": "the queue is paused"}, {"what": "slot", "detail": "all busy"}]
+    WHY = {"state": "ready", "waiting_for": CAUSES,
            "expected_start": None, "text": "It is due, and its queue mail is paused."}
 
     def answer(self, handler):
@@ -197,8 +198,8 @@ class TestBulk:
         self.sent, self.looks, self.failed, self.matches = None, 0, 0, True
 
     def bulk(self, state, changed, failed=0):
-        return {"id": "b0000000000001", "action": "cancel", "filter": {"queue": "mail"}, "state": state, "matched": changed, "changed": changed,
-                "unchanged": 0, "failed": failed}
+        return {"id": "b0000000000001", "action": "cancel", "filter": {"queue": "mail"}, "state": state,
+                "matched": changed, "changed": changed, "unchanged": 0, "failed": failed}
 
     def test_all_that_match_and_waits_for_the_end(self):
         with Fake(self.answer) as fake:
@@ -241,7 +242,8 @@ class TestBulk:
         with Fake(lambda handler: answer_json(handler, self.bulk("stopped", 5))) as fake:
             assert "cancel where queue=mail" in run_cli("get", "b0000000000001", server=fake.url).stdout
             assert run_cli("cancel", "b0000000000001", server=fake.url).stdout == "b0000000000001  stopped\n"
-        assert [(method, path) for method, path, _ in fake.asked] == [("GET", "/v1/bulk/b0000000000001"), ("POST", "/v1/bulk/b0000000000001/stop")]
+        assert [method + " " + path for method, path, _ in fake.asked] == [
+            "GET /v1/bulk/b0000000000001", "POST /v1/bulk/b0000000000001/stop"]
 
 
 class TestTail:
@@ -254,7 +256,10 @@ class TestTail:
             if number == 3:
                 return answer_json(handler, {"title": "stopping", "code": "stopping"}, 503)
             begin_stream(handler, "text/event-stream")
-            handler.wfile.write(f': hello\nretry: 1\nid: {number - 0.5}\nevent: ready\ndata: {{"n":0}}\n\nid: {number}\nevent: job\ndata: {{"n":{number},\ndata: "more":1}}\n\nid: 99\ndata: {{"ha'.encode())
+            ready = f': hello\nretry: 1\nid: {number - 0.5}\nevent: ready\ndata: {{"n":0}}\n\n'
+            event = f'id: {number}\nevent: job\ndata: {{"n":{number},\ndata: "more":1}}\n\n'
+            half = 'id: 99\ndata: {"ha'
+            handler.wfile.write((ready + event + half).encode())
 
         with Fake(answer) as fake:
             done = run_cli("tail", "--count", "3", "-o", "jsonl", server=fake.url)
@@ -268,11 +273,13 @@ class TestTail:
     def test_text_is_a_line_an_event(self):
         def answer(handler):
             begin_stream(handler, "text/event-stream")
-            data = {"time": "2026-01-01T00:00:00.000Z", "job_id": JOB, "task_id": TASK, "state": "success", "status": 200, "reason": "\x1b[2J"}
+            data = {"time": "2026-01-01T00:00:00.000Z", "job_id": JOB, "task_id": TASK, "state": "success", "status": 200,
+                    "reason": "\x1b[2J"}
             handler.wfile.write(f"id: 7\nevent: success\ndata: {json.dumps(data)}\n\n".encode())
 
         with Fake(answer) as fake:
-            done = run_cli("tail", "--count", "1", "--task", TASK, "--type", "success", "--after", "6", server=fake.url, env={"TZ": "UTC"})
+            done = run_cli("tail", "--count", "1", "--task", TASK, "--type", "success", "--after", "6", server=fake.url,
+                           env={"TZ": "UTC"})
         assert done.stdout == f"00:00:00  success    {JOB}  {TASK}  status=200  reason=\\x1b[2J\n"
         assert query(fake.asked[0][1]) == {"task": TASK, "type": "success"}
         assert fake.asked[0][2]["Last-Event-ID"] == "6"
@@ -315,7 +322,8 @@ class TestBackup:
     def test_the_file_is_the_database(self, database, tmp_path):
         with Fake(lambda handler: reply(handler, 200, database, "application/octet-stream")) as fake:
             done = self.backup(fake, tmp_path / "copy.db")
-            assert json.loads(run_cli("backup", str(tmp_path / "again.db"), "-o", "json", server=fake.url).stdout)["bytes"] == len(database)
+            again = json.loads(run_cli("backup", str(tmp_path / "again.db"), "-o", "json", server=fake.url).stdout)
+        assert again["bytes"] == len(database)
         assert (done.returncode, done.stdout) == (OK, f"{tmp_path}/copy.db  {len(database)} bytes\n")
         assert self.rows(tmp_path / "copy.db") == 500
         assert sorted(os.listdir(tmp_path)) == ["again.db", "copy.db", "source.db"]
@@ -337,8 +345,8 @@ class TestBackup:
     def refusal(self, handler, database):
         answer_json(handler, {"title": "no", "code": "unsupported", "detail": "Use pg_dump."}, 422)
 
-    @pytest.mark.parametrize("how, code", [("cut", NOT_REACHED), ("unmarked", NOT_REACHED), ("other", NOT_REACHED), ("page", NOT_REACHED),
-                                           ("refusal", SERVER_SAYS_NO)])
+    @pytest.mark.parametrize("how, code", [("cut", NOT_REACHED), ("unmarked", NOT_REACHED), ("other", NOT_REACHED),
+                                           ("page", NOT_REACHED), ("refusal", SERVER_SAYS_NO)])
     def test_what_is_not_whole_leaves_the_old_file_and_nothing_else(self, database, tmp_path, how, code):
         (tmp_path / "source.db").unlink()
         (tmp_path / "copy.db").write_text("yesterday's")
@@ -382,7 +390,8 @@ class TestBackup:
 
         tmp = tmp_path / "copy.db.tmp"
         with Fake(answer) as fake:
-            first = subprocess.Popen([binary(), "backup", str(tmp_path / "copy.db"), "--server", fake.url], stdout=subprocess.DEVNULL)
+            first = subprocess.Popen([binary(), "backup", str(tmp_path / "copy.db"), "--server", fake.url],
+                                     stdout=subprocess.DEVNULL)
             wait_until(lambda: tmp.exists() and tmp.stat().st_size, "something was written")
             second = self.backup(fake, tmp_path / "copy.db")
             over.set()

@@ -75,7 +75,8 @@ class TestQueues:
         assert "cli.held" in re.search(r"paused queues  (.*)", shared.cli("stats").stdout).group(1)
         row = re.search(r"cli\.held .*", shared.cli("list", "--queues", "--all").stdout).group(0)
         assert row.split()[:4] == ["cli.held", "paused", "1", "1"]
-        assert json.loads(shared.cli("resume", "--queue", "cli.held", "-o", "json").stdout) == {"queue": "cli.held", "paused": False}
+        let_go = json.loads(shared.cli("resume", "--queue", "cli.held", "-o", "json").stdout)
+        assert let_go == {"queue": "cli.held", "paused": False}
         assert shared.api.finished(task_id)["state"] == "success"
 
     def test_a_name_where_an_id_belongs_is_told_where_it_belongs(self, shared):

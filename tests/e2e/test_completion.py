@@ -49,7 +49,8 @@ def bash_offers(line, script, cwd=None):
 def fish_offers(line, script, cwd=None):
     program = f"source {script}; complete -C {shlex.quote(line)}"
     env = dict(os.environ, HOME=str(script.parent), XDG_CONFIG_HOME=str(script.parent), PATH="/usr/bin:/bin")
-    done = subprocess.run(["fish", "--no-config", "-c", program], capture_output=True, text=True, timeout=60, check=True, env=env, cwd=cwd)
+    done = subprocess.run(["fish", "--no-config", "-c", program], capture_output=True, text=True, timeout=60, check=True, env=env,
+                          cwd=cwd)
     return {offer.split("\t")[0] for offer in done.stdout.splitlines()}
 
 
@@ -60,7 +61,8 @@ class Zsh:
         self.fd, theirs = pty.openpty()
         set_width(theirs, 200)
         env = dict(os.environ, TERM="dumb", HOME=str(script.parent), ZDOTDIR=str(script.parent), PS1="", LC_ALL="C.UTF-8")
-        self.process = subprocess.Popen(["zsh", "-f", "-i"], stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True)
+        self.process = subprocess.Popen(["zsh", "-f", "-i"], stdin=theirs, stdout=theirs, stderr=theirs, env=env,
+                                        start_new_session=True)
         os.close(theirs)
         self.type("PS1=; unsetopt prompt_cr prompt_sp beep; LISTMAX=1000; autoload -U compinit; compinit -u -D\n")
         self.type(f"source {script}; zstyle ':completion:*' verbose no; unset zle_bracketed_paste; print -n REA; print DY\n")

@@ -14,8 +14,8 @@ from support.rota import binary
 
 
 class Fake:
-    """`answer(request)` is called for each request, in a thread of its own. It gets the handler of http.server, and may answer with
-    json(), stream() or anything that a handler can do. Everything asked is in `asked`, as (method, path, headers)."""
+    """`answer` is called for each request, in a thread of its own, with the handler of http.server: it answers with reply(),
+    begin_stream() or anything else that a handler can do. Everything asked is in `asked`, as (method, path, headers)."""
 
     def __init__(self, answer):
         fake = self
