@@ -65,6 +65,15 @@ static bool put_duration(struct buf *buf, const struct field *field, const struc
     return put_text(buf, field, options, duration.p, why);
 }
 
+static bool put_time(struct buf *buf, const struct field *field, const struct options *options, const char *value,
+                     char why[ERR_WHY_MAX])
+{
+    buf_auto struct buf time = {0};
+    times_put_api_local(&time, str_of(value));
+    buf_putc(&time, 0);
+    return put_text(buf, field, options, time.p, why);
+}
+
 static bool read_number(const struct field *field, const char *value, long *ret_number, char why[ERR_WHY_MAX])
 {
     char *end;
@@ -224,7 +233,7 @@ static const struct option options_table[] = {
     {"method", 0, "M", "GET, POST, PUT, PATCH or DELETE (POST)", .choices = "GET POST PUT PATCH DELETE"},
     {"header", 0, "'K: V'", "a header of the call", true},
     {"body", 0, "TEXT|@FILE", "what to send: this text, or a file's (@- is stdin)"},
-    {"at", 0, "TIME", "when: 2030-01-31T09:00:00Z, or with +02:00 for Z (now)"},
+    {"at", 0, "TIME", "when: '2030-01-31 09:00' on this machine's clock, or 2030-01-31T09:00:00Z, or with +02:00 for Z (now)"},
     {"in", 0, "DURATION", "when, from now: 500ms 30s 10m 1h30m 7d"},
     {"retry", 0, "N", "how often to try again after a failure, 0 to 100 (3)"},
     {"timeout", 0, "DURATION", "how long one try may take (30s)"},
@@ -239,7 +248,7 @@ static const struct option options_table[] = {
 
 static const struct field fields[] = {
     {"method", "method", put_text},       {"header", "headers", put_headers},
-    {"body", "body", put_body},           {"at", "at", put_text},
+    {"body", "body", put_body},           {"at", "at", put_time},
     {"in", "in", put_duration},           {"retry", "retry", put_retry},
     {"timeout", "timeout", put_duration}, {"priority", "priority", put_number},
     {"queue", "queue", put_text},         {"key", "key", put_text},

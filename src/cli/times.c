@@ -118,3 +118,33 @@ void times_put_api_time(struct buf *buf, struct str text, int64_t now_ms)
     else
         buf_put(buf, text);
 }
+
+// Digits and what stands between them, as in `form`, where 0 is any digit.
+static bool has_form(const char *text, const char *form)
+{
+    for (; *form; text++, form++)
+        if (*form == '0' ? *text < '0' || *text > '9' : *text != *form)
+            return false;
+    return !*text;
+}
+
+// A time that this machine's clock does not show, because it is put forward then, is left to be refused.
+void times_put_api_local(struct buf *buf, struct str text)
+{
+    static const struct {
+        const char *form, *format;
+    } forms[] = {{"0000-00-00 00:00", "%Y-%m-%d %H:%M"}, {"0000-00-00 00:00:00", "%Y-%m-%d %H:%M:%S"}};
+    for (size_t i = 0; i < array_count(forms); i++) {
+        struct tm local = {.tm_isdst = -1};
+        char again[32] = "";
+        if (!has_form(text.p, forms[i].form) || !strptime(text.p, forms[i].format, &local))
+            continue;
+        time_t seconds = mktime(&local);
+        strftime(again, sizeof again, forms[i].format, &local);
+        if (seconds >= 0 && str_is(text, again)) {
+            put_instant(buf, (int64_t)seconds * 1000);
+            return;
+        }
+    }
+    buf_put(buf, text);
+}

@@ -82,6 +82,28 @@ static void a_duration_is_a_time_from_now(void **state)
     }
 }
 
+static void a_local_time_gets_its_zone(void **state)
+{
+    static const struct {
+        const char *typed, *sent;
+    } rows[] = {{"2030-01-31 09:00", "2030-01-31T08:00:00.000Z"},
+                {"2030-07-31 09:00:05", "2030-07-31T07:00:05.000Z"},
+                {"2030-03-31 02:30", "2030-03-31 02:30"}, // there is no such time: the clock is put forward
+                {"2030-02-30 09:00", "2030-02-30 09:00"},
+                {"2030-01-31 24:00", "2030-01-31 24:00"},
+                {"2030-1-31 9:00", "2030-1-31 9:00"},
+                {"2030-01-31T09:00:00Z", "2030-01-31T09:00:00Z"},
+                {"2030-01-31 09:00x", "2030-01-31 09:00x"},
+                {"", ""}};
+    setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+    for (size_t i = 0; i < array_count(rows); i++) {
+        buf_auto struct buf out = {0};
+        times_put_api_local(&out, str_of(rows[i].typed));
+        assert_buf(&out, rows[i].sent);
+    }
+    setenv("TZ", "UTC", 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -89,6 +111,7 @@ int main(void)
         cmocka_unit_test(a_time_is_so_far_away),
         cmocka_unit_test(joined_durations_become_what_the_api_takes),
         cmocka_unit_test(a_duration_is_a_time_from_now),
+        cmocka_unit_test(a_local_time_gets_its_zone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
