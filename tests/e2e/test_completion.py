@@ -64,26 +64,27 @@ class Zsh:
         self.process = subprocess.Popen(["zsh", "-f", "-i"], stdin=theirs, stdout=theirs, stderr=theirs, env=env,
                                         start_new_session=True)
         os.close(theirs)
-        self.type("PS1=; unsetopt prompt_cr prompt_sp beep; LISTMAX=1000; autoload -U compinit; compinit -u -D\n")
-        self.type(f"source {script}; zstyle ':completion:*' verbose no; unset zle_bracketed_paste; print -n REA; print DY\n")
-        self.read_until("READY")
+        self.type("unsetopt prompt_cr prompt_sp beep; LISTMAX=1000; unset zle_bracketed_paste; autoload -U compinit; compinit -u -D\n")
+        self.type(f"source {script}; zstyle ':completion:*' verbose no; PS1='<rea''dy>'; print -n EN; print D\n")
+        self.read_until_ready()
 
     def type(self, text):
         os.write(self.fd, text.encode())
 
-    def read_until(self, mark):
+    def read_until_ready(self):
+        """To the END that was printed and the prompt behind it: only then does zsh take what is typed, and not the terminal."""
         text, end = "", time.monotonic() + PATIENCE_S
-        while mark not in text:
-            assert time.monotonic() < end, f"zsh never wrote {mark}: {text}"
+        while not re.search(r"END.*<ready>", text, re.S):
+            assert time.monotonic() < end, f"zsh is not ready: {text}"
             if select.select([self.fd], [], [], 1)[0]:
                 text += os.read(self.fd, 65536).decode(errors="replace")
-        return text
+        return text.split("END")[0]
 
     def offers(self, line):
         # Ctrl-D lists what there is for a line that is not empty; Ctrl-U takes the line away again.
         self.type(line + "\x04")
         self.type("\x15print -n EN; print D\n")
-        text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.read_until("END"))
+        text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.read_until_ready())
         return set(re.findall(r"[-\w]+", text.split(line, 1)[1]))
 
     def close(self):
