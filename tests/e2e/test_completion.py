@@ -64,7 +64,8 @@ class Zsh:
         self.process = subprocess.Popen(["zsh", "-f", "-i"], stdin=theirs, stdout=theirs, stderr=theirs, env=env,
                                         start_new_session=True)
         os.close(theirs)
-        self.type("unsetopt prompt_cr prompt_sp beep; LISTMAX=1000; unset zle_bracketed_paste; autoload -U compinit; compinit -u -D\n")
+        self.type("unsetopt prompt_cr prompt_sp beep; LISTMAX=1000; unset zle_bracketed_paste\n")
+        self.type("autoload -U compinit; compinit -u -D\n")
         self.type(f"source {script}; zstyle ':completion:*' verbose no; PS1='<rea''dy>'; print -n EN; print D\n")
         self.read_until_ready()
 
