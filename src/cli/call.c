@@ -24,12 +24,13 @@ static int check_server(const struct cli *cli, struct str server)
     return CLI_OK;
 }
 
-int call_open(struct caller *ret_caller, const struct cli *cli)
+int call_open(struct caller *ret_caller, struct cli *cli)
 {
     const char *server = options_get(&cli->options, "server");
     if (!server)
         server = getenv("ROTA_SERVER");
-    *ret_caller = (struct caller){.cli = cli, .server = str_of(server && *server ? server : SERVER_DEFAULT)};
+    *ret_caller =
+        (struct caller){.cli = cli, .arena = &cli->arena, .server = str_of(server && *server ? server : SERVER_DEFAULT)};
     int code = check_server(cli, ret_caller->server);
     if (code)
         return code;
@@ -59,7 +60,7 @@ void reply_done(struct reply *reply)
 static int judge(struct reply *reply)
 {
     if (reply->status >= 200 && reply->status < 300) {
-        if (reply->value)
+        if (reply->value || reply->status == 204)
             return CLI_OK;
         snprintf(reply->why, sizeof reply->why, "what answers there is not a rota server (HTTP %d without a JSON object)",
                  reply->status);
@@ -68,23 +69,32 @@ static int judge(struct reply *reply)
     return CLI_REFUSED;
 }
 
+// What every request carries. `url` and `bearer` are given room by the caller, for as long as the request lives.
+static size_t begin_request(const struct caller *caller, struct fetch_request *request, const char *path, struct buf *url,
+                            struct buf *bearer)
+{
+    size_t n = 0;
+    buf_printf(url, STR_FMT "%s", STR_ARG(caller->server), path);
+    buf_putc(url, 0);
+    request->url = url->p;
+    if (caller->key) {
+        buf_printf(bearer, "Bearer %s", caller->key);
+        buf_putc(bearer, 0);
+        request->headers[n++] = (struct fetch_header){"Authorization", bearer->p};
+    }
+    return n;
+}
+
 void call(struct caller *caller, const char *method, const char *path, struct str body, struct reply *ret_reply)
 {
     *ret_reply = (struct reply){.code = CLI_UNREACHED};
     buf_auto struct buf url = {0};
     buf_auto struct buf bearer = {0};
-    buf_printf(&url, STR_FMT "%s", STR_ARG(caller->server), path);
-    buf_putc(&url, 0);
-    struct fetch_request request = {.method = method, .url = url.p, .body = body, .timeout_ms = CALL_TIMEOUT_MS};
-    size_t n = 0;
+    struct fetch_request request = {.method = method, .body = body, .timeout_ms = CALL_TIMEOUT_MS};
+    size_t n = begin_request(caller, &request, path, &url, &bearer);
     request.headers[n++] = (struct fetch_header){"Accept", "application/json, application/problem+json"};
     if (body.n)
         request.headers[n++] = (struct fetch_header){"Content-Type", "application/json"};
-    if (caller->key) {
-        buf_printf(&bearer, "Bearer %s", caller->key);
-        buf_putc(&bearer, 0);
-        request.headers[n++] = (struct fetch_header){"Authorization", bearer.p};
-    }
     struct fetch_answer answer;
     if (!fetch(caller->fetcher, &request, &answer, ret_reply->why))
         return;
@@ -92,6 +102,50 @@ void call(struct caller *caller, const char *method, const char *path, struct st
     ret_reply->body = answer.body;
     ret_reply->value = value_parse(buf_str(&answer.body));
     ret_reply->code = judge(ret_reply);
+}
+
+struct taking {
+    struct stream *stream;
+    bool other; // an answer of another type: not rota's
+};
+
+static bool take_stream(void *ctx, const struct fetch_answer *answer, struct str bytes)
+{
+    struct taking *taking = ctx;
+    taking->other = !str_is(str_of(answer->type), taking->stream->type);
+    if (taking->other)
+        return false;
+    return taking->stream->take(taking->stream->ctx, bytes);
+}
+
+void call_stream(struct caller *caller, struct stream *stream, struct reply *ret_reply)
+{
+    *ret_reply = (struct reply){.code = CLI_UNREACHED};
+    buf_auto struct buf url = {0};
+    buf_auto struct buf bearer = {0};
+    buf_auto struct buf accept = {0};
+    struct taking taking = {.stream = stream};
+    struct fetch_request request = {.method = "GET", .idle_s = stream->idle_s, .take = take_stream, .ctx = &taking};
+    size_t n = begin_request(caller, &request, stream->path, &url, &bearer);
+    buf_printf(&accept, "%s, application/problem+json", stream->type);
+    buf_putc(&accept, 0);
+    request.headers[n++] = (struct fetch_header){"Accept", accept.p};
+    if (stream->header)
+        request.headers[n++] = (struct fetch_header){stream->header, stream->header_value};
+    struct fetch_answer answer;
+    bool whole = fetch(caller->fetcher, &request, &answer, ret_reply->why);
+    ret_reply->status = answer.status;
+    ret_reply->body = answer.body;
+    bool success = answer.status >= 200 && answer.status < 300;
+    stream->began = success && str_is(str_of(answer.type), stream->type);
+    bool other = taking.other || (whole && success && !stream->began);
+    if (other)
+        snprintf(ret_reply->why, sizeof ret_reply->why, "what answers there is not a rota server (HTTP %d without %s)",
+                 answer.status, stream->type);
+    if (!whole || other)
+        return;
+    ret_reply->value = value_parse(buf_str(&answer.body));
+    ret_reply->code = success ? CLI_OK : CLI_REFUSED;
 }
 
 // One line of what the server said, if it said it.
@@ -143,17 +197,76 @@ bool reply_may_retry(const struct reply *reply)
            reply->status == 504;
 }
 
+static const char *place_of(char kind)
+{
+    return kind == ID_TASK ? "tasks" : kind == ID_JOB ? "jobs" : kind == CALL_BULK ? "bulk" : NULL;
+}
+
 bool call_path(struct buf *buf, const char *id, const char *rest)
 {
     enum { ID_LONGEST = 64 };
     size_t n = strlen(id);
-    bool job = id[0] == ID_JOB;
-    if (n > ID_LONGEST || (!job && id[0] != ID_TASK))
+    const char *place = place_of(id[0]);
+    if (n > ID_LONGEST || !place)
         return false;
     for (size_t i = 0; i < n; i++)
         if (!isalnum((unsigned char)id[i]))
             return false;
-    buf_printf(buf, "/v1/%s/%s%s", job ? "jobs" : "tasks", id, rest);
+    buf_printf(buf, "/v1/%s/%s%s", place, id, rest);
     buf_putc(buf, 0);
     return true;
+}
+
+static int check_ids(const struct cli *cli, const char *kinds)
+{
+    for (size_t i = 0; i < cli->options.arg_count; i++) {
+        const char *id = cli->options.args[i];
+        buf_auto struct buf path = {0};
+        if (!call_path(&path, id, ""))
+            return verb_misused(cli, "%s is not an id: a task's is t and letters and digits, a job's begins with j", id);
+        if (strchr(kinds, id[0]))
+            continue;
+        if (id[0] == CALL_BULK)
+            return verb_misused(cli, "%s is the id of a bulk: rota get %s shows it, rota cancel %s stops it", id, id, id);
+        if (id[0] == ID_JOB)
+            return verb_misused(cli, "%s is the id of a job, and rota %s takes a task's: rota get %s shows which it belongs to",
+                                id, cli->verb->name, id);
+        return verb_misused(cli, "%s is the id of a task, and rota %s takes a job's: rota get %s shows its job", id,
+                            cli->verb->name, id);
+    }
+    return CLI_OK;
+}
+
+int call_open_for_ids(struct caller *ret_caller, struct cli *cli, const char *kinds)
+{
+    *ret_caller = (struct caller){0};
+    int code = check_ids(cli, kinds);
+    return code ? code : call_open(ret_caller, cli);
+}
+
+int call_print_json(const struct cli *cli, struct str json)
+{
+    buf_auto struct buf out = {0};
+    text_put_json(&out, json, cli->output == OUTPUT_JSON);
+    buf_putc(&out, '\n');
+    return terminal_write(buf_str(&out));
+}
+
+void call_put_escaped(struct buf *buf, struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if (isalnum(c) || strchr("-._~", c))
+            buf_putc(buf, (char)c);
+        else
+            buf_printf(buf, "%%%02X", c);
+    }
+}
+
+void call_put_query(struct buf *path, struct str name, struct str value)
+{
+    buf_putc(path, path->n && memchr(path->p, '?', path->n) ? '&' : '?');
+    call_put_escaped(path, name);
+    buf_putc(path, '=');
+    call_put_escaped(path, value);
 }

@@ -3,28 +3,27 @@
 #include "cli/help.h"
 
 #include "base/mem.h"
+#include "cli/man.h"
 #include "cli/terminal.h"
 
 enum { ABOUT_WIDTH = 100 };
 
-static const struct {
-    const char *name, *help;
-} variables[] = {
+const struct help_entry help_variables[] = {
     {"ROTA_SERVER", "the server to speak to, when --server is not given"},
     {"ROTA_API_KEY", "the key to show to it, as a Bearer token; never given on the command line, where others could see it"},
     {"NO_COLOR", "when set and not empty: no colours"},
+    {0},
 };
 
-static const struct {
-    int code;
-    const char *help;
-} exits[] = {
-    {CLI_OK, "done"},
-    {CLI_JOB_FAILED, "submit --wait: the job did not end in success"},
-    {CLI_USAGE, "the command line is wrong"},
-    {CLI_REFUSED, "the server says no"},
-    {CLI_UNREACHED, "the server was not reached"},
-    {CLI_UNWRITTEN, "the output could not be written (141, silently, when its reader went away)"},
+// The numbers of enum cli_exit, which a unit test compares.
+const struct help_entry help_exits[] = {
+    {"0", "done"},
+    {"1", "submit --wait: the job did not end in success"},
+    {"2", "the command line is wrong"},
+    {"3", "the server says no"},
+    {"4", "the server was not reached"},
+    {"5", "the output could not be written (141, silently, when its reader went away)"},
+    {0},
 };
 
 static void put_padded(struct buf *buf, struct str text, size_t width)
@@ -120,18 +119,18 @@ void help_put_overview(struct buf *buf)
                   ": runs what you tell it, when you tell it, at least once.\n\nUsage: rota VERB ...\n\nVerbs:\n");
     for (const struct verb *const *verb = verbs; *verb; verb++) {
         buf_puts(buf, "  ");
-        put_padded(buf, str_of((*verb)->name), 10);
+        put_padded(buf, str_of((*verb)->name), 12);
         buf_printf(buf, "%s\n", (*verb)->help);
     }
     buf_puts(buf, "\nEnvironment:\n");
-    for (size_t i = 0; i < array_count(variables); i++) {
+    for (const struct help_entry *entry = help_variables; entry->name; entry++) {
         buf_puts(buf, "  ");
-        put_padded(buf, str_of(variables[i].name), 14);
-        buf_printf(buf, "%s\n", variables[i].help);
+        put_padded(buf, str_of(entry->name), 14);
+        buf_printf(buf, "%s\n", entry->help);
     }
     buf_puts(buf, "\nExit codes:\n");
-    for (size_t i = 0; i < array_count(exits); i++)
-        buf_printf(buf, "  %d  %s\n", exits[i].code, exits[i].help);
+    for (const struct help_entry *entry = help_exits; entry->name; entry++)
+        buf_printf(buf, "  %s  %s\n", entry->name, entry->help);
     buf_puts(buf, "\nrota VERB --help says more about a verb.\n");
 }
 
@@ -182,11 +181,11 @@ void help_put_markdown(struct buf *buf)
     for (const struct verb *const *verb = verbs; *verb; verb++)
         put_markdown_verb(buf, *verb);
     buf_puts(buf, "\n## Environment\n\n| variable | meaning |\n|---|---|\n");
-    for (size_t i = 0; i < array_count(variables); i++)
-        buf_printf(buf, "| `%s` | %s |\n", variables[i].name, variables[i].help);
+    for (const struct help_entry *entry = help_variables; entry->name; entry++)
+        buf_printf(buf, "| `%s` | %s |\n", entry->name, entry->help);
     buf_puts(buf, "\n## Exit codes\n\n| code | meaning |\n|---|---|\n");
-    for (size_t i = 0; i < array_count(exits); i++)
-        buf_printf(buf, "| %d | %s |\n", exits[i].code, exits[i].help);
+    for (const struct help_entry *entry = help_exits; entry->name; entry++)
+        buf_printf(buf, "| %s | %s |\n", entry->name, entry->help);
 }
 
 static int run_help(struct cli *cli)
@@ -201,6 +200,8 @@ static int run_help(struct cli *cli)
     }
     if (options_get(&cli->options, "markdown"))
         help_put_markdown(&text);
+    else if (options_get(&cli->options, "scd"))
+        verb ? man_put_verb(&text, verb) : man_put_overview(&text);
     else if (verb)
         help_put_verb(&text, verb);
     else
@@ -208,7 +209,11 @@ static int run_help(struct cli *cli)
     return terminal_write(buf_str(&text));
 }
 
-static const struct option options[] = {{"markdown", 0, NULL, "all of it at once, as docs/cli.md has it"}, {0}};
+static const struct option options[] = {
+    {"markdown", 0, NULL, "all of it at once, as docs/cli.md has it"},
+    {"scd", 0, NULL, "the manual page rota(1), or that of VERB, as a source for scdoc"},
+    {0},
+};
 
 const struct verb verb_help = {.name = "help",
                                .args = "[VERB]",

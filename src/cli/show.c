@@ -3,10 +3,12 @@
 #include "cli/show.h"
 
 #include "base/mem.h"
-#include "base/when.h"
+#include "cli/table.h"
 #include "cli/text.h"
+#include "cli/times.h"
+#include "core/job.h"
 
-#include <time.h>
+#include <stdio.h>
 
 enum { LABEL_WIDTH = 10, RESPONSE_MAX = 300, LINE_MAX = 200 };
 
@@ -37,64 +39,18 @@ static void put_member(struct buf *buf, const struct value *object, const char *
 
 // Times
 
-void show_put_duration(struct buf *buf, int64_t ms)
-{
-    static const struct {
-        int64_t ms;
-        const char *name;
-    } units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "m"}, {1000, "s"}};
-    if (ms < 1000) {
-        buf_printf(buf, "%dms", (int)ms);
-        return;
-    }
-    if (ms < 10000) {
-        int tenths = (int)(ms % 1000 / 100);
-        buf_printf(buf, tenths ? "%d.%ds" : "%ds", (int)(ms / 1000), tenths);
-        return;
-    }
-    for (size_t i = 0; i < array_count(units); i++) {
-        if (ms < units[i].ms)
-            continue;
-        buf_printf(buf, "%lld%s", (long long)(ms / units[i].ms), units[i].name);
-        int64_t rest = i + 1 < array_count(units) ? ms % units[i].ms / units[i + 1].ms : 0;
-        if (rest)
-            buf_printf(buf, " %lld%s", (long long)rest, units[i + 1].name);
-        return;
-    }
-}
-
-static bool read_time(const struct value *object, const char *path, int64_t *ret_ms)
-{
-    struct str text = value_text(value_at(object, path));
-    return text.n && when_parse(text, ret_ms);
-}
-
-static void put_local(struct buf *buf, int64_t ms, const char *format)
-{
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm local;
-    char text[64];
-    if (localtime_r(&seconds, &local) && strftime(text, sizeof text, format, &local))
-        buf_puts(buf, text);
-}
-
 // A local time and how far away it is. A time that cannot be read is shown as it came.
 static void put_time(struct buf *buf, const struct show *show, const struct value *object, const char *path)
 {
     int64_t ms;
-    if (!read_time(object, path, &ms)) {
+    if (!times_read(object, path, &ms)) {
         put_member(buf, object, path);
         return;
     }
-    put_local(buf, ms, "%Y-%m-%d %H:%M:%S");
-    int64_t away = ms - show->now_ms, seconds = (away < 0 ? -away : away) / 1000;
-    if (!seconds) {
-        buf_puts(buf, "  (now)");
-        return;
-    }
-    buf_puts(buf, away > 0 ? "  (in " : "  (");
-    show_put_duration(buf, seconds * 1000);
-    buf_puts(buf, away > 0 ? ")" : " ago)");
+    times_put_local(buf, ms, "%Y-%m-%d %H:%M:%S");
+    buf_puts(buf, "  (");
+    times_put_away(buf, ms, show->now_ms);
+    buf_putc(buf, ')');
 }
 
 static void put_scheduled(struct buf *buf, const struct show *show, const struct value *object)
@@ -106,9 +62,14 @@ static void put_scheduled(struct buf *buf, const struct show *show, const struct
 static void put_next_try(struct buf *buf, const struct show *show, const struct value *job)
 {
     int64_t planned, due;
-    bool waits = !value_at(job, "started_at") && read_time(job, "due_at", &due) && read_time(job, "scheduled_at", &planned);
+    bool waits = !value_at(job, "started_at") && times_read(job, "due_at", &due) && times_read(job, "scheduled_at", &planned);
     if (waits && due != planned)
         put_time(buf, show, job, "due_at");
+}
+
+static void put_not_after(struct buf *buf, const struct show *show, const struct value *task)
+{
+    put_member(buf, task, "not_after");
 }
 
 static void put_created(struct buf *buf, const struct show *show, const struct value *object)
@@ -120,9 +81,9 @@ static void put_created(struct buf *buf, const struct show *show, const struct v
 static bool put_between(struct buf *buf, const struct value *object, const char *from, const char *to)
 {
     int64_t from_ms, to_ms;
-    if (!read_time(object, from, &from_ms) || !read_time(object, to, &to_ms) || to_ms < from_ms)
+    if (!times_read(object, from, &from_ms) || !times_read(object, to, &to_ms) || to_ms < from_ms)
         return false;
-    show_put_duration(buf, to_ms - from_ms);
+    times_put_duration(buf, to_ms - from_ms);
     return true;
 }
 
@@ -144,7 +105,7 @@ static void put_ended(struct buf *buf, const struct show *show, const struct val
 
 // States
 
-static const char *state_colour(struct str state)
+const char *show_state_colour(const struct show *show, struct str state)
 {
     static const struct {
         const char *state, *colour;
@@ -152,23 +113,36 @@ static const char *state_colour(struct str state)
         {"success", "32"},  {"aborted", "31"},  {"buried", "31"}, {"cancelled", "33"},
         {"reserved", "36"}, {"watching", "36"}, {"active", "36"}, {"paused", "33"},
     };
-    for (size_t i = 0; i < array_count(colours); i++)
+    for (size_t i = 0; show->colours && i < array_count(colours); i++)
         if (str_is(state, colours[i].state))
             return colours[i].colour;
     return NULL;
 }
 
-static void put_head(struct buf *buf, const struct show *show, const struct value *object)
+bool show_state_final(struct str state)
 {
-    struct str state = value_text(value_at(object, "state"));
-    const char *colour = show->colours ? state_colour(state) : NULL;
-    put_member(buf, object, "id");
-    buf_puts(buf, "  ");
+    for (int i = 0; i < JOB_STATE_COUNT; i++)
+        if (str_is(state, job_state_text((enum job_state)i)))
+            return job_state_final((enum job_state)i);
+    return false;
+}
+
+void show_put_coloured(struct buf *buf, const char *colour, struct str text)
+{
     if (colour)
         buf_printf(buf, "\033[%sm", colour);
-    text_put_short(buf, state, LINE_MAX);
+    buf_put(buf, text);
     if (colour)
         buf_puts(buf, "\033[0m");
+}
+
+void show_put_head(struct buf *buf, const struct show *show, const struct value *object)
+{
+    buf_auto struct buf state = {0};
+    put_member(&state, object, "state");
+    put_member(buf, object, "id");
+    buf_puts(buf, "  ");
+    show_put_coloured(buf, show_state_colour(show, buf_str(&state)), buf_str(&state));
 }
 
 // Tasks
@@ -239,8 +213,8 @@ static void put_runs(struct buf *buf, const struct show *show, const struct valu
 }
 
 static const struct line task_lines[] = {
-    {"task", put_head}, {"name", put_name}, {"calls", put_call},    {"queue", put_queue},     {"tries", put_tries},
-    {"key", put_key},   {"runs", put_runs}, {"labels", put_labels}, {"created", put_created},
+    {"task", show_put_head}, {"name", put_name}, {"calls", put_call},    {"queue", put_queue},       {"tries", put_tries},
+    {"key", put_key},        {"runs", put_runs}, {"labels", put_labels}, {"expires", put_not_after}, {"created", put_created},
 };
 
 void show_put_task(struct buf *buf, const struct show *show, const struct value *task)
@@ -298,15 +272,43 @@ static void put_late(struct buf *buf, const struct show *show, const struct valu
         return;
     buf_puts(buf, "yes: ");
     put_member(buf, job, "late_stage");
+    static const char *const stages[] = {"puller", "queue", "target"};
+    const char *between = "  (";
+    for (size_t i = 0; i < array_count(stages); i++) {
+        char path[32];
+        snprintf(path, sizeof path, "delays.%s", stages[i]);
+        int64_t ms = value_int(value_at(job, path), -1);
+        if (ms < 0)
+            continue;
+        buf_printf(buf, "%s%s ", between, stages[i]);
+        times_put_duration(buf, ms);
+        between = ", ";
+    }
+    if (*between == ',')
+        buf_putc(buf, ')');
+}
+
+// Who has it in hand. Of a job that has ended the record says it (-o json); here it would only take room.
+static void put_holder(struct buf *buf, const struct show *show, const struct value *job)
+{
+    struct str state = value_text(value_at(job, "state"));
+    if (str_is(state, job_state_text(JOB_RESERVED)) || str_is(state, job_state_text(JOB_WATCHING)))
+        put_member(buf, job, "executor");
+}
+
+static void put_lease(struct buf *buf, const struct show *show, const struct value *job)
+{
+    put_time(buf, show, job, "lease_until");
 }
 
 static const struct line job_lines[] = {
-    {"job", put_head},          {"task", put_task_id},    {"retry of", put_parent},   {"planned", put_scheduled},
-    {"next try", put_next_try}, {"started", put_started}, {"ended", put_ended},       {"late", put_late},
-    {"status", put_status},     {"why", put_reason},      {"response", put_response},
+    {"job", show_put_head},     {"task", put_task_id},    {"retry of", put_parent}, {"planned", put_scheduled},
+    {"next try", put_next_try}, {"executor", put_holder}, {"started", put_started}, {"lease", put_lease},
+    {"ended", put_ended},       {"late", put_late},       {"status", put_status},   {"why", put_reason},
+    {"response", put_response},
 };
 
-// Attempts: a table whose columns are as wide as what is in them.
+// Attempts
 
 static void put_number(struct buf *buf, const struct show *show, const struct value *attempt)
 {
@@ -321,8 +323,8 @@ static void put_outcome(struct buf *buf, const struct show *show, const struct v
 static void put_clock(struct buf *buf, const struct show *show, const struct value *attempt)
 {
     int64_t ms;
-    if (read_time(attempt, "started_at", &ms))
-        put_local(buf, ms, "%H:%M:%S");
+    if (times_read(attempt, "started_at", &ms))
+        times_put_local(buf, ms, "%H:%M:%S");
 }
 
 static void put_took(struct buf *buf, const struct show *show, const struct value *attempt)
@@ -330,59 +332,15 @@ static void put_took(struct buf *buf, const struct show *show, const struct valu
     put_between(buf, attempt, "started_at", "completed_at");
 }
 
-static const struct line columns[] = {
-    {"#", put_number},      {"outcome", put_outcome}, {"status", put_status},
-    {"started", put_clock}, {"took", put_took},       {"why", put_reason},
+static const struct table_column attempt_columns[] = {
+    {"#", put_number},
+    {"outcome", put_outcome},
+    {"status", put_status},
+    {"started", put_clock, .rank = 2, .least = 8},
+    {"took", put_took, .rank = 3, .least = 4},
+    {"why", put_reason, .rank = 1, .least = 12},
 };
-enum { COLUMNS = array_count(columns), ATTEMPTS_SHOWN = 20 };
-
-static void put_cell(struct buf *buf, struct str text, size_t width, bool last)
-{
-    buf_put(buf, text);
-    for (size_t n = text.n; n < width + 2 && !last; n++)
-        buf_putc(buf, ' ');
-}
-
-// A cell of the attempt, or of the titles when there is none.
-static void put_column(struct buf *buf, const struct show *show, const struct value *attempt, int column)
-{
-    if (attempt)
-        columns[column].put(buf, show, attempt);
-    else
-        buf_puts(buf, columns[column].label);
-}
-
-static void put_row(struct buf *buf, const struct show *show, const struct value *attempt, const size_t widths[COLUMNS])
-{
-    for (int c = 0; c < COLUMNS; c++) {
-        buf_auto struct buf cell = {0};
-        put_column(&cell, show, attempt, c);
-        put_cell(buf, buf_str(&cell), widths[c], c == COLUMNS - 1);
-    }
-    while (buf->p[buf->n - 1] == ' ')
-        buf->n--;
-    buf_putc(buf, '\n');
-}
-
-static void measure_row(const struct show *show, const struct value *attempt, size_t widths[COLUMNS])
-{
-    for (int c = 0; c < COLUMNS; c++) {
-        buf_auto struct buf cell = {0};
-        put_column(&cell, show, attempt, c);
-        widths[c] = cell.n > widths[c] ? cell.n : widths[c];
-    }
-}
-
-static void put_attempts(struct buf *buf, const struct show *show, const struct value *attempts, size_t first)
-{
-    size_t widths[COLUMNS] = {0};
-    measure_row(show, NULL, widths);
-    for (size_t i = first; value_item(attempts, i); i++)
-        measure_row(show, value_item(attempts, i), widths);
-    put_row(buf, show, NULL, widths);
-    for (size_t i = first; value_item(attempts, i); i++)
-        put_row(buf, show, value_item(attempts, i), widths);
-}
+enum { ATTEMPTS_SHOWN = 20 };
 
 void show_put_job(struct buf *buf, const struct show *show, const struct value *job)
 {
@@ -399,5 +357,133 @@ void show_put_job(struct buf *buf, const struct show *show, const struct value *
     buf_putc(buf, '\n');
     if (first)
         buf_printf(buf, "(%zu earlier attempts: see -o json)\n", first);
-    put_attempts(buf, show, attempts, first);
+    struct table table = {.columns = attempt_columns, .count = array_count(attempt_columns), .show = show};
+    table_put(buf, &table, attempts, first);
+}
+
+// What a job waits for
+
+static void put_explained(struct buf *buf, const struct show *show, const struct value *explanation)
+{
+    buf_auto struct buf state = {0};
+    put_member(&state, explanation, "state");
+    show_put_coloured(buf, show_state_colour(show, buf_str(&state)), buf_str(&state));
+}
+
+static void put_expected(struct buf *buf, const struct show *show, const struct value *explanation)
+{
+    put_time(buf, show, explanation, "expected_start");
+}
+
+static const struct line explanation_lines[] = {{"state", put_explained}, {"expected", put_expected}};
+
+static void put_what(struct buf *buf, const struct show *show, const struct value *cause)
+{
+    put_member(buf, cause, "what");
+}
+
+static void put_which(struct buf *buf, const struct show *show, const struct value *cause)
+{
+    put_member(buf, cause, "id");
+}
+
+static void put_detail(struct buf *buf, const struct show *show, const struct value *cause)
+{
+    put_member(buf, cause, "detail");
+}
+
+static const struct table_column cause_columns[] = {
+    {"waits for", put_what}, {"which", put_which, .rank = 1, .least = 5}, {"detail", put_detail, .rank = 2, .least = 20}};
+
+void show_put_explanation(struct buf *buf, const struct show *show, const struct value *explanation)
+{
+    const struct value *causes = value_at(explanation, "waiting_for");
+    struct str text = value_text(value_at(explanation, "text"));
+    if (text.n) {
+        text_put_short(buf, text, RESPONSE_MAX);
+        buf_puts(buf, "\n\n");
+    }
+    put_lines(buf, show, explanation, explanation_lines, array_count(explanation_lines));
+    bool told = text.n && !value_item(causes, 1) && str_eq(value_text(value_at(value_item(causes, 0), "detail")), text);
+    if (!value_item(causes, 0) || told)
+        return;
+    buf_putc(buf, '\n');
+    table_put(buf, &(struct table){.columns = cause_columns, .count = array_count(cause_columns), .show = show}, causes, 0);
+}
+
+// Waiting for the end
+
+// Why the latest attempt failed that did. The job's own reason is gone when it is taken in hand for the next.
+static struct str last_reason(const struct value *job)
+{
+    struct str reason = {0};
+    const struct value *attempts = value_at(job, "attempts"), *attempt;
+    for (size_t i = 0; (attempt = value_item(attempts, i)); i++)
+        if (value_text(value_at(attempt, "reason")).n)
+            reason = value_text(value_at(attempt, "reason"));
+    return reason;
+}
+
+void show_put_progress(struct buf *buf, const struct show *show, const struct value *task, int64_t waited_ms)
+{
+    const struct value *job = value_at(task, "job");
+    struct str state = value_text(value_at(job, "state"));
+    bool waits = !str_is(state, job_state_text(JOB_RESERVED));
+    // A retry is counted when the try before it has failed, and lost attempts are not, so this is never more than the most.
+    int64_t number = value_int(value_at(job, "retry_count"), 0) + 1, max = value_int(value_at(task, "retry.max"), -1), due;
+    put_member(buf, task, "id");
+    buf_puts(buf, "  ");
+    text_put_short(buf, state, LINE_MAX);
+    if (number > 1 && max >= 0)
+        buf_printf(buf, "  try %lld of %lld", (long long)number, (long long)max + 1);
+    if (waits && times_read(job, "due_at", &due) && due > show->now_ms) {
+        buf_puts(buf, number > 1 ? " " : "  ");
+        times_put_away(buf, due, show->now_ms);
+    }
+    buf_puts(buf, "  waited ");
+    times_put_duration(buf, waited_ms);
+    struct str reason = last_reason(job);
+    if (number > 1 && reason.n) {
+        buf_puts(buf, "  last: ");
+        text_put_short(buf, reason, LINE_MAX);
+    }
+}
+
+// Bulks
+
+static void put_counts(struct buf *buf, const struct show *show, const struct value *bulk)
+{
+    static const char *const counts[] = {"changed", "unchanged", "failed"};
+    for (size_t i = 0; i < array_count(counts); i++)
+        buf_printf(buf, "%s%lld %s", i ? ", " : "", (long long)value_int(value_at(bulk, counts[i]), 0), counts[i]);
+}
+
+static void put_action(struct buf *buf, const struct show *show, const struct value *bulk)
+{
+    put_member(buf, bulk, "action");
+    buf_puts(buf, " where ");
+    struct labels filters = {.buf = buf};
+    value_each(value_at(bulk, "filter"), put_label, &filters);
+    if (!filters.count)
+        buf_puts(buf, "(everything)");
+}
+
+static void put_bulk_end(struct buf *buf, const struct show *show, const struct value *bulk)
+{
+    put_time(buf, show, bulk, "ended_at");
+}
+
+static const struct line bulk_lines[] = {
+    {"bulk", show_put_head}, {"does", put_action}, {"done", put_counts}, {"begun", put_created}, {"ended", put_bulk_end}};
+
+void show_put_bulk_line(struct buf *buf, const struct show *show, const struct value *bulk)
+{
+    show_put_head(buf, show, bulk);
+    buf_puts(buf, "  ");
+    put_counts(buf, show, bulk);
+}
+
+void show_put_bulk(struct buf *buf, const struct show *show, const struct value *bulk)
+{
+    put_lines(buf, show, bulk, bulk_lines, array_count(bulk_lines));
 }

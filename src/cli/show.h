@@ -1,20 +1,38 @@
 // Tasks and jobs as text for people.
-// Layer: cli. Pure: the time and the colours are given.
+// Layer: cli. Pure: the time, the colours and the width are given.
 #pragma once
 #include "base/buf.h"
 #include "cli/value.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct show {
     int64_t now_ms;
+    size_t width; // columns of the terminal, 0: no limit
     bool colours;
+    bool absolute;    // tables show times as such, not how far away they are
     bool within_task; // a job shown below its task need not name it
 };
 
 void show_put_task(struct buf *buf, const struct show *show, const struct value *task); // with its job
 void show_put_job(struct buf *buf, const struct show *show, const struct value *job);   // with its attempts
 
-// "31ms" "4.2s" "5s" "9m 58s" "2h 5m" "3d 4h"
-void show_put_duration(struct buf *buf, int64_t ms);
+// What a job waits for: the answer of /v1/jobs/{id}/explain.
+void show_put_explanation(struct buf *buf, const struct show *show, const struct value *explanation);
+
+// One line about a task that is waited for: its job's state, the try it is at, and why the last one failed.
+void show_put_progress(struct buf *buf, const struct show *show, const struct value *task, int64_t waited_ms);
+
+void show_put_head(struct buf *buf, const struct show *show, const struct value *object); // "t…  active", of a task or job
+
+bool show_state_final(struct str state); // of a job
+
+// A bulk: what it does to what, and how far it has come. In one line, for who waits for it; or all of it.
+void show_put_bulk_line(struct buf *buf, const struct show *show, const struct value *bulk);
+void show_put_bulk(struct buf *buf, const struct show *show, const struct value *bulk);
+
+// The colour of a state as an SGR number, or NULL when it has none or colours are not wanted.
+const char *show_state_colour(const struct show *show, struct str state);
+void show_put_coloured(struct buf *buf, const char *colour, struct str text); // `colour` may be NULL; `text` must be safe

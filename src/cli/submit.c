@@ -10,16 +10,17 @@
 #include "cli/show.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "cli/times.h"
+#include "cli/wait.h"
 #include "core/job.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { BODY_MAX = 1 << 20, WAIT_MS_MIN = 20, WAIT_MS_MAX = 1000, AWAY_MS_MAX = 30000 };
+enum { BODY_MAX = 1 << 20 };
 
 struct field {
     const char *option, *member;
@@ -55,6 +56,24 @@ static bool put_text(struct buf *buf, const struct field *field, const struct op
     return put_string(buf, what, str_of(value), why);
 }
 
+static bool put_duration(struct buf *buf, const struct field *field, const struct options *options, const char *value,
+                         char why[ERR_WHY_MAX])
+{
+    buf_auto struct buf duration = {0};
+    times_put_api_duration(&duration, str_of(value));
+    buf_putc(&duration, 0);
+    return put_text(buf, field, options, duration.p, why);
+}
+
+static bool put_time(struct buf *buf, const struct field *field, const struct options *options, const char *value,
+                     char why[ERR_WHY_MAX])
+{
+    buf_auto struct buf time = {0};
+    times_put_api_local(&time, str_of(value));
+    buf_putc(&time, 0);
+    return put_text(buf, field, options, time.p, why);
+}
+
 static bool read_number(const struct field *field, const char *value, long *ret_number, char why[ERR_WHY_MAX])
 {
     char *end;
@@ -86,6 +105,32 @@ static bool put_retry(struct buf *buf, const struct field *field, const struct o
         return false;
     put_name(buf, field->member);
     buf_printf(buf, "{\"max\":%ld}", number);
+    return true;
+}
+
+// Members of an object, given as NAME=VALUE.
+static bool put_labels(struct buf *buf, const struct field *field, const struct options *options, const char *first,
+                       char why[ERR_WHY_MAX])
+{
+    put_name(buf, field->member);
+    buf_putc(buf, '{');
+    for (size_t i = 0; i < options->count; i++) {
+        const char *label = options->values[i], *equals = strchr(label, '=');
+        if (!str_is(str_of(options->given[i]->name), field->option))
+            continue;
+        if (!equals || equals == label) {
+            snprintf(why, ERR_WHY_MAX, "--label takes NAME=VALUE, not %s", label);
+            return false;
+        }
+        if (buf->p[buf->n - 1] != '{')
+            buf_putc(buf, ',');
+        if (!put_string(buf, "--label", (struct str){label, (size_t)(equals - label)}, why))
+            return false;
+        buf_putc(buf, ':');
+        if (!put_string(buf, "--label", str_of(equals + 1), why))
+            return false;
+    }
+    buf_putc(buf, '}');
     return true;
 }
 
@@ -185,28 +230,29 @@ static bool put_body(struct buf *buf, const struct field *field, const struct op
 }
 
 static const struct option options_table[] = {
-    {"method", 0, "M", "GET, POST, PUT, PATCH or DELETE (POST)"},
+    {"method", 0, "M", "GET, POST, PUT, PATCH or DELETE (POST)", .choices = "GET POST PUT PATCH DELETE"},
     {"header", 0, "'K: V'", "a header of the call", true},
     {"body", 0, "TEXT|@FILE", "what to send: this text, or a file's (@- is stdin)"},
-    {"at", 0, "TIME", "when: 2030-01-31T09:00:00Z, or with +02:00 for Z (now)"},
-    {"in", 0, "DURATION", "when, from now: 500ms 30s 10m 2h 7d"},
+    {"at", 0, "TIME", "when: '2030-01-31 09:00' on this machine's clock, or 2030-01-31T09:00:00Z, or with +02:00 for Z (now)"},
+    {"in", 0, "DURATION", "when, from now: 500ms 30s 10m 1h30m 7d"},
     {"retry", 0, "N", "how often to try again after a failure, 0 to 100 (3)"},
     {"timeout", 0, "DURATION", "how long one try may take (30s)"},
     {"priority", 0, "N", "0 to 9, 9 goes first (5)"},
     {"queue", 0, "NAME", "which queue it waits in (default)"},
     {"key", 0, "KEY", "idempotency: the same key gives the same task, however often it is sent"},
     {"name", 0, "NAME", "a name for people"},
+    {"label", 0, "NAME=VALUE", "a label, to find it by (rota list --label)", true},
     {"wait", 0, NULL, "wait until the job has ended; exit 0 when it succeeded, else 1"},
     {0},
 };
 
 static const struct field fields[] = {
-    {"method", "method", put_text},   {"header", "headers", put_headers},
-    {"body", "body", put_body},       {"at", "at", put_text},
-    {"in", "in", put_text},           {"retry", "retry", put_retry},
-    {"timeout", "timeout", put_text}, {"priority", "priority", put_number},
-    {"queue", "queue", put_text},     {"key", "key", put_text},
-    {"name", "name", put_text},
+    {"method", "method", put_text},       {"header", "headers", put_headers},
+    {"body", "body", put_body},           {"at", "at", put_time},
+    {"in", "in", put_duration},           {"retry", "retry", put_retry},
+    {"timeout", "timeout", put_duration}, {"priority", "priority", put_number},
+    {"queue", "queue", put_text},         {"key", "key", put_text},
+    {"name", "name", put_text},           {"label", "labels", put_labels},
 };
 
 bool submit_build(struct buf *buf, const struct options *options, char why[ERR_WHY_MAX])
@@ -230,58 +276,25 @@ bool submit_build(struct buf *buf, const struct options *options, char why[ERR_W
 
 // Waiting
 
-static bool is_final(struct str state)
+static bool is_over(const struct value *task)
 {
-    for (int i = 0; i < JOB_STATE_COUNT; i++)
-        if (str_is(state, job_state_text((enum job_state)i)))
-            return job_state_final((enum job_state)i);
-    return false;
+    return show_state_final(value_text(value_at(task, "job.state")));
 }
 
-static void pause_ms(int64_t ms)
+static void put_progress(struct buf *line, const struct value *task, int64_t waited_ms)
 {
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
+    show_put_progress(line, &(struct show){.now_ms = clock_now().wall_ms}, task, waited_ms);
 }
 
-static void show_progress(const char *id, const struct reply *reply, int64_t since_ms)
-{
-    buf_auto struct buf line = {0};
-    buf_printf(&line, "%s  ", id);
-    if (reply->code == CLI_OK)
-        text_put_safe(&line, value_text(value_at(reply->value, "job.state")), false);
-    else
-        buf_puts(&line, "the server is away, trying again");
-    buf_puts(&line, "  ");
-    show_put_duration(&line, clock_now().mono_ms - since_ms);
-    buf_putc(&line, 0);
-    terminal_progress(line.p);
-}
-
-// Leaves the last answer in *reply. A server that is away for a moment, for a restart, does not end the waiting.
-static void wait_end(struct caller *caller, const char *id, struct reply *reply)
+static void wait_for(struct caller *caller, const char *id, struct reply *reply)
 {
     buf_auto struct buf path = {0};
-    int64_t start = clock_now().mono_ms, heard = start;
     if (!call_path(&path, id, "")) {
         reply->code = CLI_UNREACHED;
         snprintf(reply->why, sizeof reply->why, "what answers there is not a rota server (no id of a task came back)");
         return;
     }
-    for (int64_t ms = WAIT_MS_MIN;; ms = time_min(ms * 3 / 2, WAIT_MS_MAX)) {
-        int64_t now = clock_now().mono_ms;
-        if (reply->code == CLI_OK)
-            heard = now;
-        bool over = reply->code == CLI_OK ? is_final(value_text(value_at(reply->value, "job.state")))
-                                          : !reply_may_retry(reply) || now - heard > AWAY_MS_MAX;
-        if (over)
-            break;
-        show_progress(id, reply, start);
-        pause_ms(ms);
-        reply_done(reply);
-        call(caller, "GET", path.p, (struct str){0}, reply);
-    }
-    terminal_progress("");
+    wait_end(caller, &(struct wait){.path = path.p, .ended = is_over, .put = put_progress}, reply);
 }
 
 // Output
@@ -289,7 +302,7 @@ static void wait_end(struct caller *caller, const char *id, struct reply *reply)
 static int show_reply(const struct cli *cli, const struct reply *reply, bool whole)
 {
     buf_auto struct buf out = {0};
-    struct show show = {.now_ms = clock_now().wall_ms, .colours = terminal_colours()};
+    struct show show = terminal_show();
     if (cli->output != OUTPUT_TEXT) {
         text_put_json(&out, buf_str(&reply->body), cli->output == OUTPUT_JSON);
         buf_putc(&out, '\n');
@@ -333,7 +346,7 @@ static int finish(struct caller *caller, struct reply *reply, struct arena *aren
     talk_submitted(reply, id, wait);
     if (!wait)
         return show_reply(caller->cli, reply, false);
-    wait_end(caller, id, reply);
+    wait_for(caller, id, reply);
     return end_wait(caller, reply, id);
 }
 

@@ -2,6 +2,7 @@
 // the exit code.
 #include "cli/terminal.h"
 
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/text.h"
 
@@ -11,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 void terminal_init(void)
@@ -67,7 +69,7 @@ static bool is_dumb(void)
     return !kind || !*kind || str_is(str_of(kind), "dumb");
 }
 
-bool terminal_colours(void)
+static bool wants_colours(void)
 {
     const char *no = getenv("NO_COLOR");
     return !(no && *no) && !is_dumb() && isatty(STDOUT_FILENO);
@@ -78,12 +80,28 @@ bool terminal_is_watched(void)
     return isatty(STDERR_FILENO);
 }
 
-void terminal_progress(const char *line)
+// The columns of a terminal; 0 when it is none, or does not say.
+static size_t terminal_width(int fd)
 {
+    struct winsize size;
+    return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+struct show terminal_show(void)
+{
+    return (struct show){.now_ms = clock_now().wall_ms, .width = terminal_width(STDOUT_FILENO), .colours = wants_colours()};
+}
+
+void terminal_progress(struct str line)
+{
+    enum { WIDTH_UNKNOWN = 80 };
     if (!terminal_is_watched() || is_dumb())
         return;
+    buf_auto struct buf safe = {0};
     buf_auto struct buf out = {0};
+    size_t width = terminal_width(STDERR_FILENO);
     buf_puts(&out, "\r\033[K");
-    text_put_short(&out, str_of(line), 78);
+    text_put_safe(&safe, line, false);
+    text_put_fitted(&out, buf_str(&safe), (width ? width : WIDTH_UNKNOWN) - 1); // in the last column some terminals wrap
     (void)write_all(STDERR_FILENO, buf_str(&out));
 }

@@ -2,6 +2,7 @@
 // Layer: cli. One thread.
 #pragma once
 #include "base/buf.h"
+#include "cli/show.h"
 
 #include <stdbool.h>
 
@@ -15,8 +16,11 @@ int terminal_write(struct str data);
 
 void terminal_talk(const char *format, ...) __attribute__((format(printf, 1, 2))); // control characters in it are made visible
 
-bool terminal_colours(void);    // is stdout a terminal whose user wants colours
 bool terminal_is_watched(void); // is stderr a terminal
 
-// One line on a terminal's stderr, in place of the one before. "" takes it away. Does nothing elsewhere.
-void terminal_progress(const char *line);
+// How to show things on stdout: the time of day, the terminal's width and colours.
+struct show terminal_show(void);
+
+// One line on a terminal's stderr, in place of the one before, cut where the terminal ends. An empty one takes it away. Does
+// nothing elsewhere.
+void terminal_progress(struct str line);

@@ -1,7 +1,11 @@
-// See text.h. Widths are counted in characters, not in columns: good enough for ids, states and URLs.
+// See text.h. How wide a character is says the C library, in a locale of its own: rota writes UTF-8 whatever the user's locale
+// is.
 #include "cli/text.h"
 
 #include "base/mem.h"
+
+#include <locale.h>
+#include <wchar.h>
 
 size_t text_rune(struct str text, uint32_t *ret_rune)
 {
@@ -96,6 +100,55 @@ bool text_put_short(struct buf *buf, struct str text, size_t max)
     return true;
 }
 
+static size_t rune_columns(uint32_t rune)
+{
+    static locale_t utf8;
+    if (rune < 0x7f)
+        return 1;
+    if (!utf8)
+        utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    if (!utf8)
+        return 1;
+    locale_t before = uselocale(utf8);
+    int width = wcwidth((wchar_t)rune);
+    uselocale(before);
+    return width < 0 ? 1 : (size_t)width;
+}
+
+// The columns of the first character, and its bytes.
+static size_t first_columns(struct str text, size_t *ret_bytes)
+{
+    uint32_t rune;
+    size_t n = text_rune(text, &rune);
+    *ret_bytes = n ? n : 1;
+    return n ? rune_columns(rune) : 1;
+}
+
+size_t text_columns(struct str text)
+{
+    size_t columns = 0;
+    for (size_t n; text.n; text = (struct str){text.p + n, text.n - n})
+        columns += first_columns(text, &n);
+    return columns;
+}
+
+void text_put_fitted(struct buf *buf, struct str text, size_t columns)
+{
+    if (text_columns(text) <= columns) {
+        buf_put(buf, text);
+        return;
+    }
+    for (size_t used = 0, n, width; text.n; text = (struct str){text.p + n, text.n - n}) {
+        width = first_columns(text, &n);
+        if (used + width + 1 > columns)
+            break;
+        buf_put(buf, (struct str){text.p, n});
+        used += width;
+    }
+    if (columns)
+        buf_puts(buf, "…");
+}
+
 // From the opening to the closing quote. Returns what is behind it.
 static struct str put_json_string(struct buf *buf, struct str text)
 {
@@ -178,4 +231,49 @@ void text_put_json(struct buf *buf, struct str json, bool indent)
             json = put_json_word(buf, json);
         }
     }
+}
+
+// How many bytes the value at the start of `text` has.
+static size_t json_length(struct str text)
+{
+    int depth = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        if (c == '"')
+            for (i++; i < text.n && text.p[i] != '"'; i++)
+                i += text.p[i] == '\\';
+        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        if (depth < 0 || (depth == 0 && memchr(",: \t\r\n", c, 6)))
+            return i;
+    }
+    return text.n;
+}
+
+static struct str skip_mark(struct str text, const char *marks)
+{
+    text = skip_space(text);
+    return text.n && strchr(marks, text.p[0]) ? skip_space((struct str){text.p + 1, text.n - 1}) : text;
+}
+
+bool text_json_next(struct str *rest, struct str *ret_item)
+{
+    *rest = skip_mark(*rest, "[{,");
+    size_t n = json_length(*rest);
+    *ret_item = (struct str){rest->p, n};
+    *rest = (struct str){rest->p + n, rest->n - n};
+    return n > 0;
+}
+
+struct str text_json_member(struct str object, const char *name)
+{
+    struct str key, value;
+    while (text_json_next(&object, &key)) {
+        object = skip_mark(object, ":");
+        size_t n = json_length(object);
+        value = (struct str){object.p, n};
+        object = (struct str){object.p + n, object.n - n};
+        if (key.n == strlen(name) + 2 && memcmp(key.p + 1, name, key.n - 2) == 0)
+            return value;
+    }
+    return (struct str){0};
 }

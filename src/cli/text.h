@@ -20,6 +20,18 @@ void text_put_safe(struct buf *buf, struct str text, bool lines);
 // At most `max` characters of it, with … where it was cut. Returns false when it was.
 bool text_put_short(struct buf *buf, struct str text, size_t max);
 
+// How many columns of a terminal it takes: wide characters two, marks that join the one before none.
+size_t text_columns(struct str text);
+
+// As much of safe text as fits into so many columns, with … where it was cut.
+void text_put_fitted(struct buf *buf, struct str text, size_t columns);
+
 // A checked JSON text laid out anew: over several lines, or all on one. Its values keep their bytes, except that what
 // text_put_safe would hide is written as \u escapes, which mean the same. No line feed at the end.
 void text_put_json(struct buf *buf, struct str json, bool indent);
+
+// The functions below look for parts of a JSON text that is known to be valid; they keep the bytes they came with.
+
+struct str text_json_member(struct str object, const char *name); // empty when there is none; names with escapes are not found
+// Takes the next item off the front of an array. Start with the whole of it; false at its end.
+bool text_json_next(struct str *rest, struct str *ret_item);

@@ -58,6 +58,21 @@ int64_t value_int(const struct value *value, int64_t otherwise)
     return number > -9e15 && number < 9e15 ? (int64_t)number : otherwise;
 }
 
+double value_number(const struct value *value, double otherwise)
+{
+    return value_is_number(value) ? json_number_value(plain(value)) : otherwise;
+}
+
+bool value_is_object(const struct value *value)
+{
+    return json_is_object(plain(value));
+}
+
+bool value_is_number(const struct value *value)
+{
+    return json_is_number(plain(value));
+}
+
 bool value_true(const struct value *value)
 {
     return json_is_true(plain(value));

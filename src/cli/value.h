@@ -22,6 +22,9 @@ const struct value *value_at(const struct value *object, const char *path); // "
 const struct value *value_item(const struct value *array, size_t index);    // NULL at the end
 struct str value_text(const struct value *value);                           // .p is NULL unless it is a string
 int64_t value_int(const struct value *value, int64_t otherwise);
+double value_number(const struct value *value, double otherwise);
+bool value_is_object(const struct value *value);
+bool value_is_number(const struct value *value);
 bool value_true(const struct value *value);
 bool value_false(const struct value *value);
 

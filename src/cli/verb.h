@@ -28,15 +28,17 @@ struct verb {
     const char *about;   // whole sentences behind it, or NULL
     const char *example; // or NULL
     const struct option *options;
+    bool filters;                // takes those of lists
     int (*run)(struct cli *cli); // returns an enum cli_exit
 };
 
-extern const struct option verb_help_options[], verb_output_options[], verb_server_options[];
+extern const struct option verb_filter_options[], verb_help_options[], verb_output_options[], verb_server_options[];
 
 // The option tables of a verb, its own first. `ret_tables` ends with NULL.
 void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION_TABLES_MAX]);
 
-extern const struct verb verb_serve, verb_submit, verb_get, verb_cancel, verb_version, verb_help;
+extern const struct verb verb_serve, verb_submit, verb_get, verb_list, verb_cancel, verb_run, verb_retry, verb_pause, verb_resume,
+    verb_delete, verb_explain, verb_stats, verb_tail, verb_backup, verb_completion, verb_version, verb_help;
 
 extern const struct verb *const verbs[]; // in the order they are shown; ends with NULL
 const struct verb *verb_find(const char *name);

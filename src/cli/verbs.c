@@ -7,11 +7,32 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-const struct verb *const verbs[] = {&verb_serve, &verb_submit, &verb_get, &verb_cancel, &verb_version, &verb_help, NULL};
+// clang-format off
+const struct verb *const verbs[] = {
+    &verb_serve,
+    &verb_submit,
+    &verb_get,
+    &verb_list,
+    &verb_cancel,
+    &verb_run,
+    &verb_retry,
+    &verb_pause,
+    &verb_resume,
+    &verb_delete,
+    &verb_explain,
+    &verb_stats,
+    &verb_tail,
+    &verb_backup,
+    &verb_completion,
+    &verb_version,
+    &verb_help,
+    NULL,
+};
+// clang-format on
 
 const struct option verb_help_options[] = {{"help", 'h', NULL, "show this help"}, {0}};
 const struct option verb_output_options[] = {
-    {"output", 'o', "FORMAT", "text (for people), json (indented) or jsonl (one line each)"}, {0}};
+    {"output", 'o', "FORMAT", "text (for people), json (indented) or jsonl (one line each)", .choices = "text json jsonl"}, {0}};
 const struct option verb_server_options[] = {
     {"server", 0, "URL", "the server to speak to (or ROTA_SERVER; else http://127.0.0.1:7070)"}, {0}};
 
@@ -21,6 +42,8 @@ void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION
 {
     size_t n = 0;
     ret_tables[n++] = verb->options ? verb->options : none;
+    if (verb->filters)
+        ret_tables[n++] = verb_filter_options;
     if (verb->server)
         ret_tables[n++] = verb_server_options;
     if (verb->output)
@@ -37,8 +60,22 @@ const struct verb *verb_find(const char *name)
     return NULL;
 }
 
+// What other tools call it.
+static const struct {
+    const char *other, *ours;
+} synonyms[] = {
+    {"ls", "list"},        {"ps", "list"},       {"show", "get"},      {"status", "get"},     {"describe", "get"},
+    {"add", "submit"},     {"create", "submit"}, {"new", "submit"},    {"enqueue", "submit"}, {"kill", "cancel"},
+    {"stop", "cancel"},    {"rm", "delete"},     {"remove", "delete"}, {"why", "explain"},    {"events", "tail"},
+    {"watch", "tail"},     {"follow", "tail"},   {"start", "serve"},   {"server", "serve"},   {"hold", "pause"},
+    {"unpause", "resume"}, {"metrics", "stats"}, {"dump", "backup"},
+};
+
 const char *verb_nearest(const char *name)
 {
+    for (size_t i = 0; i < array_count(synonyms); i++)
+        if (str_is(str_of(name), synonyms[i].other))
+            return synonyms[i].ours;
     const char *names[array_count(verbs)];
     size_t count = 0;
     for (const struct verb *const *verb = verbs; *verb; verb++)

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,15 +35,43 @@ void fetcher_free(struct fetcher *fetcher)
     curl_global_cleanup();
 }
 
+// One request under way.
+struct transfer {
+    CURL *curl;
+    const struct fetch_request *request;
+    struct fetch_answer *answer;
+    bool too_long, ended; // why less was taken than was given
+};
+
+static void note_head(struct transfer *transfer)
+{
+    struct fetch_answer *answer = transfer->answer;
+    long status = 0;
+    const char *type = NULL;
+    curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(transfer->curl, CURLINFO_CONTENT_TYPE, &type);
+    answer->status = (int)status;
+    size_t n = type ? strcspn(type, "; \t") : 0;
+    for (size_t i = 0; i < n && i < sizeof answer->type - 1; i++)
+        answer->type[i] = (char)tolower((unsigned char)type[i]);
+}
+
 // An answer that is too long ends the transfer, because less is taken than was given.
 static size_t take_body(char *bytes, size_t size, size_t count, void *ctx)
 {
-    struct buf *body = ctx;
-    size_t n = size * count;
-    if (n > FETCH_ANSWER_MAX - body->n)
+    struct transfer *transfer = ctx;
+    struct fetch_answer *answer = transfer->answer;
+    struct str data = {bytes, size * count};
+    note_head(transfer);
+    if (transfer->request->take && answer->status >= 200 && answer->status < 300) {
+        transfer->ended = !transfer->request->take(transfer->request->ctx, answer, data);
+        return transfer->ended ? 0 : data.n;
+    }
+    transfer->too_long = data.n > FETCH_ANSWER_MAX - answer->body.n;
+    if (transfer->too_long)
         return 0;
-    buf_put(body, (struct str){bytes, n});
-    return n;
+    buf_put(&answer->body, data);
+    return data.n;
 }
 
 // A line break in a value would smuggle in a header of its own.
@@ -81,7 +110,7 @@ static void set_request(struct fetcher *fetcher, const struct fetch_request *req
     }
 }
 
-static void set_rules(struct fetcher *fetcher, int64_t timeout_ms)
+static void set_rules(struct fetcher *fetcher, const struct fetch_request *request)
 {
     CURL *curl = fetcher->curl;
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -91,7 +120,15 @@ static void set_rules(struct fetcher *fetcher, int64_t timeout_ms)
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)FETCH_CONNECT_MS);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
+    if (request->idle_s) {
+        curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)request->idle_s);
+    }
+    // A stream may be silent for long; a peer that vanished is noticed all the same.
+    curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, 30L);
+    curl_easy_setopt(curl, CURLOPT_TCP_KEEPINTVL, 10L);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "rota/" ROTA_VERSION);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, fetcher->words);
 }
@@ -105,22 +142,22 @@ bool fetch(struct fetcher *fetcher, const struct fetch_request *request, struct 
     }
     curl_easy_reset(fetcher->curl);
     fetcher->words[0] = 0;
-    set_rules(fetcher, request->timeout_ms);
+    set_rules(fetcher, request);
     set_request(fetcher, request);
     struct curl_slist *headers = list_headers(request);
     curl_easy_setopt(fetcher->curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(fetcher->curl, CURLOPT_WRITEFUNCTION, take_body);
-    curl_easy_setopt(fetcher->curl, CURLOPT_WRITEDATA, &ret_answer->body);
+    struct transfer transfer = {fetcher->curl, request, ret_answer, false, false};
+    curl_easy_setopt(fetcher->curl, CURLOPT_WRITEDATA, &transfer);
     CURLcode code = curl_easy_perform(fetcher->curl);
     curl_slist_free_all(headers);
-    if (code == CURLE_OK) {
-        long status = 0;
-        curl_easy_getinfo(fetcher->curl, CURLINFO_RESPONSE_CODE, &status);
-        ret_answer->status = (int)status;
+    note_head(&transfer);
+    if (code == CURLE_OK)
         return true;
-    }
-    if (code == CURLE_WRITE_ERROR)
+    if (transfer.too_long)
         snprintf(why, ERR_WHY_MAX, "the answer is longer than %d MiB", FETCH_ANSWER_MAX >> 20);
+    else if (transfer.ended)
+        snprintf(why, ERR_WHY_MAX, "the answer was not read to its end");
     else
         snprintf(why, ERR_WHY_MAX, "%s", fetcher->words[0] ? fetcher->words : curl_easy_strerror(code));
     buf_done(&ret_answer->body);

@@ -49,7 +49,7 @@ FOREIGN = {
 PURE = """arpa/inet.h assert.h ctype.h endian.h errno.h float.h inttypes.h limits.h math.h stdalign.h stdarg.h stdbool.h stddef.h stdint.h
 stdio.h stdlib.h string.h strings.h""".split()
 
-SYSTEM = PURE + """dirent.h fcntl.h fnmatch.h getopt.h glob.h libgen.h malloc.h netdb.h poll.h pthread.h pwd.h sched.h signal.h
+SYSTEM = PURE + """dirent.h fcntl.h fnmatch.h getopt.h glob.h libgen.h locale.h malloc.h netdb.h poll.h pthread.h pwd.h sched.h signal.h
 stdatomic.h sysexits.h syslog.h termios.h threads.h time.h ucontext.h unistd.h wchar.h""".split()
 SYSTEM_FOLDERS = ("sys/", "net/", "netinet/", "linux/")
 

@@ -2,9 +2,12 @@
 // terminal.
 #include "base/json.h"
 #include "base/mem.h"
+#include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/man.h"
 #include "cli/options.h"
 #include "cli/show.h"
+#include "cli/stats.h"
 #include "cli/submit.h"
 #include "cli/text.h"
 #include "cli/value.h"
@@ -135,6 +138,8 @@ static void a_verb_that_was_meant_is_found(void **state)
     assert_string_equal(verb_nearest("sumbit"), "submit");
     assert_string_equal(verb_nearest("cancle"), "cancel");
     assert_string_equal(verb_nearest("vers"), "version");
+    assert_string_equal(verb_nearest("ls"), "list");
+    assert_string_equal(verb_nearest("status"), "get");
     assert_null(verb_nearest("frobnicate"));
     assert_ptr_equal(verb_find("get"), &verb_get);
     assert_null(verb_find("ge"));
@@ -158,6 +163,8 @@ static void submit_sends_only_what_was_given(void **state)
                       "--in", "10m"));
     assert_builds(
         f, "{\"url\":\"http://a\",\"headers\":{\"X-A\":\"1\",\"B\":\"2\"},\"in\":\"10m\",\"retry\":{\"max\":0},\"priority\":9}");
+    assert_true(PARSE(f, &verb_submit, "http://a", "--in", "1h30m", "--label", "a=b", "--timeout", "1m30s", "--label", "c==\""));
+    assert_builds(f, "{\"url\":\"http://a\",\"in\":\"90m\",\"timeout\":\"90s\",\"labels\":{\"a\":\"b\",\"c\":\"=\\\"\"}}");
     assert_true(PARSE(f, &verb_submit, "http://a", "--method", "GET", "--at", "T", "--timeout", "1s", "--queue", "q", "--key",
                       "k", "--name", "n\"\n"));
     assert_builds(f,
@@ -201,6 +208,8 @@ static void what_cannot_be_sent_is_refused_before_it_is_sent(void **state)
         {{"u", "--priority", "99999999999999999999"}, "--priority takes a whole number"},
         {{"u", "--header", "novalue"}, "'Name: value'"},
         {{"u", "--header", ": v"}, "'Name: value'"},
+        {{"u", "--label", "x"}, "NAME=VALUE"},
+        {{"u", "--label", "=x"}, "NAME=VALUE"},
         {{"u", "--header", "A: 1", "--header", "a: 2"}, "given twice"},
         {{"u", "--body", "\xc3"}, "--body is not UTF-8"},
         {{"\xff"}, "URL is not UTF-8"},
@@ -250,20 +259,6 @@ static void json_is_laid_out_without_changing_a_value(void **state)
                      "  \"e\": \"\\u009b\"\n}");
 }
 
-static void durations_are_short(void **state)
-{
-    static const struct {
-        int64_t ms;
-        const char *text;
-    } rows[] = {{0, "0ms"},         {999, "999ms"},  {1000, "1s"},       {4250, "4.2s"},      {59999, "59s"},
-                {598000, "9m 58s"}, {600000, "10m"}, {7500000, "2h 5m"}, {273600000, "3d 4h"}};
-    for (size_t i = 0; i < array_count(rows); i++) {
-        buf_auto struct buf out = {0};
-        show_put_duration(&out, rows[i].ms);
-        assert_buf(&out, rows[i].text);
-    }
-}
-
 static void a_task_is_shown_with_its_job_and_attempts(void **state)
 {
     struct value *task = value_parse(
@@ -273,6 +268,7 @@ static void a_task_is_shown_with_its_job_and_attempts(void **state)
             "\",\"l\":\"\\u001b\"},\"runs\":{\"success\":0,\"failed\":1,\"planned\":0},"
             "\"job\":{\"id\":\"j1\",\"task_id\":\"t1\",\"state\":\"aborted\",\"scheduled_at\":\"2026-01-01T00:00:00.000Z\","
             "\"started_at\":null,\"status\":500,\"response\":\"no\\u0000\\u001b[2J\",\"sla_met\":false,\"late_stage\":\"queue\","
+            "\"delays\":{\"puller\":2,\"queue\":31000,\"target\":null},\"executor\":\"i1\","
             "\"attempts\":[{\"number\":1,\"outcome\":\"timeout\",\"status\":null,\"reason\":\"too slow\"},"
             "{\"number\":2,\"outcome\":\"failed\",\"status\":500,\"started_at\":\"2026-01-01T00:00:05.000Z\","
             "\"completed_at\":\"2026-01-01T00:00:05.031Z\"}]}}"));
@@ -289,7 +285,7 @@ static void a_task_is_shown_with_its_job_and_attempts(void **state)
                      "\n"
                      "job       j1  aborted\n"
                      "planned   2026-01-01 00:00:00  (10s ago)\n"
-                     "late      yes: queue\n"
+                     "late      yes: queue  (puller 2ms, queue 31s)\n"
                      "status    500\n"
                      "response  no\\x00\\x1b[2J\n"
                      "\n"
@@ -304,6 +300,118 @@ static void a_task_is_shown_with_its_job_and_attempts(void **state)
     value_free(task);
 }
 
+static void assert_shows(void (*put)(struct buf *buf, const struct show *show, const struct value *value), const char *json,
+                         const char *expected)
+{
+    struct value *value = value_parse(str_of(json));
+    assert_non_null(value);
+    buf_auto struct buf out = {0};
+    put(&out, &(struct show){.now_ms = 1767225610000}, value);
+    assert_buf(&out, expected);
+    value_free(value);
+}
+
+static void a_job_in_hand_names_who_has_it(void **state)
+{
+    assert_shows(show_put_job,
+                 "{\"id\":\"j1\",\"task_id\":\"t1\",\"state\":\"reserved\",\"executor\":\"i1\",\"lease_until\":\"2026-01-01T00:"
+                 "00:30.000Z\"}",
+                 "job       j1  reserved\n"
+                 "task      t1\n"
+                 "executor  i1\n"
+                 "lease     2026-01-01 00:00:30  (in 20s)\n");
+}
+
+static void what_a_job_waits_for_is_said(void **state)
+{
+    assert_shows(show_put_explanation,
+                 "{\"state\":\"delayed\",\"waiting_for\":[{\"what\":\"time\",\"detail\":\"it is not due\"}],"
+                 "\"expected_start\":\"2026-01-01T00:00:20.000Z\",\"text\":\"Not due yet.\"}",
+                 "Not due yet.\n"
+                 "\n"
+                 "state     delayed\n"
+                 "expected  2026-01-01 00:00:20  (in 10s)\n"
+                 "\n"
+                 "waits for  which  detail\n"
+                 "time              it is not due\n");
+    assert_shows(show_put_explanation,
+                 "{\"state\":\"ready\",\"waiting_for\":[{\"what\":\"queue_paused\",\"id\":\"q\",\"detail\":\"Paused.\"}],"
+                 "\"text\":\"Paused.\"}",
+                 "Paused.\n"
+                 "\n"
+                 "state     ready\n");
+    assert_shows(show_put_explanation, "{\"state\":\"success\",\"waiting_for\":[],\"expected_start\":null,\"text\":null}",
+                 "state     success\n");
+}
+
+static void put_progress(struct buf *buf, const struct show *show, const struct value *task)
+{
+    show_put_progress(buf, show, task, 4200);
+}
+
+static void waiting_shows_the_try_and_why_the_last_one_failed(void **state)
+{
+    assert_shows(put_progress, "{\"id\":\"t1\",\"retry\":{\"max\":3},\"job\":{\"state\":\"reserved\",\"retry_count\":0}}",
+                 "t1  reserved  waited 4.2s");
+    assert_shows(put_progress,
+                 "{\"id\":\"t1\",\"retry\":{\"max\":3},\"job\":{\"state\":\"delayed\",\"retry_count\":0,\"due_at\":\"2026-01-"
+                 "01T00:01:10.000Z\"}}",
+                 "t1  delayed  in 1m  waited 4.2s");
+    assert_shows(put_progress,
+                 "{\"id\":\"t1\",\"retry\":{\"max\":3},\"job\":{\"state\":\"delayed\",\"retry_count\":1,\"due_at\":\"2026-01-"
+                 "01T00:00:15.000Z\","
+                 "\"attempts\":[{\"number\":1,\"reason\":\"HTTP 503\"},{\"number\":2,\"reason\":null}]}}",
+                 "t1  delayed  try 2 of 4 in 5s  waited 4.2s  last: HTTP 503");
+    assert_shows(put_progress, "{}", "    waited 4.2s");
+}
+
+static void figures_of_any_kind_are_shown(void **state)
+{
+    assert_shows(
+        stats_put,
+        "{\"states\":{\"ready\":2,\"delayed\":0,\"buried\":1,\"success\":12345678},\"pending\":2,\"wait_ms\":31,"
+        "\"rates\":{\"deep\":{\"a\":1,\"b\":2,\"c\":3,\"d\":1234.56},\"e\":0.125},\"lateness\":{\"p50\":0.4,\"p99\":31.5},"
+        "\"since_at\":\"2026-01-01T00:00:00.000Z\",\"ok\":true,\"\\u001b\":null}",
+        "pending       2\n"
+        "wait          31ms\n"
+        "lateness      p50 0.4ms  p99 31ms\n"
+        "since_at      2026-01-01 00:00:00  (10s ago)\n"
+        "ok            yes\n"
+        "\\x1b          -\n"
+        "\n"
+        "states\n"
+        "  ready         2\n"
+        "  delayed       0\n"
+        "  buried        1\n"
+        "  success       12345678\n"
+        "\n"
+        "rates\n"
+        "  e             0.12\n"
+        "  deep\n"
+        "    a             1\n"
+        "    b             2\n"
+        "    c             3\n"
+        "    d             1235\n");
+}
+
+static void a_bulk_says_how_far_it_has_come(void **state)
+{
+    static const char bulk[] =
+        "{\"id\":\"b1\",\"action\":\"cancel\",\"filter\":{\"queue\":\"mail\",\"label.k\":\"v\"},\"state\":\"running\","
+        "\"matched\":200,"
+        "\"changed\":198,\"unchanged\":2,\"failed\":0,\"created_at\":\"2026-01-01T00:00:00.000Z\",\"ended_at\":null}";
+    assert_shows(show_put_bulk_line, bulk, "b1  running  198 changed, 2 unchanged, 0 failed");
+    assert_shows(show_put_bulk, bulk,
+                 "bulk      b1  running\n"
+                 "does      cancel where queue=mail, label.k=v\n"
+                 "done      198 changed, 2 unchanged, 0 failed\n"
+                 "begun     2026-01-01 00:00:00  (10s ago)\n");
+    assert_shows(show_put_bulk, "{\"action\":\"run\",\"filter\":{}}",
+                 "bulk        \n"
+                 "does      run where (everything)\n"
+                 "done      0 changed, 0 unchanged, 0 failed\n");
+}
+
 static void an_answer_of_any_shape_is_shown_without_harm(void **state)
 {
     static const char *const shapes[] = {"{}", "{\"job\":7}", "{\"id\":[],\"state\":{},\"job\":{\"attempts\":{}}}",
@@ -314,6 +422,10 @@ static void an_answer_of_any_shape_is_shown_without_harm(void **state)
         assert_non_null(value);
         buf_auto struct buf out = {0};
         show_put_task(&out, &(struct show){0}, value);
+        show_put_explanation(&out, &(struct show){0}, value);
+        show_put_progress(&out, &(struct show){0}, value, 0);
+        stats_put(&out, &(struct show){0}, value);
+        show_put_bulk(&out, &(struct show){0}, value);
         assert_null(memchr(out.p, 0x1b, out.n));
         value_free(value);
     }
@@ -342,6 +454,50 @@ static void help_names_every_verb_and_option(void **state)
     }
 }
 
+static void exit_codes_are_those_that_help_names(void **state)
+{
+    static const enum cli_exit codes[] = {CLI_OK, CLI_JOB_FAILED, CLI_USAGE, CLI_REFUSED, CLI_UNREACHED, CLI_UNWRITTEN};
+    for (size_t i = 0; i < array_count(codes); i++)
+        assert_int_equal(atoi(help_exits[i].name), codes[i]);
+    assert_null(help_exits[array_count(codes)].name);
+}
+
+static void every_verb_has_a_manual_page(void **state)
+{
+    buf_auto struct buf all = {0};
+    man_put_overview(&all);
+    buf_putc(&all, 0);
+    for (const struct verb *const *verb = verbs; *verb; verb++) {
+        const struct option *tables[OPTION_TABLES_MAX];
+        buf_auto struct buf page = {0};
+        char name[64];
+        man_put_verb(&page, *verb);
+        buf_putc(&page, 0);
+        snprintf(name, sizeof name, "*rota-%s*(1)", (*verb)->name);
+        assert_holds(all.p, name);
+        verb_tables(*verb, tables);
+        for (const struct option **table = tables; *table; table++)
+            for (const struct option *option = *table; option->name; option++) {
+                snprintf(name, sizeof name, "*--%s*", option->name);
+                assert_holds(page.p, name);
+            }
+    }
+}
+
+static void there_is_completion_for_three_shells(void **state)
+{
+    static const char *const shells[] = {"bash", "zsh", "fish"};
+    for (size_t i = 0; i < array_count(shells); i++) {
+        buf_auto struct buf script = {0};
+        assert_true(completion_put(&script, shells[i]));
+        buf_putc(&script, 0);
+        for (const struct verb *const *verb = verbs; *verb; verb++)
+            assert_holds(script.p, (*verb)->name);
+    }
+    buf_auto struct buf none = {0};
+    assert_false(completion_put(&none, "tcsh"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,10 +512,17 @@ int main(void)
         cmocka_unit_test(control_characters_are_made_visible),
         cmocka_unit_test(only_utf8_is_valid),
         cmocka_unit_test(json_is_laid_out_without_changing_a_value),
-        cmocka_unit_test(durations_are_short),
         cmocka_unit_test(a_task_is_shown_with_its_job_and_attempts),
+        cmocka_unit_test(a_job_in_hand_names_who_has_it),
+        cmocka_unit_test(what_a_job_waits_for_is_said),
+        cmocka_unit_test(waiting_shows_the_try_and_why_the_last_one_failed),
+        cmocka_unit_test(figures_of_any_kind_are_shown),
+        cmocka_unit_test(a_bulk_says_how_far_it_has_come),
         cmocka_unit_test(an_answer_of_any_shape_is_shown_without_harm),
         cmocka_unit_test(help_names_every_verb_and_option),
+        cmocka_unit_test(exit_codes_are_those_that_help_names),
+        cmocka_unit_test(every_verb_has_a_manual_page),
+        cmocka_unit_test(there_is_completion_for_three_shells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,6 +116,61 @@ static void what_does_not_answer_properly_is_named(void **state)
     }
 }
 
+struct pieces {
+    struct buf got;
+    char type[FETCH_TYPE_SIZE];
+    size_t enough; // ends the transfer when so much has come
+};
+
+static bool take(void *ctx, const struct fetch_answer *answer, struct str bytes)
+{
+    struct pieces *pieces = ctx;
+    memcpy(pieces->type, answer->type, sizeof pieces->type);
+    buf_put(&pieces->got, bytes);
+    return !pieces->enough || pieces->got.n < pieces->enough;
+}
+
+static void a_success_is_taken_as_it_comes_and_a_refusal_is_kept(void **state)
+{
+    struct pieces pieces = {0};
+    struct fetch_request request = {.method = "GET", .idle_s = 60, .take = take, .ctx = &pieces};
+    struct fetch_answer answer;
+    char why[ERR_WHY_MAX];
+    struct target good = {.until = "\r\n\r\n",
+                          .answer = "HTTP/1.1 200 OK\r\nContent-Type: Text/Event-Stream; charset=utf-8\r\n\r\nuntil it closes"};
+    assert_true(fetch_from(&good, request, &answer, why));
+    assert_true(str_is(buf_str(&pieces.got), "until it closes"));
+    assert_string_equal(pieces.type, "text/event-stream");
+    assert_int_equal(answer.body.n, 0);
+    pieces.got.n = 0;
+
+    struct target refusal = {.until = "\r\n\r\n", .answer = "HTTP/1.1 422 No\r\nContent-Length: 2\r\n\r\n{}"};
+    assert_true(fetch_from(&refusal, request, &answer, why));
+    assert_int_equal(answer.status, 422);
+    assert_true(str_is(buf_str(&answer.body), "{}"));
+    assert_int_equal(pieces.got.n, 0);
+    buf_done(&answer.body);
+    buf_done(&pieces.got);
+}
+
+static void what_breaks_off_or_is_ended_is_not_whole(void **state)
+{
+    static const char *const answers[] = {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ncut",
+                                          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\ncut\r\n",
+                                          "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nenough."};
+    for (size_t i = 0; i < array_count(answers); i++) {
+        struct pieces pieces = {.enough = 4};
+        struct target target = {.until = "\r\n\r\n", .answer = answers[i]};
+        struct fetch_answer answer;
+        char why[ERR_WHY_MAX] = "";
+        struct fetch_request request = {.method = "GET", .take = take, .ctx = &pieces};
+        assert_false(fetch_from(&target, request, &answer, why));
+        assert_int_equal(answer.status, 200);
+        assert_string_not_equal(why, "");
+        buf_done(&pieces.got);
+    }
+}
+
 static void a_closed_port_is_a_reason(void **state)
 {
     struct fetcher *fetcher = fetcher_new();
@@ -148,6 +203,8 @@ int main(void)
         cmocka_unit_test(a_post_carries_its_headers_and_body_and_nothing_else),
         cmocka_unit_test(a_redirect_is_an_answer),
         cmocka_unit_test(what_does_not_answer_properly_is_named),
+        cmocka_unit_test(a_success_is_taken_as_it_comes_and_a_refusal_is_kept),
+        cmocka_unit_test(what_breaks_off_or_is_ended_is_not_whole),
         cmocka_unit_test(a_closed_port_is_a_reason),
         cmocka_unit_test(a_line_break_cannot_smuggle_a_header_in),
     };

@@ -1,0 +1,149 @@
+// See bulk.h. Whoever types filters is shown some of what matches, and asked; a script has to say --yes. The server then does it
+// as rows that survive a restart, so that leaving does not stop it.
+#include "cli/bulk.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/filter.h"
+#include "cli/pages.h"
+#include "cli/rows.h"
+#include "cli/terminal.h"
+#include "cli/wait.h"
+
+#include <unistd.h>
+
+enum { PREVIEW = 5 };
+
+// retry is of jobs, all else of tasks.
+static enum rows_kind kind_of(const struct cli *cli)
+{
+    return str_is(str_of(cli->verb->name), "retry") ? ROWS_JOBS : ROWS_TASKS;
+}
+
+// Shows on stderr, which is talk, the newest of what matches. *ret_found says how many were seen.
+static int preview(struct caller *caller, struct cli *cli, size_t *ret_found)
+{
+    buf_auto struct buf path = {0};
+    buf_auto struct buf out = {0};
+    struct show show = terminal_show();
+    show.colours = false;
+    struct table table = rows_table(kind_of(cli), &show);
+    buf_puts(&path, kind_of(cli) == ROWS_JOBS ? "/v1/jobs" : "/v1/tasks");
+    int code = filter_put_query(&path, cli);
+    struct pages pages = {.caller = caller, .path = buf_str(&path)};
+    for (*ret_found = 0; code == CLI_OK && *ret_found < PREVIEW;) {
+        struct reply reply;
+        const struct value *items;
+        code = pages_next(&pages, (int64_t)(PREVIEW - *ret_found), &reply, &items);
+        if (reply.code == CLI_OK && value_item(items, 0))
+            table_put(&out, &table, items, 0);
+        *ret_found += pages_count(items);
+        reply_done(&reply);
+        if (!pages.cursor.n)
+            break;
+    }
+    if (pages.cursor.n)
+        buf_puts(&out, "(and maybe more)\n");
+    terminal_talk(STR_FMT, STR_ARG(buf_str(&out)));
+    return code;
+}
+
+static bool says_yes(void)
+{
+    char line[16] = "";
+    ssize_t n = read(STDIN_FILENO, line, sizeof line - 1);
+    return n > 0 && (line[0] == 'y' || line[0] == 'Y');
+}
+
+// Whether it is to be done. If not, *ret_code is the exit code.
+static bool confirm(struct caller *caller, struct cli *cli, int *ret_code)
+{
+    size_t found;
+    if (options_get(&cli->options, "yes"))
+        return true;
+    if (!isatty(STDIN_FILENO) || !terminal_is_watched()) {
+        *ret_code = verb_misused(cli, "this acts on all that match: look at them with rota list, then say --yes");
+        return false;
+    }
+    *ret_code = preview(caller, cli, &found);
+    if (*ret_code != CLI_OK)
+        return false;
+    if (!found) {
+        terminal_talk("(nothing matches)\n");
+        return false;
+    }
+    terminal_talk("%s all that match? [y/N] ", cli->verb->name);
+    bool yes = says_yes();
+    if (!yes) {
+        terminal_talk("nothing was done\n");
+        *ret_code = CLI_USAGE;
+    }
+    return yes;
+}
+
+static bool is_over(const struct value *bulk)
+{
+    return !str_is(value_text(value_at(bulk, "state")), "running");
+}
+
+static void put_progress(struct buf *line, const struct value *bulk, int64_t waited_ms)
+{
+    show_put_bulk_line(line, &(struct show){0}, bulk);
+}
+
+static int print_end(const struct cli *cli, const struct reply *reply)
+{
+    buf_auto struct buf out = {0};
+    struct show show = terminal_show();
+    show_put_bulk_line(&out, &show, reply->value);
+    buf_putc(&out, '\n');
+    int code = cli->output == OUTPUT_TEXT ? terminal_write(buf_str(&out)) : call_print_json(cli, buf_str(&reply->body));
+    bool done = str_is(value_text(value_at(reply->value, "state")), "done") && !value_int(value_at(reply->value, "failed"), 0);
+    return code ? code : done ? CLI_OK : CLI_REFUSED;
+}
+
+static int follow(struct caller *caller, struct reply *reply)
+{
+    buf_auto struct buf path = {0};
+    const char *id = arena_copy(caller->arena, value_text(value_at(reply->value, "id"))).p;
+    if (!call_path(&path, id, "")) {
+        terminal_talk("rota %s: what answers there is not a rota server (no id of a bulk came back)\n", caller->cli->verb->name);
+        return CLI_UNREACHED;
+    }
+    if (terminal_is_watched())
+        terminal_talk("%s has begun, and goes on when you leave; rota get %s shows it, rota cancel %s stops it\n", id, id, id);
+    wait_end(caller, &(struct wait){.path = path.p, .ended = is_over, .put = put_progress}, reply);
+    if (reply->code == CLI_OK)
+        return print_end(caller->cli, reply);
+    terminal_talk("rota %s: %s has begun, but how it ended is not known\n", caller->cli->verb->name, id);
+    return call_explain(caller, reply);
+}
+
+static int begin(struct caller *caller, struct cli *cli)
+{
+    buf_auto struct buf body = {0};
+    struct reply reply;
+    buf_printf(&body, "{\"action\":\"%s\",\"filter\":", cli->verb->name);
+    int code = filter_put_json(&body, cli);
+    buf_putc(&body, '}');
+    if (code)
+        return code;
+    call(caller, "POST", "/v1/bulk", buf_str(&body), &reply);
+    code = reply.code == CLI_OK ? follow(caller, &reply) : call_explain(caller, &reply);
+    reply_done(&reply);
+    return code;
+}
+
+int bulk_run(struct cli *cli)
+{
+    struct caller caller;
+    if (filter_given(&cli->options) && options_get(&cli->options, "all"))
+        return verb_misused(cli, "--all is everything: give either it or filters");
+    if (options_get(&cli->options, "running"))
+        return verb_misused(cli, "--running is for tasks named by their ids");
+    int code = call_open(&caller, cli);
+    if (code == CLI_OK && confirm(&caller, cli, &code))
+        code = begin(&caller, cli);
+    call_close(&caller);
+    return code;
+}

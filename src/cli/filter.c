@@ -1,0 +1,100 @@
+// See filter.h. Which values are allowed is the server's to say; here only what cannot be sent is refused, and what people write
+// in another manner than the API takes it is made fit.
+#include "cli/filter.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/call.h"
+#include "cli/text.h"
+#include "cli/times.h"
+
+const struct option verb_filter_options[] = {
+    {"state", 0, "STATE", "only those in this state: of tasks active, paused, done, cancelled; of jobs as in docs/states.md",
+     .choices = "active paused done blocked delayed ready watching reserved success aborted buried cancelled"},
+    {"queue", 0, "NAME", "only those in this queue"},
+    {"name", 0, "NAME", "only those of exactly this name"},
+    {"label", 0, "NAME=VALUE", "only those with this label; several: with all of them", true},
+    {"due-before", 0, "TIME", "only those planned before: 2030-01-31T09:00:00Z, or from now: 10m 1h30m"},
+    {0},
+};
+
+static bool is_filter(const struct option *option)
+{
+    for (const struct option *filter = verb_filter_options; filter->name; filter++)
+        if (filter == option)
+            return true;
+    return false;
+}
+
+bool filter_given(const struct options *options)
+{
+    for (size_t i = 0; i < options->count; i++)
+        if (is_filter(options->given[i]))
+            return true;
+    return false;
+}
+
+// One option as the API names it.
+static int read_one(struct cli *cli, const char *option, const char *given, struct str *ret_name, struct str *ret_value)
+{
+    size_t at;
+    *ret_name = str_of(option);
+    *ret_value = str_of(given);
+    if (!text_valid(*ret_value, &at))
+        return verb_misused(cli, "--%s is not UTF-8 text", option);
+    if (str_is(*ret_name, "due-before")) {
+        buf_auto struct buf time = {0};
+        times_put_api_time(&time, *ret_value, clock_now().wall_ms);
+        *ret_name = STR("due_before");
+        *ret_value = arena_copy(&cli->arena, buf_str(&time));
+    } else if (str_is(*ret_name, "label")) {
+        const char *equals = strchr(given, '=');
+        if (!equals || equals == given)
+            return verb_misused(cli, "--label takes NAME=VALUE, not %s", given);
+        *ret_name = arena_printf(&cli->arena, "label.%.*s", (int)(equals - given), given);
+        *ret_value = str_of(equals + 1);
+    }
+    return CLI_OK;
+}
+
+static void put_parameter(struct buf *path, struct str name, struct str value)
+{
+    call_put_query(path, name, value);
+}
+
+static void put_member(struct buf *json, struct str name, struct str value)
+{
+    if (json->p[json->n - 1] != '{')
+        buf_putc(json, ',');
+    json_put_string(json, name);
+    buf_putc(json, ':');
+    json_put_string(json, value);
+}
+
+static int each(struct cli *cli, struct buf *buf, void (*put)(struct buf *buf, struct str name, struct str value))
+{
+    const struct options *options = &cli->options;
+    for (size_t i = 0; i < options->count; i++) {
+        struct str name, value;
+        if (!is_filter(options->given[i]))
+            continue;
+        int code = read_one(cli, options->given[i]->name, options->values[i], &name, &value);
+        if (code)
+            return code;
+        put(buf, name, value);
+    }
+    return CLI_OK;
+}
+
+int filter_put_query(struct buf *path, struct cli *cli)
+{
+    return each(cli, path, put_parameter);
+}
+
+int filter_put_json(struct buf *json, struct cli *cli)
+{
+    buf_putc(json, '{');
+    int code = each(cli, json, put_member);
+    buf_putc(json, '}');
+    return code;
+}

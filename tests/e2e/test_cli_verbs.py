@@ -1,0 +1,188 @@
+"""The verbs that steer and show, against a real server."""
+
+import json
+import re
+
+import pytest
+
+from support.fake import run_on_terminal
+from support.rota import run_cli
+from support.wait import wait_until
+
+OK, JOB_FAILED, USAGE, SERVER_SAYS_NO, NOT_REACHED = 0, 1, 2, 3, 4
+NOBODY = "t0000000000001"
+
+
+def submit(rota, *args):
+    done = rota.cli("submit", *args)
+    assert done.returncode == OK, done
+    return done.stdout.strip()
+
+
+def job_of(task_id):
+    """A task's first job has the task's number."""
+    return "j" + task_id[1:]
+
+
+class TestRun:
+    def test_a_task_need_not_wait_for_its_time(self, shared, target):
+        task_id = submit(shared, target.url("/ok/run"), "--in", "1d")
+        done = shared.cli("run", task_id)
+        assert (done.returncode, done.stdout.split()[0]) == (OK, task_id), done
+        assert shared.api.finished(task_id)["state"] == "success"
+
+    def test_the_waiting_job_may_be_named(self, shared, target):
+        task_id = submit(shared, target.url("/ok/run"), "--in", "1d")
+        assert shared.cli("run", job_of(task_id)).returncode == OK
+        assert shared.api.finished(task_id)["state"] == "success"
+
+    def test_a_job_that_has_ended_is_not_run_but_retried(self, shared, target):
+        task_id = submit(shared, target.url("/ok/run"))
+        shared.api.finished(task_id)
+        done = shared.cli("run", job_of(task_id))
+        assert (done.returncode, done.stdout) == (SERVER_SAYS_NO, ""), done
+        assert f"rota retry {job_of(task_id)}" in done.stderr
+
+
+class TestRetry:
+    def test_a_job_once_more(self, shared, target):
+        task_id = submit(shared, target.url("/ok/again"))
+        shared.api.finished(task_id)
+        done = shared.cli("retry", job_of(task_id), "-o", "json")
+        assert done.returncode == OK, done
+        assert json.loads(done.stdout)["parent_job_id"] == job_of(task_id)
+
+    def test_of_a_task_its_newest_job_that_has_ended(self, shared, target):
+        task_id = submit(shared, target.url("/ok/again"))
+        shared.api.finished(task_id)
+        first = json.loads(shared.cli("retry", task_id, "-o", "json").stdout)
+        wait_until(lambda: shared.api.get(f"/v1/jobs/{first['id']}").json["state"] == "success", "the second job has ended")
+        second = json.loads(shared.cli("retry", task_id, "-o", "json").stdout)
+        assert (first["parent_job_id"], second["parent_job_id"]) == (job_of(task_id), first["id"])
+
+    def test_what_has_not_ended_is_refused_by_the_server(self, shared, target):
+        task_id = submit(shared, target.url("/ok/again"), "--in", "1d")
+        done = shared.cli("retry", task_id)
+        assert (done.returncode, done.stdout) == (SERVER_SAYS_NO, ""), done
+        assert "illegal_transition" in done.stderr
+
+
+class TestQueues:
+    def test_a_queue_is_held_and_let_go(self, shared, target):
+        assert shared.cli("pause", "--queue", "cli.held").stdout == "cli.held  paused\n"
+        task_id = submit(shared, target.url("/ok/held"), "--queue", "cli.held")
+        assert shared.api.task(task_id)["job"]["state"] == "ready"
+        assert "cli.held" in re.search(r"paused queues  (.*)", shared.cli("stats").stdout).group(1)
+        row = re.search(r"cli\.held .*", shared.cli("list", "--queues", "--all").stdout).group(0)
+        assert row.split()[:4] == ["cli.held", "paused", "1", "1"]
+        let_go = json.loads(shared.cli("resume", "--queue", "cli.held", "-o", "json").stdout)
+        assert let_go == {"queue": "cli.held", "paused": False}
+        assert shared.api.finished(task_id)["state"] == "success"
+
+    def test_a_name_where_an_id_belongs_is_told_where_it_belongs(self, shared):
+        done = shared.cli("pause", "mail")
+        assert done.returncode == USAGE
+        assert "rota pause --queue mail" in done.stderr
+
+    def test_a_name_that_no_queue_can_have(self, shared):
+        done = shared.cli("pause", "--queue", "a/../b c")
+        assert done.returncode == SERVER_SAYS_NO, done
+
+
+class TestList:
+    def test_the_jobs_of_a_task(self, shared, target):
+        task_id = submit(shared, target.url("/ok/jobs"))
+        shared.api.finished(task_id)
+        lines = shared.cli("list", "--task", task_id).stdout.splitlines()
+        assert lines[0].split()[:2] == ["job", "state"]
+        assert lines[1].split()[:2] == [job_of(task_id), "success"]
+        assert [job["id"] for job in json.loads(shared.cli("list", "--task", task_id, "-o", "json").stdout)] == [job_of(task_id)]
+
+    def test_queues_as_lines(self, shared, target):
+        submit(shared, target.url("/ok/lines"), "--queue", "cli.lines")
+        queues = [json.loads(line) for line in shared.cli("list", "--queues", "--all", "-o", "jsonl").stdout.splitlines()]
+        assert "cli.lines" in [queue["queue"] for queue in queues]
+
+
+class TestStats:
+    def test_text_names_every_state(self, shared):
+        text = shared.cli("stats").stdout
+        assert all(re.search(rf"^  {state} +\d+$", text, re.M) for state in ["delayed", "ready", "success", "buried"]), text
+        assert re.search(r"^pending +\d+$", text, re.M)
+
+    def test_json_is_the_servers(self, shared):
+        assert json.loads(shared.cli("stats", "-o", "json").stdout).keys() >= {"states", "pending"}
+
+
+def test_get_takes_several_ids(shared, target):
+    ids = [submit(shared, target.url("/ok/several"), "--in", "1h") for _ in range(2)]
+    done = shared.cli("get", *ids, "-o", "jsonl")
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ids
+    done = shared.cli("get", NOBODY, *ids)
+    assert done.returncode == SERVER_SAYS_NO and all(task_id in done.stdout for task_id in ids)
+
+
+def test_labels_and_long_durations_arrive(shared, target):
+    task_id = submit(shared, target.url("/ok/labels"), "--in", "1h30m", "--label", "team=ops", "--label", "a=b=c")
+    task = shared.api.task(task_id)
+    assert task["labels"] == {"team": "ops", "a": "b=c"}
+    assert re.search(r"planned .*\(in 1h (29|30)m\)", shared.cli("get", task_id).stdout)
+
+
+def test_waiting_on_a_terminal_shows_the_retries(shared, target):
+    code, written = run_on_terminal("submit", target.url("/status/503"), "--retry", "1", "--wait", server=shared.url, columns=100)
+    assert code == JOB_FAILED
+    assert "try 2 of 2" in written and "last: HTTP 503" in written
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["list", "--limit", "0"],
+        ["list", "--limit", "x"],
+        ["list", "--limit", "5", "--all"],
+        ["list", "--jobs", "--queues"],
+        ["list", "--task", "j0000000000001"],
+        ["list", "--label", "x"],
+        ["list", "tasks"],
+        ["run"],
+        ["retry", "nonsense"],
+        ["pause"],
+        ["pause", NOBODY, "--queue", "q"],
+        ["pause", "j0000000000001"],
+        ["delete", "j0000000000001"],
+        ["cancel", NOBODY, "--queue", "q"],
+        ["cancel", "--queue", "q", "--all", "--yes"],
+        ["delete", "--queue", "q", "--running", "--yes"],
+        ["run", "--label", "x", "--yes"],
+        ["retry", "b0000000000001"],
+        ["explain"],
+        ["explain", "nonsense"],
+        ["tail", "--count", "0"],
+        ["backup"],
+        ["backup", "-"],
+        ["backup", "/"],
+        ["completion"],
+        ["completion", "tcsh"],
+        ["help", "frobnicate"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage(args):
+    done = run_cli(*args, server="http://127.0.0.1:9")
+    assert done.returncode == USAGE, done
+    assert done.stdout == "" and done.stderr
+
+
+@pytest.mark.parametrize("wrong, right", [("cancle", "cancel"), ("ls", "list"), ("status", "get"), ("explian", "explain")])
+def test_a_verb_that_was_meant_is_named(wrong, right):
+    done = run_cli(wrong)
+    assert done.returncode == USAGE and f"did you mean {right}?" in done.stderr
+
+
+@pytest.mark.parametrize("verb", [["list"], ["run", NOBODY], ["retry", NOBODY], ["pause", NOBODY], ["resume", "--queue", "q"],
+                                  ["delete", NOBODY], ["explain", NOBODY], ["stats"], ["tail"]], ids=" ".join)
+def test_the_server_is_not_there(verb):
+    done = run_cli(*verb, server="http://127.0.0.1:9")
+    assert done.returncode == NOT_REACHED, done
+    assert done.stdout == "" and "rota serve" in done.stderr
