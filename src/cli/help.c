@@ -11,6 +11,7 @@ static const struct {
     const char *name, *help;
 } variables[] = {
     {"ROTA_SERVER", "the server to speak to, when --server is not given"},
+    {"ROTA_CONFIG", "serve, config: the file of settings, when --config is not given; each setting has a variable too"},
     {"ROTA_API_KEY", "the key to show to it, as a Bearer token; never given on the command line, where others could see it"},
     {"NO_COLOR", "when set and not empty: no colours"},
 };
@@ -21,7 +22,7 @@ static const struct {
 } exits[] = {
     {CLI_OK, "done"},
     {CLI_JOB_FAILED, "submit --wait: the job did not end in success"},
-    {CLI_USAGE, "the command line is wrong"},
+    {CLI_USAGE, "the command line is wrong, or a setting"},
     {CLI_REFUSED, "the server says no"},
     {CLI_UNREACHED, "the server was not reached"},
     {CLI_UNWRITTEN, "the output could not be written (141, silently, when its reader went away)"},
@@ -36,7 +37,8 @@ static void put_padded(struct buf *buf, struct str text, size_t width)
 
 static void put_synopsis(struct buf *buf, const struct verb *verb)
 {
-    buf_printf(buf, "rota %s%s%s%s", verb->name, *verb->args ? " " : "", verb->args, verb->options ? " [OPTION]..." : "");
+    buf_printf(buf, "rota %s%s%s%s", verb->name, *verb->args ? " " : "", verb->args,
+               verb->options || verb->settings ? " [OPTION]..." : "");
 }
 
 // Breaks a paragraph at spaces.

@@ -24,7 +24,7 @@ struct options {
     size_t arg_count;
 };
 
-enum { OPTION_TABLES_MAX = 5 }; // a verb's, the common ones, and the NULL behind them
+enum { OPTION_TABLES_MAX = 6 }; // a verb's, the common ones, and the NULL behind them
 
 // Reads argv[1..]: --name value, --name=value, -o value, -ovalue; options and arguments in any order; after "--" only arguments.
 // `tables` ends with NULL. False: `why` says what is wrong and what would be right. The values are argv's.

@@ -24,6 +24,7 @@ struct verb {
     size_t args_min, args_max;
     bool output;         // takes -o
     bool server;         // takes --server, and speaks to it
+    bool settings;       // takes the settings of a server as options (cli/settings)
     const char *help;    // one line
     const char *about;   // whole sentences behind it, or NULL
     const char *example; // or NULL
@@ -36,7 +37,7 @@ extern const struct option verb_help_options[], verb_output_options[], verb_serv
 // The option tables of a verb, its own first. `ret_tables` ends with NULL.
 void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION_TABLES_MAX]);
 
-extern const struct verb verb_serve, verb_submit, verb_get, verb_cancel, verb_version, verb_help;
+extern const struct verb verb_serve, verb_submit, verb_get, verb_cancel, verb_version, verb_help, verb_config;
 
 extern const struct verb *const verbs[]; // in the order they are shown; ends with NULL
 const struct verb *verb_find(const char *name);

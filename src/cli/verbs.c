@@ -2,12 +2,14 @@
 #include "cli/verb.h"
 
 #include "base/mem.h"
+#include "cli/settings.h"
 #include "cli/terminal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-const struct verb *const verbs[] = {&verb_serve, &verb_submit, &verb_get, &verb_cancel, &verb_version, &verb_help, NULL};
+const struct verb *const verbs[] = {&verb_serve,  &verb_submit,  &verb_get,  &verb_cancel,
+                                    &verb_config, &verb_version, &verb_help, NULL};
 
 const struct option verb_help_options[] = {{"help", 'h', NULL, "show this help"}, {0}};
 const struct option verb_output_options[] = {
@@ -21,6 +23,8 @@ void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION
 {
     size_t n = 0;
     ret_tables[n++] = verb->options ? verb->options : none;
+    if (verb->settings)
+        ret_tables[n++] = settings_options();
     if (verb->server)
         ret_tables[n++] = verb_server_options;
     if (verb->output)
