@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-// Something secret: `keep` bytes that lead to it, and `hide` bytes of it. Both 0: there is none here.
+// Something secret: `keep` bytes that lead to it, and `hide` bytes of it. 0: there is nothing to hide here.
 struct find {
     size_t keep, hide;
 };
@@ -64,7 +64,7 @@ static struct find find_url(struct str text, bool begins)
     const char *at = rest.n ? memrchr(rest.p, '@', rest.n) : NULL;
     if (at)
         return (struct find){keep, (size_t)(at - rest.p)};
-    return is_port(rest) ? (struct find){0} : (struct find){keep, rest.n};
+    return (struct find){keep, is_port(rest) ? 0 : rest.n};
 }
 
 // NAME=value, NAME='a value', also as the end of a longer name (sslpassword=).
@@ -107,7 +107,7 @@ static struct find find_scheme(struct str text, bool begins)
             continue;
         size_t keep = strlen(names[i]);
         size_t n = word_of((struct str){text.p + keep, text.n - keep}).n;
-        return n < SHORTEST ? (struct find){0} : (struct find){keep, n};
+        return (struct find){keep, n < SHORTEST ? 0 : n};
     }
     return (struct find){0};
 }

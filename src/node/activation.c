@@ -33,7 +33,7 @@ static bool is_listening(int fd)
 
 static bool name_of(int fd, char ret_name[ACTIVATION_NAME_MAX])
 {
-    struct sockaddr_storage at;
+    struct sockaddr_storage at = {0};
     socklen_t n = sizeof at;
     char host[48], port[8];
     if (getsockname(fd, (struct sockaddr *)&at, &n) || (at.ss_family != AF_INET && at.ss_family != AF_INET6) ||

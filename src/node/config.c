@@ -36,7 +36,7 @@ const struct setting settings[SETTING_COUNT] = {
                       "Made if it is not there; its parent must be. A path that does not begin with / is looked for where the "
                       "server was started. Short for a store sqlite:DIR."},
     [SET_STORE] = {"store", SETTING_STORE, "URL", NULL, .secret = true,
-                   .help = "a store other than sqlite: in the data directory, such as postgres://…",
+                   .help = "a store such as postgres://…, in place of sqlite: in the data directory",
                    .about =
                        "Give store or data, not both in one place; what is given in a place that counts more wins. A password "
                        "in it is hidden wherever it is shown, but a command line can be seen by others: put it into the file, "

@@ -71,9 +71,12 @@ static void put_sentence(struct buf *buf, const char *text)
     buf_printf(buf, "%s.", text + 1);
 }
 
+// Choices and roles are named by the help already.
 static void put_takes_sentence(struct buf *buf, const struct setting *setting)
 {
-    buf_puts(buf, "Takes ");
+    if (setting->type == SETTING_CHOICE || setting->type == SETTING_ROLES)
+        return;
+    buf_puts(buf, " Takes ");
     setting_put_takes(buf, setting);
     buf_putc(buf, '.');
 }
@@ -150,7 +153,6 @@ static void put_sample_row(struct buf *buf, const struct setting *setting)
     buf_auto struct buf words = {0};
     struct str table = table_of(setting);
     put_sentence(&words, setting->help);
-    buf_putc(&words, ' ');
     put_takes_sentence(&words, setting);
     if (setting->about)
         buf_printf(&words, " %s", setting->about);
@@ -199,7 +201,6 @@ static void put_scd_row(struct buf *buf, const struct setting *setting)
     setting_flag(setting, flag);
     setting_variable(setting, variable);
     put_sentence(&words, setting->help);
-    buf_putc(&words, ' ');
     put_takes_sentence(&words, setting);
     if (setting->about)
         buf_printf(&words, " %s", setting->about);

@@ -22,9 +22,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
+    JOIN_MS = 5000,       // who waits at a socket that was passed waits so long for the store
     INTERRUPT_MS = 5000,  // attempts that were given up may take so long to be written
     CLOSE_MS = 10000,     // what the rest of a stop may take: answers being sent, the store's last writes
     DESCRIPTORS_OWN = 32, // the store, the loops, the resolver
@@ -52,6 +54,7 @@ struct server {
     int socket;       // passed to us; 0: none
     bool on_terminal; // stderr was one at the start
     bool misused;     // it could not be started because an option is wrong
+    bool turning;     // the loops were started
     _Atomic bool drained;
 };
 
@@ -106,8 +109,8 @@ static bool share_descriptors(const struct config *config, struct shares *ret_sh
                  (unsigned long long)count);
         return false;
     }
-    rlim_t most = (rlim_t)(DESCRIPTORS_OWN + 4 * slots + connections);
-    int room = (int)(count < most ? count : most) - DESCRIPTORS_OWN;
+    int most = DESCRIPTORS_OWN + 4 * slots + connections;
+    int room = (count < (rlim_t)most ? (int)count : most) - DESCRIPTORS_OWN;
     ret_shares->slots = room / 4 < slots ? room / 4 : slots;
     room -= 2 * ret_shares->slots; // as many calls, and as many connections kept open for the next ones
     ret_shares->connections_in = room < connections ? room : connections;
@@ -154,8 +157,9 @@ static void apply(struct server *server)
     const struct config *config = server->config;
     dispatch_limit_hosts(server->flow->dispatch, (int)config_number(config, SET_CALLS_PER_HOST));
     exec_http_keep_response(server->exec, (size_t)config_number(config, SET_CALLS_KEEP_RESPONSE));
-    http_server_limit_bodies(server->http, (int)config_number(config, SET_HTTP_BODY_TIMEOUT),
-                             (size_t)config_number(config, SET_HTTP_BODY_MEMORY));
+    if (server->http)
+        http_server_limit_bodies(server->http, (int)config_number(config, SET_HTTP_BODY_TIMEOUT),
+                                 (size_t)config_number(config, SET_HTTP_BODY_MEMORY));
 }
 
 static void apply_log(const struct config *config)
@@ -193,6 +197,18 @@ static bool start_flow(struct server *server, const struct shares *shares, char 
     return true;
 }
 
+// Whoever has connected to a socket that was passed expects to be served, not to be told that it is too early: so it is listened
+// to when this life has joined. On a socket of our own nobody can have waited.
+static void start_loops(struct server *server)
+{
+    loop_start(&server->flow_loop, turn_flow, server);
+    loop_start(&server->exec_loop, turn_exec, server);
+    server->turning = true;
+    int64_t until = clock_now().mono_ms + JOIN_MS;
+    while (server->socket && !beat_ok(server->flow->beat) && clock_now().mono_ms < until)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 static bool start(struct server *server, char why[ERR_WHY_MAX])
 {
     struct shares shares;
@@ -202,11 +218,16 @@ static bool start(struct server *server, char why[ERR_WHY_MAX])
         return false;
     enum err err = store_open(&server->store, server->config->store, why);
     server->misused = err == ERR_BAD_REQUEST;
-    if (err || !start_flow(server, &shares, why) || !start_http(server, &shares, why))
+    if (err || !start_flow(server, &shares, why))
         return false;
     apply(server);
-    loop_start(&server->flow_loop, turn_flow, server);
-    loop_start(&server->exec_loop, turn_exec, server);
+    if (server->socket)
+        start_loops(server);
+    if (!start_http(server, &shares, why))
+        return false;
+    apply(server);
+    if (!server->socket)
+        start_loops(server);
     start_watch(server);
     return true;
 }
@@ -375,6 +396,8 @@ int serve(struct config *config)
     if (!start(server, why)) {
         log_say(LOG_ERROR, "rota: cannot start: %s", why);
         int code = server->misused ? 2 : 1;
+        if (server->turning) // the next start takes back what the loops have in hand
+            return code;
         store_close(server->store);
         take_apart(server);
         return code;

@@ -138,7 +138,7 @@ int64_t watch_turn(struct watch *watch, const char *status)
         watch->ready = true;
         notify_send(&watch->notify, "READY=1");
     }
-    say_status(watch, status);
+    say_status(watch, watch->ready ? status : "starting");
     if (watch->notify.watchdog_ms)
         feed(watch);
     if (!watch->ready)

@@ -124,14 +124,17 @@ class TestSocketActivation:
         assert rota.api.finished(rota.api.submit(target.url("/ok/passed"))["id"])["state"] == "success"
         assert "passed by the service manager" in rota.log_text()
 
-    def test_who_comes_between_two_servers_waits_for_the_next(self, make, listener):
+    def test_who_comes_between_two_servers_waits_for_the_next(self, make, listener, target):
         rota = make(**activated([listener]))
         rota.start()
         rota.stop()
+        body = json.dumps({"url": target.url("/ok/between")}).encode()
         with socket.create_connection(listener.getsockname()) as between:
-            between.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            head = f"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(body)}\r\n"
+            between.sendall(head.encode() + b"Content-Type: application/json\r\n\r\n" + body)
             rota.start()
-            assert between.makefile("rb").readline() == b"HTTP/1.1 200 OK\r\n"
+            assert between.makefile("rb").readline() == b"HTTP/1.1 201 Created\r\n"
+        target.wait_calls(1)
 
     def test_sockets_passed_to_another_process_are_left_alone(self, make, listener):
         rota = make(**activated([listener]), env={"LISTEN_PID": "1"})
