@@ -4,6 +4,10 @@
 #include "cli/text.h"
 #include "node/config_show.h"
 
+#include <ctype.h>
+#include <string.h>
+#include <unistd.h>
+
 static const struct {
     const char *option;
     void (*put)(struct buf *buf);
@@ -48,6 +52,26 @@ static int show(struct cli *cli)
     return code;
 }
 
+// Whatever else begins with ROTA_ is no mistake (a service called rota leaves such variables in containers beside it), but what
+// is nearly a setting's is worth a word.
+static void talk_about_slips(void)
+{
+    for (char **variable = environ; *variable; variable++) {
+        char key[SETTING_NAME_MAX], meant[SETTING_NAME_MAX];
+        size_t n = strcspn(*variable, "=");
+        if (strncmp(*variable, "ROTA_", 5) != 0 || n - 5 >= sizeof key)
+            continue;
+        for (size_t i = 5; i <= n; i++)
+            key[i - 5] = (char)(i < n ? tolower((unsigned char)(*variable)[i]) : 0);
+        const struct setting *nearest = setting_find(str_of(setting_nearest(str_of(key))));
+        if (!nearest)
+            continue;
+        setting_variable(nearest, meant);
+        if (strlen(meant) != n || memcmp(meant, *variable, n) != 0)
+            terminal_talk("rota config: the variable %.*s is no setting; is %s meant?\n", (int)n, *variable, meant);
+    }
+}
+
 static int check(struct cli *cli)
 {
     buf_auto struct buf out = {0};
@@ -57,6 +81,7 @@ static int check(struct cli *cli)
     if (file && named)
         return verb_misused(cli, "%s and --config %s: give one of them", file, named);
     int code = settings_read(&given, cli, file);
+    talk_about_slips();
     for (size_t i = 0; i < SETTING_COUNT; i++)
         count += given.config.values[i].source != FROM_DEFAULT;
     if (!code) {

@@ -55,6 +55,10 @@ static void explain(const struct cli *cli, const struct config *config, const st
 int settings_read(struct given *ret_given, struct cli *cli, const char *file)
 {
     buf_auto struct buf problems = {0};
+    const char *named = options_get(&cli->options, "config");
+    *ret_given = (struct given){0};
+    if (named && !*named)
+        return verb_misused(cli, "--config takes the path of a file, not \"\"");
     ret_given->input = (struct config_input){.flag = flag, .variable = variable, .ctx = cli, .file = file ? file : file_of(cli)};
     if (config_read(&ret_given->config, &ret_given->input, &problems))
         return CLI_OK;

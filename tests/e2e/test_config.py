@@ -47,6 +47,14 @@ def test_check_of_a_good_file(file):
     assert (done.returncode, done.stdout, done.stderr) == (OK, f"{file}: fine; 3 of 15 settings are given\n", "")
 
 
+def test_check_remarks_on_variables_that_are_nearly_settings():
+    env = {"ROTA_LOG_LEVLE": "debug", "ROTA_SERVICE_HOST": "10.0.0.1", "ROTA_PORT": "tcp://10.0.0.1:7070", "ROTA_CALLS_MAX": "5"}
+    done = run_cli("config", "check", env=env)
+    assert done.returncode == OK
+    assert "the variable ROTA_LOG_LEVLE is no setting; is ROTA_LOG_LEVEL meant?" in done.stderr
+    assert not [name for name in env if name in done.stderr and name != "ROTA_LOG_LEVLE"]
+
+
 def test_check_says_everything_that_is_wrong(file):
     file.write_text("listn = '127.0.0.1:7070'\n[log]\n  level = 'loud'\n")
     done = run_cli("config", "check", str(file))
@@ -84,6 +92,7 @@ def test_wrong_usage(args, words):
         (["--data", ""], "--data takes the path of a directory"),
         (["--data", "a", "--store", "memory:"], "--store and --data exclude each other"),
         (["--config", "/no/such"], "/no/such: cannot be read"),
+        (["--config", ""], '--config takes the path of a file, not ""'),
         (["--log-levle", "info"], "there is no option --log-levle; did you mean --log-level?"),
     ],
 )
