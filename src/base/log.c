@@ -53,34 +53,34 @@ static struct str cut(struct str text)
     return (struct str){text.p, n};
 }
 
-void log_put(struct buf *buf, enum log_format format, enum log_level level, int64_t time_ms, struct str words)
+void log_put(struct buf *buf, enum log_format format, enum log_level level, int64_t time_ms, bool bare, struct str words)
 {
     buf_auto struct buf clean = {0}, masked = {0};
     char time[WHEN_TEXT_SIZE];
     put_clean(&clean, words);
     mask_put(&masked, buf_str(&clean));
     struct str shown = cut(buf_str(&masked));
-    when_format(time, time_ms < 0 ? clock_now().wall_ms : time_ms);
+    when_format(time, time_ms);
     if (format == LOG_JSON) {
         buf_printf(buf, "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":", time, names[level]);
         json_put_string(buf, shown);
         buf_putc(buf, '}');
     } else {
-        if (time_ms >= 0)
+        if (!bare)
             buf_printf(buf, "%s %-5s ", time, names[level]);
         buf_put(buf, shown);
     }
     buf_putc(buf, '\n');
 }
 
-static void say(enum log_level level, int64_t time_ms, const char *format, va_list args)
+static void say(enum log_level level, bool bare, const char *format, va_list args)
 {
     char words[WORDS_MAX];
     buf_auto struct buf line = {0};
     int n = vsnprintf(words, sizeof words, format, args);
     if (n < 0)
         return;
-    log_put(&line, written, level, time_ms, (struct str){words, strlen(words)});
+    log_put(&line, written, level, clock_now().wall_ms, bare, (struct str){words, strlen(words)});
     if (write(STDERR_FILENO, line.p, line.n) < 0)
         return; // nobody listens; there is nowhere to say so
 }
@@ -91,7 +91,7 @@ void log_line(enum log_level level, const char *format, ...)
         return;
     va_list args;
     va_start(args, format);
-    say(level, clock_now().wall_ms, format, args);
+    say(level, false, format, args);
     va_end(args);
 }
 
@@ -99,6 +99,6 @@ void log_say(enum log_level level, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(level, -1, format, args);
+    say(level, true, format, args);
     va_end(args);
 }

@@ -22,8 +22,8 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 // A word to whoever started the program: as text it has neither time nor level and is always said; as JSON it is a line as any.
 void log_say(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3), nonnull(2)));
 
-// What is written for `words`, with the line feed. `time_ms` < 0: without time and level, if the format is text. Pure.
-void log_put(struct buf *buf, enum log_format format, enum log_level level, int64_t time_ms, struct str words);
+// What is written for `words`, with the line feed; `bare`: as log_say() writes it. Pure.
+void log_put(struct buf *buf, enum log_format format, enum log_level level, int64_t time_ms, bool bare, struct str words);
 
 #define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
 #define log_info(...) log_line(LOG_INFO, __VA_ARGS__)

@@ -24,7 +24,7 @@ static void assert_buf(const struct buf *buf, const char *expected)
 static void assert_line(enum log_format format, struct str words, const char *expected)
 {
     buf_auto struct buf line = {0};
-    log_put(&line, format, LOG_WARN, NOON, words);
+    log_put(&line, format, LOG_WARN, NOON, false, words);
     assert_buf(&line, expected);
 }
 
@@ -38,7 +38,7 @@ static void a_line_has_time_level_and_words(void **state)
 static void a_word_to_who_started_it_has_neither_as_text(void **state)
 {
     buf_auto struct buf line = {0};
-    log_put(&line, LOG_TEXT, LOG_INFO, -1, STR("hello"));
+    log_put(&line, LOG_TEXT, LOG_INFO, NOON, true, STR("hello"));
     assert_buf(&line, "hello\n");
 }
 
@@ -56,7 +56,7 @@ static void nothing_can_make_two_lines_of_one_or_speak_to_a_terminal(void **stat
     };
     for (size_t i = 0; i < array_count(rows); i++) {
         buf_auto struct buf line = {0}, expected = {0};
-        log_put(&line, LOG_TEXT, LOG_INFO, -1, str_of(rows[i].words));
+        log_put(&line, LOG_TEXT, LOG_INFO, NOON, true, str_of(rows[i].words));
         buf_printf(&expected, "%s\n", rows[i].shown);
         buf_putc(&expected, 0);
         assert_buf(&line, expected.p);
@@ -71,7 +71,7 @@ static void a_line_of_json_is_always_json(void **state)
     for (unsigned pair = 0; pair < 65536; pair++) {
         buf_auto struct buf line = {0};
         char two[] = {(char)(pair >> 8), (char)pair};
-        log_put(&line, LOG_JSON, LOG_INFO, NOON, (struct str){two, 2});
+        log_put(&line, LOG_JSON, LOG_INFO, NOON, false, (struct str){two, 2});
         assert_int_equal(json_check(buf_str(&line), &value, why), ERR_OK);
         assert_ptr_equal(memchr(line.p, '\n', line.n), line.p + line.n - 1);
     }
@@ -79,7 +79,7 @@ static void a_line_of_json_is_always_json(void **state)
         buf_auto struct buf line = {0};
         for (size_t i = 0; i < sizeof words; i++)
             words[i] = "\xf0\x9f\x98\x80"[(i + offset) % 4];
-        log_put(&line, LOG_JSON, LOG_INFO, NOON, (struct str){words, sizeof words});
+        log_put(&line, LOG_JSON, LOG_INFO, NOON, false, (struct str){words, sizeof words});
         assert_int_equal(json_check(buf_str(&line), &value, why), ERR_OK);
         assert_true(line.n < 1200);
     }
