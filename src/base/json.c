@@ -6,6 +6,7 @@
 #include "base/json.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <endian.h>
 #include <stdio.h>
@@ -73,22 +74,6 @@ static const char *skip_digits(const char *at, const char *end)
     while (at < end && is_digit(*at))
         at++;
     return at;
-}
-
-// How many bytes the UTF-8 character at `at` has; 0 when it is not one: too long a form, a surrogate, beyond U+10FFFF, cut off.
-static int utf8_length(const char *at, const char *end)
-{
-    const unsigned char *p = (const unsigned char *)at;
-    int length = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
-    if (length > end - at)
-        return 0;
-    for (int i = 1; i < length; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-        (p[0] == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return length;
 }
 
 static int hex_value(char c)

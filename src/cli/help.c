@@ -10,6 +10,7 @@ enum { ABOUT_WIDTH = 100 };
 
 const struct help_entry help_variables[] = {
     {"ROTA_SERVER", "the server to speak to, when --server is not given"},
+    {"ROTA_CONFIG", "serve, config: the file of settings, when --config is not given; each setting has a variable too"},
     {"ROTA_API_KEY", "the key to show to it, as a Bearer token; never given on the command line, where others could see it"},
     {"NO_COLOR", "when set and not empty: no colours"},
     {0},
@@ -19,7 +20,7 @@ const struct help_entry help_variables[] = {
 const struct help_entry help_exits[] = {
     {"0", "done"},
     {"1", "submit --wait: the job did not end in success"},
-    {"2", "the command line is wrong"},
+    {"2", "the command line is wrong, or a setting"},
     {"3", "the server says no"},
     {"4", "the server was not reached"},
     {"5", "the output could not be written (141, silently, when its reader went away)"},
@@ -35,7 +36,8 @@ static void put_padded(struct buf *buf, struct str text, size_t width)
 
 static void put_synopsis(struct buf *buf, const struct verb *verb)
 {
-    buf_printf(buf, "rota %s%s%s%s", verb->name, *verb->args ? " " : "", verb->args, verb->options ? " [OPTION]..." : "");
+    buf_printf(buf, "rota %s%s%s%s", verb->name, *verb->args ? " " : "", verb->args,
+               verb->options || verb->settings ? " [OPTION]..." : "");
 }
 
 // Breaks a paragraph at spaces.

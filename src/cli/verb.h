@@ -24,6 +24,7 @@ struct verb {
     size_t args_min, args_max;
     bool output;         // takes -o
     bool server;         // takes --server, and speaks to it
+    bool settings;       // takes the settings of a server as options (cli/settings)
     const char *help;    // one line
     const char *about;   // whole sentences behind it, or NULL
     const char *example; // or NULL
@@ -38,7 +39,7 @@ extern const struct option verb_filter_options[], verb_help_options[], verb_outp
 void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION_TABLES_MAX]);
 
 extern const struct verb verb_serve, verb_submit, verb_get, verb_list, verb_cancel, verb_run, verb_retry, verb_pause, verb_resume,
-    verb_delete, verb_explain, verb_stats, verb_tail, verb_backup, verb_completion, verb_version, verb_help;
+    verb_delete, verb_explain, verb_stats, verb_tail, verb_backup, verb_config, verb_completion, verb_version, verb_help;
 
 extern const struct verb *const verbs[]; // in the order they are shown; ends with NULL
 const struct verb *verb_find(const char *name);

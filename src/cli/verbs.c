@@ -2,6 +2,7 @@
 #include "cli/verb.h"
 
 #include "base/mem.h"
+#include "cli/settings.h"
 #include "cli/terminal.h"
 
 #include <stdarg.h>
@@ -23,6 +24,7 @@ const struct verb *const verbs[] = {
     &verb_stats,
     &verb_tail,
     &verb_backup,
+    &verb_config,
     &verb_completion,
     &verb_version,
     &verb_help,
@@ -44,6 +46,8 @@ void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION
     ret_tables[n++] = verb->options ? verb->options : none;
     if (verb->filters)
         ret_tables[n++] = verb_filter_options;
+    if (verb->settings)
+        ret_tables[n++] = settings_options();
     if (verb->server)
         ret_tables[n++] = verb_server_options;
     if (verb->output)

@@ -32,5 +32,8 @@ struct exec_http_config {
 
 err_check enum err exec_http_new(struct exec **ret_exec, const struct exec_http_config *config, char why[ERR_WHY_MAX]);
 
+// How many bytes of an answer are kept of calls that begin from now on. Any thread.
+void exec_http_keep_response(struct exec *exec, size_t response_max);
+
 // The waker that ends exec_http's poll from another thread.
 struct waker *exec_http_waker(struct exec *exec);

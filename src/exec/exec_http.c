@@ -18,6 +18,7 @@
 struct exec_http {
     struct exec exec;
     struct exec_http_config config;
+    _Atomic size_t response_max;
     struct http_client *client;
     struct list refused; // calls that could not begin; ended by the next poll
 };
@@ -63,7 +64,7 @@ static void http_start(struct exec *exec, struct run *run, struct now now)
                                                      .header_count = call->header_count,
                                                      .body = call->body,
                                                      .timeout_ms = task->timeout_ms,
-                                                     .response_max = http->config.response_max,
+                                                     .response_max = http->response_max,
                                                      .private_allowed = http->config.private_allowed,
                                                      .done = on_done,
                                                      .ctx = call,
@@ -111,6 +112,7 @@ enum err exec_http_new(struct exec **ret_exec, const struct exec_http_config *co
     struct exec_http *http = mem_zero(sizeof *http);
     http->exec.ops = &http_ops;
     http->config = *config;
+    http->response_max = config->response_max;
     list_init(&http->refused);
     struct http_client_config client = {.connections_max = config->connections_max, .user_agent = config->user_agent};
     enum err err = http_client_new(&http->client, &client, why);
@@ -119,6 +121,11 @@ enum err exec_http_new(struct exec **ret_exec, const struct exec_http_config *co
     else
         *ret_exec = &http->exec;
     return err;
+}
+
+void exec_http_keep_response(struct exec *exec, size_t response_max)
+{
+    container_of(exec, struct exec_http, exec)->response_max = response_max;
 }
 
 struct waker *exec_http_waker(struct exec *exec)

@@ -40,6 +40,7 @@ struct dispatch {
     size_t recent_at;
     struct map recent_ids; // job id -> its place in `recent` + 1
     _Atomic bool interrupt;
+    _Atomic int per_host;
 };
 
 static void ended(void *ctx, struct run *run);
@@ -87,6 +88,11 @@ void dispatch_revoke(struct dispatch *dispatch, int64_t job_id)
 size_t dispatch_count(const struct dispatch *dispatch)
 {
     return dispatch->runs.count;
+}
+
+void dispatch_limit_hosts(struct dispatch *dispatch, int per_host)
+{
+    atomic_store(&dispatch->per_host, per_host);
 }
 
 void dispatch_interrupt(struct dispatch *dispatch)
@@ -294,6 +300,7 @@ static int64_t next_turn(const struct dispatch *dispatch, bool alive)
 int64_t dispatch_turn(struct dispatch *dispatch, struct now now)
 {
     dispatch->now = now;
+    slots_limit_hosts(dispatch->slots, atomic_load_explicit(&dispatch->per_host, memory_order_relaxed));
     // A revoke is posted after its run was published. So revokes are taken first: what they speak of is here, or was.
     struct list revokes;
     list_init(&revokes);

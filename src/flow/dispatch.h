@@ -13,6 +13,7 @@ struct dispatch *dispatch_new(struct node *node, struct exec *exec, int slots, s
 void dispatch_free(struct dispatch *dispatch);
 int64_t dispatch_turn(struct dispatch *dispatch, struct now now); // on the wall clock: when to turn again
 
-void dispatch_revoke(struct dispatch *dispatch, int64_t job_id); // the job is cancelled: do not start it, or end it
-size_t dispatch_count(const struct dispatch *dispatch);          // waiting and running
-void dispatch_interrupt(struct dispatch *dispatch);              // gives up what still runs: the process is stopping
+void dispatch_revoke(struct dispatch *dispatch, int64_t job_id);    // the job is cancelled: do not start it, or end it
+size_t dispatch_count(const struct dispatch *dispatch);             // waiting and running
+void dispatch_limit_hosts(struct dispatch *dispatch, int per_host); // attempts at once to one host; 0: no limit. Any thread
+void dispatch_interrupt(struct dispatch *dispatch);                 // gives up what still runs: the process is stopping

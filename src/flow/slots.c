@@ -5,6 +5,8 @@
 // that priority; the lines of a full host are in no round until one of its slots is free, so choosing the next run never looks at
 // runs that cannot start.
 //
+// A host here is one lane's view of it; all lanes' views of one host share a site, which counts for the limit per host.
+//
 // Runs that wait for a full host must not fill the node's room: after STUCK_MS they are set aside, each until about when the host
 // will have come to it, as far as its pace is known, so they do not come back as one wave.
 #include "flow/slots.h"
@@ -23,9 +25,17 @@ struct line {
     bool in_round;
 };
 
+// A host as all lanes see it.
+struct site {
+    int64_t key;
+    int hosts; // views that point here
+    int running;
+};
+
 struct host {
     int64_t key;
     struct lane *lane;
+    struct site *site;
     struct line lines[JOB_PRIORITIES];
     int waiting, running;
     bool full;
@@ -44,7 +54,8 @@ struct lane {
 
 struct slots {
     int total, used, waiting;
-    struct map lanes, hosts;
+    int per_host; // 0: no limit but the shares
+    struct map lanes, hosts, sites;
     struct list turns, full;
 };
 
@@ -70,6 +81,10 @@ void slots_free(struct slots *slots)
     at = 0;
     for (struct lane *lane; (lane = map_next(&slots->lanes, &at, &key));)
         mem_free(lane);
+    at = 0;
+    for (struct site *site; (site = map_next(&slots->sites, &at, &key));)
+        mem_free(site);
+    map_done(&slots->sites);
     map_done(&slots->hosts);
     map_done(&slots->lanes);
     mem_free(slots);
@@ -98,6 +113,17 @@ static struct lane *lane_of(struct slots *slots, int64_t id)
     return lane;
 }
 
+static struct site *site_of(struct slots *slots, int64_t key)
+{
+    struct site *site = map_get(&slots->sites, key);
+    if (site)
+        return site;
+    site = mem_zero(sizeof *site);
+    site->key = key;
+    map_put(&slots->sites, key, site);
+    return site;
+}
+
 static struct host *host_of(struct slots *slots, const struct run *run)
 {
     int64_t key = (int64_t)(run->host ^ map_hash(run->job.lane));
@@ -107,6 +133,8 @@ static struct host *host_of(struct slots *slots, const struct run *run)
     host = mem_zero(sizeof *host);
     host->key = key;
     host->lane = lane_of(slots, run->job.lane);
+    host->site = site_of(slots, (int64_t)run->host);
+    host->site->hosts++;
     for (int i = 0; i < JOB_PRIORITIES; i++)
         list_init(&host->lines[i].runs);
     map_put(&slots->hosts, key, host);
@@ -122,6 +150,10 @@ static void drop_idle(struct slots *slots, struct host *host)
     if (host->full)
         list_remove(&host->full_link);
     map_remove(&slots->hosts, host->key);
+    if (--host->site->hosts == 0) {
+        map_remove(&slots->sites, host->site->key);
+        mem_free(host->site);
+    }
     mem_free(host);
     if (lane->waiting || lane->running)
         return;
@@ -191,6 +223,8 @@ void slots_withdraw(struct slots *slots, struct run *run)
 static bool has_room(const struct slots *slots, const struct host *host)
 {
     const struct lane *lane = host->lane;
+    if (slots->per_host && host->site->running >= slots->per_host)
+        return false;
     int more = share_more(slots->total, slots->used, lane->running, 1);
     return share_more(lane->running + more, lane->running, host->running, 1) > 0;
 }
@@ -241,6 +275,7 @@ static struct run *next_of_lane(struct slots *slots, struct lane *lane)
         to_the_end(&lane->rounds[number], &line->turn);
         stop_waiting(slots, host, run);
         host->running++;
+        host->site->running++;
         lane->running++;
         slots->used++;
         return run;
@@ -275,20 +310,33 @@ static void learn_pace(struct host *host, const struct run *run)
     host->pace_ms = host->pace_ms ? (host->pace_ms * 7 + took) / 8 : took;
 }
 
+static void open_all(struct slots *slots)
+{
+    list_each (&slots->full, link) {
+        struct host *host = list_entry(link, struct host, full_link);
+        if (has_room(slots, host))
+            set_open(slots, host);
+    }
+}
+
 void slots_release(struct slots *slots, struct run *run)
 {
     struct host *host = host_of(slots, run);
     host->running--;
+    host->site->running--;
     host->lane->running--;
     slots->used--;
     learn_pace(host, run);
-    // A free slot raises every share, so every full host may have room again.
-    list_each (&slots->full, link) {
-        struct host *other = list_entry(link, struct host, full_link);
-        if (has_room(slots, other))
-            set_open(slots, other);
-    }
+    open_all(slots); // a free slot raises every share, so every full host may have room again
     drop_idle(slots, host);
+}
+
+void slots_limit_hosts(struct slots *slots, int per_host)
+{
+    if (slots->per_host == per_host)
+        return;
+    slots->per_host = per_host;
+    open_all(slots); // those that are now beyond the limit are found full when their turn comes
 }
 
 // Of those that wait equally long, the one of the lowest priority.

@@ -10,6 +10,9 @@ struct slots;
 struct slots *slots_new(int total);
 void slots_free(struct slots *slots); // and the runs that wait
 
+// At most so many slots for one host, over all lanes; 0: only the shares limit it. Runs that hold one already are not touched.
+void slots_limit_hosts(struct slots *slots, int per_host);
+
 void slots_wait(struct slots *slots, struct run *run, struct now now);
 void slots_withdraw(struct slots *slots, struct run *run); // it waits no longer
 

@@ -71,6 +71,8 @@ struct http_request {
 
 struct http_server {
     struct http_server_config config;
+    atomic_int body_timeout_ms;
+    atomic_size_t bodies_max;
     struct MHD_Daemon *daemon;
     int listen_fd, port;
     struct mailbox orphans; // resumed, and to be continued on the HTTP thread
@@ -94,15 +96,13 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connectio
 
 enum err http_server_start(struct http_server **ret_server, const struct http_server_config *config, char why[ERR_WHY_MAX])
 {
-    int fd = listen_on(config->listen, why);
+    int fd = config->socket ? config->socket : listen_on(config->listen, why);
     if (fd < 0)
         return ERR_BAD_REQUEST;
     struct http_server *server = mem_zero(sizeof *server);
     server->config = *config;
-    if (!server->config.body_timeout_ms)
-        server->config.body_timeout_ms = BODY_TIMEOUT_MS;
-    if (!server->config.bodies_max)
-        server->config.bodies_max = BODIES_MAX;
+    http_server_limit_bodies(server, config->body_timeout_ms ? config->body_timeout_ms : BODY_TIMEOUT_MS,
+                             config->bodies_max ? config->bodies_max : BODIES_MAX);
     server->listen_fd = fd;
     server->port = port_of(fd);
     mailbox_init(&server->orphans, NULL);
@@ -134,13 +134,27 @@ int http_server_port(const struct http_server *server)
     return server->port;
 }
 
+bool http_server_address(const struct http_server *server, struct sockaddr_storage *ret_address, socklen_t *ret_size)
+{
+    *ret_size = sizeof *ret_address;
+    return getsockname(server->listen_fd, (struct sockaddr *)ret_address, ret_size) == 0;
+}
+
+void http_server_limit_bodies(struct http_server *server, int body_timeout_ms, size_t bodies_max)
+{
+    atomic_store(&server->body_timeout_ms, body_timeout_ms);
+    atomic_store(&server->bodies_max, bodies_max);
+}
+
 void http_server_quiesce(struct http_server *server)
 {
     if (atomic_exchange(&server->quiesced, true))
         return;
-    // The descriptor may still be in use by the HTTP thread and is closed by stop; shut down, it refuses newcomers at once.
+    // The descriptor may still be in use by the HTTP thread and is closed by stop; shut down, it refuses newcomers at once. One
+    // that was passed to us is not ours to shut down: who passed it goes on listening.
     MHD_quiesce_daemon(server->daemon);
-    shutdown(server->listen_fd, SHUT_RDWR);
+    if (!server->config.socket)
+        shutdown(server->listen_fd, SHUT_RDWR);
 }
 
 static void wait_until_answered(struct http_server *server);
@@ -288,6 +302,12 @@ static bool valid_port(const char *port)
     char *end;
     long number = strtol(port, &end, 10);
     return *port >= '0' && *port <= '9' && !*end && number <= 65535;
+}
+
+bool http_listen_is_valid(const char *listen)
+{
+    char host[256], port[16];
+    return split_address(listen, host, port) && valid_port(port);
 }
 
 bool http_listen_is_loopback(const char *listen)
@@ -597,7 +617,7 @@ static enum MHD_Result begin(struct http_request *request, const char *url, bool
         request->body_max = config->begin(config->ctx, request);
     if (!request->answered && request->length > request->body_max)
         refuse_too_large(request);
-    request->body_until_ns = clock_mono_ns() + config->body_timeout_ms * INT64_C(1000000);
+    request->body_until_ns = clock_mono_ns() + atomic_load(&request->server->body_timeout_ms) * INT64_C(1000000);
     if (!request->answered) {
         buf_reserve(&request->body, request->length < BODY_SMALL ? request->length : BODY_SMALL); // the rest when it comes
         return MHD_YES;
@@ -625,7 +645,7 @@ static void check_room(struct http_request *request, size_t more)
     if (more > request->body_max - request->body.n) {
         drop_body(request);
         refuse_too_large(request);
-    } else if (request->body.n + more > BODY_SMALL && server->bodies + more > server->config.bodies_max) {
+    } else if (request->body.n + more > BODY_SMALL && server->bodies + more > atomic_load(&server->bodies_max)) {
         drop_body(request);
         refuse(request, ERR_BUSY, "Too many large requests are on their way.");
     }

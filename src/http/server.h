@@ -9,11 +9,14 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#include <sys/socket.h>
+
 struct http_server;
 struct http_request;
 
 struct http_server_config {
     const char *listen; // "127.0.0.1:7070", "[::1]:7070"; port 0: any free one
+    int socket;         // one that listens already and is the server's from now on, in place of `listen`; 0: none
     int connections_max;
     int idle_timeout_s;  // of a connection that sends or takes nothing
     int body_timeout_ms; // from the headers to the end of the body, else `request_timeout`; 0: 30 s
@@ -32,9 +35,15 @@ struct http_server_config {
 
 err_check enum err http_server_start(struct http_server **ret_server, const struct http_server_config *config,
                                      char why[ERR_WHY_MAX]);
+bool http_listen_is_valid(const char *listen);    // an address and a port
 bool http_listen_is_loopback(const char *listen); // can only this machine reach it
 int http_server_port(const struct http_server *server);
-void http_server_quiesce(struct http_server *server); // no new connections; answers carry Connection: close
+bool http_server_address(const struct http_server *server, struct sockaddr_storage *ret_address, socklen_t *ret_size);
+// From now on, see the config. Any thread.
+void http_server_limit_bodies(struct http_server *server, int body_timeout_ms, size_t bodies_max);
+// No new connections; answers carry Connection: close. Newcomers are refused, but wait for the next server if the socket was
+// another's.
+void http_server_quiesce(struct http_server *server);
 // Waits until every waiting request was resumed by somebody, and a little for answers still being sent; accepts NULL.
 void http_server_stop(struct http_server *server);
 

@@ -48,8 +48,10 @@ static void sleep_until(struct loop *loop, int64_t wall_ms)
 static void *run(void *arg)
 {
     struct loop *loop = arg;
-    while (!atomic_load(&loop->stop))
+    while (!atomic_load(&loop->stop)) {
+        atomic_fetch_add_explicit(&loop->turns, 1, memory_order_relaxed);
         sleep_until(loop, loop->turn(loop->ctx, clock_now()));
+    }
     return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include "base/mailbox.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
 
 struct loop {
     struct waker waker; // first, so that the waker leads to its loop
@@ -13,6 +14,7 @@ struct loop {
     void *ctx;
     int fd; // eventfd
     _Atomic bool signalled, stop;
+    _Atomic uint64_t turns; // how many it has made: what stands still is stuck
     pthread_t thread;
 };
 

@@ -28,8 +28,7 @@ bool roles_parse(const char *text, unsigned *ret_roles, char why[ERR_WHY_MAX])
         struct str name = {at, strcspn(at, ",")};
         unsigned found = roles_of(name);
         if (!found) {
-            snprintf(why, ERR_WHY_MAX, "--role: no role is known by \"%.*s\"; api, puller, executor and completer are",
-                     STR_ARG(name));
+            snprintf(why, ERR_WHY_MAX, "no role is known by \"%.*s\"; api, puller, executor and completer are", STR_ARG(name));
             return false;
         }
         roles |= found;
@@ -38,10 +37,9 @@ bool roles_parse(const char *text, unsigned *ret_roles, char why[ERR_WHY_MAX])
             break;
     }
     if ((roles & ROLES_RUN) && (roles & ROLES_RUN) != ROLES_RUN) {
-        snprintf(
-            why, ERR_WHY_MAX,
-            "--role %.60s: puller, executor and completer hand jobs to each other inside one process; give all three or none",
-            text);
+        snprintf(why, ERR_WHY_MAX,
+                 "%.60s: puller, executor and completer hand jobs to each other inside one process; give all three or none",
+                 text);
         return false;
     }
     *ret_roles = roles;

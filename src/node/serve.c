@@ -3,6 +3,7 @@
 // The threads, and what each owns (ARCHITECTURE.md has the same table):
 //   http    libmicrohttpd's: requests, admit, rendering        flow    pull, complete, steer and the tenders
 //   exec    dispatch, the HTTP client                          store   the store's own: one writes, one reads
+//   main    signals, reloading, and the watch over the others
 #include "node/serve.h"
 
 #include "api/api.h"
@@ -11,22 +12,23 @@
 #include "exec/exec.h"
 #include "flow/flow.h"
 #include "http/server.h"
+#include "node/activation.h"
 #include "node/loop.h"
+#include "node/reload.h"
 #include "node/roles.h"
+#include "node/watch.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
 
 enum {
-    ROOM = 8192,  // jobs in hand at most
-    SLOTS = 1024, // attempts at once
-    CONNECTIONS_IN = 4096,
-    IDLE_TIMEOUT_S = 60,
-    RESPONSE_KEPT = 4096,
-    GRACE_MS = 10000,     // running attempts may take so long to end
-    INTERRUPT_MS = 5000,  // … and so long to be written after they were given up
+    JOIN_MS = 5000,       // who waits at a socket that was passed waits so long for the store
+    INTERRUPT_MS = 5000,  // attempts that were given up may take so long to be written
+    CLOSE_MS = 10000,     // what the rest of a stop may take: answers being sent, the store's last writes
     DESCRIPTORS_OWN = 32, // the store, the loops, the resolver
     DESCRIPTORS_MIN = 64,
 };
@@ -38,6 +40,8 @@ struct shares {
 };
 
 struct server {
+    struct config *config; // what is in force; the main thread's
+    const char *listen;    // where it listens, as a text
     struct store *store;
     struct exec *exec;
     struct broker *broker;
@@ -45,8 +49,12 @@ struct server {
     struct loop flow_loop, exec_loop;
     struct http_server *http;
     struct api api;
-    unsigned roles; // enum role
-    bool misused;   // it could not be started because an option is wrong
+    struct watch watch;
+    char socket_name[ACTIVATION_NAME_MAX];
+    int socket;       // passed to us; 0: none
+    bool on_terminal; // stderr was one at the start
+    bool misused;     // it could not be started because an option is wrong
+    bool turning;     // the loops were started
     _Atomic bool drained;
 };
 
@@ -70,22 +78,27 @@ static int64_t turn_exec(void *ctx, struct now now)
     return 0;
 }
 
-static bool ready(void *ctx, struct buf *ret_problems)
+// What keeps it from doing its work, or NULL. Any thread.
+static const char *problem(const struct server *server)
 {
-    struct server *server = ctx;
     if (atomic_load(&server->flow->node.stopping))
-        buf_puts(ret_problems, "[\"this server is stopping\"]");
-    else if (atomic_load(&server->flow->node.add_err) == ERR_STORAGE_FULL)
-        buf_puts(ret_problems, "[\"the disk is full: the last submit could not be stored\"]");
-    else if (!beat_ok(server->flow->beat))
-        buf_puts(ret_problems, "[\"the store does not answer: the heartbeat could not be written\"]");
-    else
-        return true;
-    return false;
+        return "this server is stopping";
+    if (atomic_load(&server->flow->node.add_err) == ERR_STORAGE_FULL)
+        return "the disk is full: the last submit could not be stored";
+    return beat_ok(server->flow->beat) ? NULL : "the store does not answer: the heartbeat could not be written";
 }
 
-static bool share_descriptors(struct shares *ret_shares, char why[ERR_WHY_MAX])
+static bool ready(void *ctx, struct buf *ret_problems)
 {
+    const char *wrong = problem(ctx);
+    if (wrong)
+        buf_printf(ret_problems, "[\"%s\"]", wrong);
+    return !wrong;
+}
+
+static bool share_descriptors(const struct config *config, struct shares *ret_shares, char why[ERR_WHY_MAX])
+{
+    int slots = (int)config_number(config, SET_CALLS_MAX), connections = (int)config_number(config, SET_HTTP_CONNECTIONS);
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit))
         limit.rlim_cur = limit.rlim_max = DESCRIPTORS_MIN;
@@ -96,31 +109,37 @@ static bool share_descriptors(struct shares *ret_shares, char why[ERR_WHY_MAX])
                  (unsigned long long)count);
         return false;
     }
-    rlim_t most = DESCRIPTORS_OWN + 4 * SLOTS + CONNECTIONS_IN;
-    int room = (int)(count < most ? count : most) - DESCRIPTORS_OWN;
-    ret_shares->slots = room / 4 < SLOTS ? room / 4 : SLOTS;
+    int most = DESCRIPTORS_OWN + 4 * slots + connections;
+    int room = (count < (rlim_t)most ? (int)count : most) - DESCRIPTORS_OWN;
+    ret_shares->slots = room / 4 < slots ? room / 4 : slots;
     room -= 2 * ret_shares->slots; // as many calls, and as many connections kept open for the next ones
-    ret_shares->connections_in = room < CONNECTIONS_IN ? room : CONNECTIONS_IN;
+    ret_shares->connections_in = room < connections ? room : connections;
+    if (ret_shares->slots < slots || ret_shares->connections_in < connections)
+        log_warn(
+            "%llu file descriptors (ulimit -n) are enough for %d calls and %d connections of clients at once, not for %d and %d",
+            (unsigned long long)count, ret_shares->slots, ret_shares->connections_in, slots, connections);
     return true;
 }
 
-static bool start_http(struct server *server, const struct serve_config *config, const struct shares *shares,
-                       char why[ERR_WHY_MAX])
+static bool start_http(struct server *server, const struct shares *shares, char why[ERR_WHY_MAX])
 {
     struct flow *flow = server->flow;
+    const struct config *config = server->config;
+    server->listen = server->socket ? server->socket_name : config_text(config, SET_LISTEN);
     server->api = (struct api){.node = &flow->node,
                                .admit = flow->admit,
                                .steer = flow->steer,
                                .bulk = flow->bulk,
                                .store = server->store,
                                .lanes = flow->lanes,
-                               .listen = config->listen,
-                               .no_api = !(server->roles & ROLE_API),
+                               .listen = server->listen,
+                               .no_api = !(config_number(config, SET_ROLE) & ROLE_API),
                                .ready = ready,
                                .ready_ctx = server};
-    struct http_server_config http = {.listen = config->listen,
-                                      .connections_max = shares->connections_in,
-                                      .idle_timeout_s = IDLE_TIMEOUT_S,
+    struct http_server_config http = {.listen = server->listen,
+                                      .socket = server->socket,
+                                      .connections_max = shares->connections_in + 1, // the watch has one
+                                      .idle_timeout_s = (int)(config_number(config, SET_HTTP_IDLE_TIMEOUT) / 1000),
                                       .begin = api_begin,
                                       .handle = api_handle,
                                       .refuse = api_refuse,
@@ -133,31 +152,84 @@ static void correct_clock(void *ctx, int64_t by_ms)
     clock_correct(by_ms);
 }
 
-static bool start(struct server *server, const struct serve_config *config, char why[ERR_WHY_MAX])
+// What may change while it runs. The log is set before there is anything else.
+static void apply(struct server *server)
+{
+    const struct config *config = server->config;
+    dispatch_limit_hosts(server->flow->dispatch, (int)config_number(config, SET_CALLS_PER_HOST));
+    exec_http_keep_response(server->exec, (size_t)config_number(config, SET_CALLS_KEEP_RESPONSE));
+    if (server->http)
+        http_server_limit_bodies(server->http, (int)config_number(config, SET_HTTP_BODY_TIMEOUT),
+                                 (size_t)config_number(config, SET_HTTP_BODY_MEMORY));
+}
+
+static void apply_log(const struct config *config)
+{
+    log_set_level((enum log_level)config_number(config, SET_LOG_LEVEL));
+    log_set_format((enum log_format)config_number(config, SET_LOG_FORMAT));
+}
+
+static void start_watch(struct server *server)
+{
+    struct sockaddr_storage address;
+    socklen_t size;
+    if (http_server_address(server->http, &address, &size))
+        watch_server(&server->watch, &address, size);
+    watch_loop(&server->watch, &server->flow_loop);
+    watch_loop(&server->watch, &server->exec_loop);
+}
+
+static bool start_flow(struct server *server, const struct shares *shares, char why[ERR_WHY_MAX])
+{
+    const struct config *config = server->config;
+    int room = (int)config_number(config, SET_JOBS_IN_HAND);
+    struct exec_http_config exec = {
+        .connections_max = shares->slots, .private_allowed = true, .user_agent = "rota/" ROTA_VERSION};
+    struct flow_config flow = {.room = room,
+                               .slots = shares->slots,
+                               .api_only = !(config_number(config, SET_ROLE) & ROLES_RUN),
+                               .correct_clock = correct_clock};
+    rand_secret(&flow.seed, sizeof flow.seed);
+    if (exec_http_new(&server->exec, &exec, why))
+        return false;
+    struct waker *exec_waker = exec_http_waker(server->exec);
+    server->broker = broker_local_new(room, exec_waker, &server->flow_loop.waker);
+    server->flow = flow_new(&flow, server->store, server->broker, server->exec, &server->flow_loop.waker, exec_waker);
+    return true;
+}
+
+// Whoever has connected to a socket that was passed expects to be served, not to be told that it is too early: so it is listened
+// to when this life has joined. On a socket of our own nobody can have waited.
+static void start_loops(struct server *server)
+{
+    loop_start(&server->flow_loop, turn_flow, server);
+    loop_start(&server->exec_loop, turn_exec, server);
+    server->turning = true;
+    int64_t until = clock_now().mono_ms + JOIN_MS;
+    while (server->socket && !beat_ok(server->flow->beat) && clock_now().mono_ms < until)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static bool start(struct server *server, char why[ERR_WHY_MAX])
 {
     struct shares shares;
     loop_init(&server->flow_loop, "flow");
     loop_init(&server->exec_loop, "exec");
-    if (!share_descriptors(&shares, why))
+    if (!activation_take(&server->socket, server->socket_name, why) || !share_descriptors(server->config, &shares, why))
         return false;
-    struct exec_http_config exec = {.connections_max = shares.slots,
-                                    .response_max = RESPONSE_KEPT,
-                                    .private_allowed = true,
-                                    .user_agent = "rota/" ROTA_VERSION};
-    struct flow_config flow = {
-        .room = ROOM, .slots = shares.slots, .api_only = !(server->roles & ROLES_RUN), .correct_clock = correct_clock};
-    rand_secret(&flow.seed, sizeof flow.seed);
-    enum err err = store_open(&server->store, config->store, why);
+    enum err err = store_open(&server->store, server->config->store, why);
     server->misused = err == ERR_BAD_REQUEST;
-    if (err || exec_http_new(&server->exec, &exec, why))
+    if (err || !start_flow(server, &shares, why))
         return false;
-    struct waker *exec_waker = exec_http_waker(server->exec);
-    server->broker = broker_local_new(ROOM, exec_waker, &server->flow_loop.waker);
-    server->flow = flow_new(&flow, server->store, server->broker, server->exec, &server->flow_loop.waker, exec_waker);
-    if (!start_http(server, config, &shares, why))
+    apply(server);
+    if (server->socket)
+        start_loops(server);
+    if (!start_http(server, &shares, why))
         return false;
-    loop_start(&server->flow_loop, turn_flow, server);
-    loop_start(&server->exec_loop, turn_exec, server);
+    apply(server);
+    if (!server->socket)
+        start_loops(server);
+    start_watch(server);
     return true;
 }
 
@@ -168,16 +240,31 @@ static int shown_length(const char *store)
     return str_starts(url, STR("sqlite:")) ? (int)url.n : (int)strcspn(store, ":") + 1;
 }
 
-static void say_ready(const struct server *server, const struct serve_config *config)
+// "serves http://127.0.0.1:7070 (store sqlite:./rota-data)"
+static void put_where(struct buf *buf, const struct server *server)
 {
-    char where[300];
-    int host = (int)(strrchr(config->listen, ':') - config->listen);
-    snprintf(where, sizeof where, "http://%.*s:%d", host, config->listen, http_server_port(server->http));
-    bool all = server->roles == ROLES_ALL;
-    fprintf(stderr, "rota %s serves %s (store %.*s%s%s%s)\n", ROTA_VERSION, where, shown_length(config->store), config->store,
-            server->store->where, all ? "" : ", role ", all ? "" : config->roles);
-    if (server->roles & ROLE_API)
-        fprintf(stderr, "  try: curl %s/v1/tasks --json '{\"url\": \"%s/healthz\", \"method\": \"GET\"}'\n", where, where);
+    const struct config *config = server->config;
+    int host = (int)(strrchr(server->listen, ':') - server->listen);
+    bool all = config_number(config, SET_ROLE) == ROLES_ALL;
+    buf_printf(buf, "serves http://%.*s:%d (store %.*s%s%s%s)", host, server->listen, http_server_port(server->http),
+               shown_length(config->store), config->store, server->store->where, all ? "" : ", role ",
+               all ? "" : config_text(config, SET_ROLE));
+}
+
+static void say_ready(const struct server *server)
+{
+    const struct config *config = server->config;
+    buf_auto struct buf where = {0};
+    put_where(&where, server);
+    log_say(LOG_INFO, "rota %s " STR_FMT, ROTA_VERSION, STR_ARG(buf_str(&where)));
+    bool is_text = config_number(config, SET_LOG_FORMAT) == LOG_TEXT;
+    if (is_text && (config_number(config, SET_ROLE) & ROLE_API)) {
+        const char *url = memmem(where.p, where.n, "http:", 5);
+        int n = (int)strcspn(url, " ");
+        log_say(LOG_INFO, "  try: curl %.*s/v1/tasks --json '{\"url\": \"%.*s/healthz\", \"method\": \"GET\"}'", n, url, n, url);
+    }
+    if (server->socket)
+        log_info("the socket was passed by the service manager; listen = %s is not used", config_text(config, SET_LISTEN));
 }
 
 // Another signal ends the waiting: whoever stops a server twice is in a hurry.
@@ -196,10 +283,12 @@ static bool wait_drained(struct server *server, const sigset_t *signals, int64_t
 
 static void stop(struct server *server, const sigset_t *signals)
 {
-    log_info("stopping: running attempts have %d s to end; another signal gives them up at once", GRACE_MS / 1000);
+    int64_t grace_ms = config_number(server->config, SET_STOP_TIMEOUT);
+    log_info("stopping: running attempts have %lld s to end; another signal gives them up at once", (long long)grace_ms / 1000);
+    watch_stopping(&server->watch, grace_ms + INTERRUPT_MS + CLOSE_MS);
     http_server_quiesce(server->http);
     atomic_store(&server->flow->node.stopping, true);
-    if (!wait_drained(server, signals, GRACE_MS)) {
+    if (!wait_drained(server, signals, grace_ms)) {
         dispatch_interrupt(server->flow->dispatch);
         if (!wait_drained(server, signals, INTERRUPT_MS))
             log_warn("jobs are still in hand; the next start takes them back");
@@ -224,57 +313,99 @@ static void take_apart(struct server *server)
         server->exec->ops->close(server->exec);
     loop_done(&server->flow_loop);
     loop_done(&server->exec_loop);
+    watch_done(&server->watch);
     mem_free(server);
 }
 
-static bool read_roles(const struct serve_config *config, unsigned *ret_roles, char why[ERR_WHY_MAX])
+// ---- while it runs
+
+static void reload_config(struct server *server)
 {
-    if (!roles_parse(config->roles, ret_roles, why))
-        return false;
-    if (*ret_roles == ROLES_ALL || store_is_shared(config->store))
-        return true;
-    snprintf(why, ERR_WHY_MAX,
-             "--role %.60s leaves the rest to other nodes, and only a postgres:// store can have several; leave --role out",
-             config->roles);
-    return false;
+    watch_reloading(&server->watch);
+    if (reload(server->config)) {
+        apply_log(server->config);
+        apply(server);
+    }
+    watch_reloaded(&server->watch);
 }
 
-int serve(const struct serve_config *config)
+// A terminal that is closed sends SIGHUP too, and whoever ran a server in it wants it gone.
+static bool terminal_is_gone(const struct server *server)
+{
+    return server->on_terminal && !isatty(STDERR_FILENO);
+}
+
+// Tells the service manager how it is. Returns after how many ms to do so again; < 0: never.
+static int64_t look_after(struct server *server)
+{
+    buf_auto struct buf status = {0};
+    const char *wrong = problem(server);
+    if (!notify_wanted(&server->watch.notify))
+        return -1;
+    if (wrong)
+        buf_puts(&status, wrong);
+    else
+        put_where(&status, server);
+    buf_putc(&status, 0);
+    int64_t again_ms = watch_turn(&server->watch, status.p);
+    // So that each has turned by then, however little there is to do.
+    server->flow_loop.waker.wake(&server->flow_loop.waker);
+    exec_http_waker(server->exec)->wake(exec_http_waker(server->exec));
+    return again_ms;
+}
+
+static int next_signal(const sigset_t *signals, int64_t wait_ms)
+{
+    if (wait_ms < 0)
+        return sigwaitinfo(signals, NULL);
+    return sigtimedwait(signals, NULL, &(struct timespec){.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000});
+}
+
+static void attend(struct server *server, const sigset_t *signals)
+{
+    for (;;) {
+        int number = next_signal(signals, look_after(server));
+        if (number == SIGHUP && !terminal_is_gone(server))
+            reload_config(server);
+        else if (number > 0)
+            return;
+    }
+}
+
+// Blocked in all threads, which inherit this: they are waited for here.
+static void block_signals(sigset_t *ret_signals, sigset_t *ret_ending)
+{
+    sigemptyset(ret_ending);
+    sigaddset(ret_ending, SIGTERM);
+    sigaddset(ret_ending, SIGINT);
+    *ret_signals = *ret_ending;
+    sigaddset(ret_signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, ret_signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int serve(struct config *config)
 {
     char why[ERR_WHY_MAX] = "";
-    // Without keys, whoever can reach the port may do everything: so it must not be reachable from elsewhere.
-    if (!http_listen_is_loopback(config->listen)) {
-        fprintf(stderr,
-                "rota: --listen %s is not a loopback address such as 127.0.0.1:7070 or [::1]:7070: this version has no API "
-                "keys yet, so it serves this machine only\n",
-                config->listen);
-        return 2;
-    }
-    unsigned roles;
-    if (!read_roles(config, &roles, why)) {
-        fprintf(stderr, "rota: %s\n", why);
-        return 2;
-    }
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL); // inherited by every thread: they are waited for here
-    signal(SIGPIPE, SIG_IGN);
-
+    sigset_t signals, ending;
+    apply_log(config);
+    block_signals(&signals, &ending);
     struct server *server = mem_zero(sizeof *server);
-    server->roles = roles;
-    if (!start(server, config, why)) {
-        fprintf(stderr, "rota: cannot start: %s\n", why);
+    server->config = config;
+    server->on_terminal = isatty(STDERR_FILENO);
+    watch_init(&server->watch);
+    if (!start(server, why)) {
+        log_say(LOG_ERROR, "rota: cannot start: %s", why);
         int code = server->misused ? 2 : 1;
+        if (server->turning) // the next start takes back what the loops have in hand
+            return code;
         store_close(server->store);
         take_apart(server);
         return code;
     }
-    say_ready(server, config);
-    int signal_number;
-    sigwait(&signals, &signal_number);
-    stop(server, &signals);
+    say_ready(server);
+    attend(server, &signals);
+    stop(server, &ending);
     // Runs that never came back are left to the end of the process, as is everything that may point to them.
     if (atomic_load(&server->drained))
         take_apart(server);

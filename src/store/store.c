@@ -29,8 +29,15 @@ enum err store_open(struct store **ret_store, const char *url, char why[ERR_WHY_
     *ret_store = NULL;
     if (backend)
         return backend->open(ret_store, url, why);
-    snprintf(why, ERR_WHY_MAX, "no store is known by \"%.100s\"; \"sqlite:DIR\", \"postgres://…\" and \"memory:\" are", url);
+    int scheme = (int)strcspn(url, ":"); // no more of the URL is said, because there may be a password in it
+    snprintf(why, ERR_WHY_MAX, "no store is known by \"%.*s\"; \"sqlite:DIR\", \"postgres://…\" and \"memory:\" are",
+             scheme < 100 ? scheme : 100, url);
     return ERR_BAD_REQUEST;
+}
+
+bool store_is_known(const char *url)
+{
+    return backend_of(url);
 }
 
 bool store_is_shared(const char *url)

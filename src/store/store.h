@@ -404,6 +404,7 @@ struct store {
 
 // Opens by URL: "sqlite:DIR", "postgres://…" or "memory:". `why` says what is wrong, and what would be right.
 err_check enum err store_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX]);
+bool store_is_known(const char *url);  // some backend serves it
 bool store_is_shared(const char *url); // several processes may have it open
 void store_submit(struct store *store, struct store_op *op);
 void store_close(struct store *store); // accepts NULL

@@ -212,6 +212,27 @@ static bool is_plain_name(const char *name)
     return *name && !isdigit((unsigned char)*name);
 }
 
+// What libpq quotes of a connection string it does not understand may be a piece of a password: only what can be the name of a
+// parameter of a URL is left, and signs.
+static void put_words(char why[ERR_WHY_MAX], const char *words, bool is_url)
+{
+    size_t n = (size_t)snprintf(why, ERR_WHY_MAX, "\"postgres://USER@HOST/DATABASE\" is meant: ");
+    for (bool quoted = false; *words && *words != '\n' && n < 200; quoted = !quoted) {
+        int part = (int)strcspn(words, "\"\n");
+        bool harmless = part < 2 || (is_url && strspn(words, "abcdefghijklmnopqrstuvwxyz_") == (size_t)part);
+        n += (size_t)snprintf(why + n, ERR_WHY_MAX - n, "%.*s%s",
+                              quoted && !harmless ? 0
+                              : part > 150        ? 150
+                                                  : part,
+                              words, quoted && !harmless ? "…" : "");
+        words += part;
+        if (*words == '"' && n + 1 < ERR_WHY_MAX) {
+            why[n++] = *words++;
+            why[n] = 0;
+        }
+    }
+}
+
 static enum err read_url(struct pg *pg, const char *url, char why[ERR_WHY_MAX])
 {
     const char *rest = strchr(url, ':') + 1;
@@ -237,8 +258,7 @@ static enum err read_url(struct pg *pg, const char *url, char why[ERR_WHY_MAX])
     snprintf(pg->schema, sizeof pg->schema, "\"%s\".", pg->schema_name);
     PQconninfoOption *options = PQconninfoParse(pg->conninfo, &words);
     if (!options && *pg->conninfo)
-        snprintf(why, ERR_WHY_MAX, "\"postgres://USER@HOST/DATABASE\" is meant: %.150s", words ? words : "");
-    why[strcspn(why, "\n")] = 0;
+        put_words(why, words ? words : "", is_url);
     bool good = options || !*pg->conninfo;
     PQconninfoFree(options);
     PQfreemem(words);

@@ -38,12 +38,13 @@ def scratch_dir():
 class Rota:
     running = []  # every server that a failing test should tell of
 
-    def __init__(self, data=None, store=None, command=None, options=()):
-        """`store`: a URL instead of a directory of its own. `options`: more of them for `serve`."""
+    def __init__(self, data=None, store=None, command=None, options=(), env=None, fds=()):
+        """`store`: a URL instead of a directory of its own. `options`, `env`: more of them for `serve`. `fds`: it inherits them."""
         self.home = None if data else scratch_dir()
         self.data = str(data or os.path.join(self.home, "data"))
         self.options = [*(["--store", store] if store else ["--data", self.data]), *options]
         self.command = command or [binary()]
+        self.env, self.fds = env or {}, fds
         self.log_path = (self.home or scratch_dir()) + "/log"
         self.process = None
         self.port = None
@@ -62,14 +63,14 @@ class Rota:
     def start(self, crash=None, ready=True):
         """Starts it on a free port. With ready=False it may die before it answers; then False is returned."""
         assert self.process is None, "it is running"
-        env = dict(os.environ, NO_COLOR="1")
+        env = dict(os.environ, NO_COLOR="1", **self.env)
         env.pop("ROTA_CRASH", None)
         if crash:
             env["ROTA_CRASH"] = crash
         log = open(self.log_path, "ab")
         began = log.tell()
         args = DIES_WITH_US + self.command + ["serve", "--listen", "127.0.0.1:0", *self.options]
-        self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
+        self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, pass_fds=self.fds)
         log.close()
         up = wait_until(lambda: self.look_for_address(began) or self.dead(), "the server prints its address or ends")
         lives = up is not True and self.wait_ready()
@@ -129,6 +130,9 @@ class Rota:
 
     def thaw(self):
         self.process.send_signal(signal.SIGCONT)
+
+    def reload(self):
+        self.process.send_signal(signal.SIGHUP)
 
     def frozen_for(self, seconds):
         self.freeze()

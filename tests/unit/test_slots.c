@@ -161,6 +161,52 @@ static void all_that_waits_can_be_taken_out_of_full_hosts_too(void **state)
     slots_free(slots);
 }
 
+static void a_limit_per_host_counts_over_all_lanes_and_leaves_other_hosts_alone(void **state)
+{
+    struct slots *slots = slots_new(64);
+    struct run *runs[64], *rest[64];
+    slots_limit_hosts(slots, 2);
+    for (int64_t id = 1; id <= 9; id++)
+        wait(slots, id, id % 3, "h", 5, NOW);
+    wait(slots, 10, 1, "other", 5, NOW);
+    int count = start_all(slots, runs), to_h = 0;
+    for (int i = 0; i < count; i++)
+        to_h += runs[i]->job.id < 10;
+    assert_int_equal(to_h, 2);
+    assert_int_equal(count, 3);
+    release_all(slots, runs, count);
+    int left = 7;
+    for (; (count = start_all(slots, rest)) > 0; left -= count) {
+        assert_true(count <= 2);
+        release_all(slots, rest, count);
+    }
+    assert_int_equal(left, 0);
+    slots_free(slots);
+}
+
+static void a_limit_per_host_can_be_raised_lowered_and_lifted(void **state)
+{
+    struct slots *slots = slots_new(64);
+    struct run *runs[64];
+    for (int64_t id = 1; id <= 12; id++)
+        wait(slots, id, 1, "h", 5, NOW);
+    slots_limit_hosts(slots, 3);
+    int count = start_all(slots, runs);
+    assert_int_equal(count, 3);
+    slots_limit_hosts(slots, 5);
+    count += start_all(slots, runs + count);
+    assert_int_equal(count, 5);
+    slots_limit_hosts(slots, 1);
+    assert_int_equal(start_all(slots, runs + count), 0);
+    release_all(slots, runs + 1, 4);
+    assert_int_equal(start_all(slots, runs + 1), 0); // one is still running
+    slots_limit_hosts(slots, 0);
+    count = 1 + start_all(slots, runs + 1);
+    assert_int_equal(count, 8);
+    release_all(slots, runs, count);
+    slots_free(slots);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +217,8 @@ int main(void)
         cmocka_unit_test(fresh_urgent_runs_do_not_hide_what_is_stuck_behind_them),
         cmocka_unit_test(what_is_withdrawn_is_nobody_s_turn),
         cmocka_unit_test(all_that_waits_can_be_taken_out_of_full_hosts_too),
+        cmocka_unit_test(a_limit_per_host_counts_over_all_lanes_and_leaves_other_hosts_alone),
+        cmocka_unit_test(a_limit_per_host_can_be_raised_lowered_and_lifted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
