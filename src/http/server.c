@@ -57,7 +57,8 @@ struct http_request {
     size_t body_max, discarded;
     size_t length;                 // as announced; 0: no body, or its end is not known before it comes
     int lengths, encodings, hosts; // headers of these names
-    bool asks_first, closing;
+    const char *line;              // where the next header must begin
+    bool unknown_encoding, asks_first, closing;
     int64_t body_until_ns;
     void (*next)(struct http_request *request, void *state);
     void *state;
@@ -475,7 +476,7 @@ static bool is_crowded(const void *slot)
 }
 
 static void handle(struct http_request *request);
-static enum MHD_Result begin(struct http_request *request, const char *url, bool whole, bool crowded);
+static enum MHD_Result begin(struct http_request *request, const char *url, const char *version, const void *slot);
 static enum MHD_Result take_body(struct http_request *request, const char *bytes, size_t *n);
 
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url, const char *method,
@@ -485,10 +486,10 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
     if (atomic_load_explicit(&server->orphans_waiting, memory_order_relaxed))
         continue_orphans(server);
     if (is_uri_length(*slot)) {
-        bool whole = uri_length(*slot) + 1 == (size_t)(version - url), crowded = is_crowded(*slot);
+        const void *noted = *slot;
         struct http_request *fresh = *slot = request_new(server, connection, method);
         atomic_fetch_add(&server->busy, 1);
-        return begin(fresh, url, whole, crowded);
+        return begin(fresh, url, version, noted);
     }
     struct http_request *request = *slot;
     if (*upload_size)
@@ -520,17 +521,38 @@ static void refuse(struct http_request *request, enum err err, const char *detai
     config->refuse(config->ctx, request, err, detail);
 }
 
+static bool is_token(struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+        if (!plain && !(c && strchr("!#$%&'*+.^_`|~", c)))
+            return false;
+    }
+    return text.n > 0;
+}
+
+static bool has_control(struct str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if (((unsigned char)text.p[i] < 0x20 && text.p[i] != '\t') || text.p[i] == 0x7f)
+            return true;
+    return false;
+}
+
 static enum MHD_Result note_header(void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_n, const char *value,
                                    size_t value_n)
 {
     struct http_request *request = ctx;
     struct str key = {name, name_n}, text = {value, value_n};
+    request->malformed |= name != request->line || !is_token(key) || has_control(text);
+    request->line = value + value_n + 2;
     if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_CONTENT_LENGTH))) {
         request->lengths++;
         request->length = strtoull(value, NULL, 10); // the library has refused what is not a number; too large a one saturates
     } else if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_TRANSFER_ENCODING))) {
         request->encodings++;
-        request->malformed |= !str_eq_nocase(text, STR("chunked"));
+        request->unknown_encoding |= !str_eq_nocase(text, STR("chunked"));
     } else if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_HOST))) {
         request->hosts++;
     } else if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_EXPECT))) {
@@ -539,14 +561,36 @@ static enum MHD_Result note_header(void *ctx, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-// Where the body ends must be beyond doubt, else a proxy in front might see other requests than we do.
-static void check_framing(struct http_request *request)
+static size_t head_size(struct http_request *request)
 {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return info ? info->header_size : 0;
+}
+
+// Where the body ends must be beyond doubt, else a proxy in front might see other requests than we do.
+//
+// The library is lenient: it takes a space before a header's colon as part of the name (and then overlooks the length), ends a
+// value at a NUL, joins lines that begin with a space, and takes a line feed alone for the end of a line. But it leaves the lines
+// where they came, with two bytes for each CRLF between them. So each part must begin exactly where the one before it ended, from
+// the method to the end of the head.
+static void check_framing(struct http_request *request, const char *url, const char *version)
+{
+    struct str method = request->method;
+    request->malformed = !is_token(method) || url != method.p + method.n + 1;
+    request->line = version + strlen(version) + 2;
     MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, note_header, request);
-    if (!request->malformed && request->lengths + request->encodings <= 1 && request->hosts <= 1)
-        return;
+    request->malformed |= request->line + 2 != method.p + head_size(request);
     request->closing = true;
-    refuse(request, ERR_BAD_REQUEST, "Content-Length, Transfer-Encoding and Host may come once, and only one of the first two.");
+    if (request->malformed)
+        refuse(request, ERR_BAD_REQUEST,
+               "A header is a name, a colon and a value without control characters, and each line ends with CRLF.");
+    else if (request->lengths + request->encodings > 1 || request->hosts > 1 || request->unknown_encoding)
+        refuse(request, ERR_BAD_REQUEST,
+               "Content-Length, Transfer-Encoding (chunked) and Host may come once, and only one of the first two.");
+    else if (request->encodings && str_is(str_of(version), "HTTP/1.0"))
+        refuse(request, ERR_BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding.");
+    else
+        request->closing = false;
 }
 
 static void check_target(struct http_request *request, const char *url, bool whole)
@@ -561,8 +605,7 @@ static void check_target(struct http_request *request, const char *url, bool who
 
 static void check_size(struct http_request *request)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    if (info && info->header_size > HEADERS_MAX)
+    if (head_size(request) > HEADERS_MAX)
         refuse(request, ERR_HEADERS_TOO_LARGE, "The request line and the headers may have 16 KiB.");
 }
 
@@ -583,14 +626,14 @@ static void refuse_too_large(struct http_request *request)
     refuse(request, ERR_TOO_LARGE, detail);
 }
 
-static enum MHD_Result begin(struct http_request *request, const char *url, bool whole, bool crowded)
+static enum MHD_Result begin(struct http_request *request, const char *url, const char *version, const void *slot)
 {
     const struct http_server_config *config = &request->server->config;
-    check_target(request, url, whole);
-    if (!request->answered && crowded)
-        refuse(request, ERR_BAD_REQUEST, "The query has more than 64 parameters.");
+    check_framing(request, url, version); // first: whatever else is wrong, it is known whether this connection can go on
     if (!request->answered)
-        check_framing(request);
+        check_target(request, url, uri_length(slot) + 1 == (size_t)(version - url));
+    if (!request->answered && is_crowded(slot))
+        refuse(request, ERR_BAD_REQUEST, "The query has more than 64 parameters.");
     if (!request->answered)
         check_size(request);
     if (!request->answered)
