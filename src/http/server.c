@@ -119,7 +119,7 @@ enum err http_server_start(struct http_server **ret_server, const struct http_se
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->connections_max,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes,
-        server, MHD_OPTION_URI_LOG_CALLBACK, on_uri, server, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        server, MHD_OPTION_URI_LOG_CALLBACK, on_uri, server, MHD_OPTION_END);
     if (!server->daemon) {
         snprintf(why, ERR_WHY_MAX, "the HTTP server cannot be started on %s", config->listen);
         close(fd);
@@ -442,15 +442,16 @@ static enum MHD_Result hand_over(struct http_request *request)
     return done;
 }
 
-// Until the headers are there, the library keeps for us how long the request's target is. A NUL in it would end it early, and
-// only the distance to the version behind it can tell. The number is marked by its lowest bit, which no pointer has.
+// Until the headers are there, the library keeps for us how long the request's target is: up to a NUL, which would end it early
+// (only the distance to the version behind it can tell), or a space, which the library would take as part of it. The number is
+// marked by its lowest bit, which no pointer has.
 //
 // A query with more parameters than the connection's memory can hold would leave the client without an answer for ever: the
 // library makes one and then forgets that it did. So the query is ended here, in the library's own buffer and before it looks,
 // and the next bit says so.
 static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection)
 {
-    size_t length = strlen(uri), count = 0;
+    size_t length = strcspn(uri, " "), count = 0;
     char *query = strchr(uri, '?');
     for (const char *at = query; at && count <= QUERY_MAX; at = strchr(at + 1, '&'))
         count++;
@@ -576,6 +577,7 @@ static size_t head_size(struct http_request *request)
 static void check_framing(struct http_request *request, const char *url, const char *version)
 {
     struct str method = request->method;
+    bool old = str_is(str_of(version), "HTTP/1.0");
     request->malformed = !is_token(method) || url != method.p + method.n + 1;
     request->line = version + strlen(version) + 2;
     MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, note_header, request);
@@ -587,8 +589,8 @@ static void check_framing(struct http_request *request, const char *url, const c
     else if (request->lengths + request->encodings > 1 || request->hosts > 1 || request->unknown_encoding)
         refuse(request, ERR_BAD_REQUEST,
                "Content-Length, Transfer-Encoding (chunked) and Host may come once, and only one of the first two.");
-    else if (request->encodings && str_is(str_of(version), "HTTP/1.0"))
-        refuse(request, ERR_BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding.");
+    else if (old ? request->encodings : !request->hosts)
+        refuse(request, ERR_BAD_REQUEST, old ? "HTTP/1.0 has no Transfer-Encoding." : "HTTP/1.1 asks for the header Host.");
     else
         request->closing = false;
 }
@@ -599,7 +601,7 @@ static void check_target(struct http_request *request, const char *url, bool who
     MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, add_query, request);
     if (request->malformed)
         refuse(request, ERR_BAD_REQUEST,
-               "The path or the query has a control character, or a percent sign that escapes nothing.");
+               "The path or the query has a space or control character, or a percent sign that escapes nothing.");
     request->malformed = false;
 }
 
