@@ -59,7 +59,6 @@ WRONG_USAGE = [
     (["cancel"], "missing"),
     (["serve", "--frobnicate"], "no option"),
     (["serve", "--listen", "nonsense"], "nonsense"),
-    (["serve", "--listen", "127.0.0.1:99999"], "99999"),
     (["serve", "--listen", "127.0.0.1:0", "--role", "king"], "king"),
     (["serve", "--listen", "127.0.0.1:0", "--store", "nonsense"], "nonsense"),
     (["serve", "--data", "x", "--store", "memory:"], "exclude"),
@@ -73,6 +72,26 @@ def test_wrong_usage_is_2_and_says_what_is_right(unharmed, args, words):
     assert done.returncode == USAGE, done
     assert done.stdout == b"" and done.stderr
     assert words in done.stderr.decode(errors="replace"), done
+
+
+@pytest.mark.parametrize(
+    "args, words",
+    [
+        (["--listen", "127.0.0.1:99999", "--store", "memory:"], "99999"),
+        (["--listen", "127.0.0.1:0", "--data", "/proc/nowhere"], "/proc/nowhere"),
+        (["--listen", "127.0.0.1:0", "--data", "/etc/passwd"], "/etc/passwd"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_server_that_cannot_start_says_why(args, words):
+    done = run_cli("serve", *args, timeout=60)
+    assert 0 < done.returncode < 128 and words in done.stderr, done
+
+
+def test_a_second_server_on_the_same_address_says_why(tried):
+    where = "%s:%d" % tried.where()
+    done = run_cli("serve", "--listen", where, "--store", "memory:", timeout=60)
+    assert 0 < done.returncode < 128 and where in done.stderr and "in use" in done.stderr, done
 
 
 def test_a_huge_file_is_not_taken_in(unharmed, tmp_path):
@@ -161,13 +180,17 @@ def test_whatever_answers_the_client_ends_orderly_and_shows_only_text(args, answ
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown), repr(shown)
 
 
-def test_a_closed_or_full_stdout_is_not_a_crash(tried):
+@pytest.mark.parametrize("output", ["text", "json", "jsonl"])
+def test_a_closed_or_full_stdout_is_not_a_crash(tried, output):
     task_id = tried.api.submit(U, **{"in": "1h"})["id"]
-    for where in (">&-", ">/dev/full"):
-        for output in ("text", "json"):
-            command = f'"{binary()}" get {task_id} --server {tried.url} -o {output} {where}'
-            done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60)
-            assert 0 < done.returncode < 128 and done.stderr, (where, done)
+
+    def get(where):
+        command = f'"{binary()}" get {task_id} --server {tried.url} -o {output} {where}'
+        return subprocess.run(["sh", "-c", command], capture_output=True, timeout=60)
+
+    assert get(">&-").returncode == OK, "who closes it does not want it"
+    full = get(">/dev/full")
+    assert OK < full.returncode < 128 and b"cannot be written" in full.stderr, full
 
 
 def test_a_reader_that_left_ends_it_quietly(tried):
