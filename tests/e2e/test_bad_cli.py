@@ -120,9 +120,12 @@ def test_an_id_that_is_none_is_not_asked_for(unharmed, verb, which):
     assert done.returncode in (USAGE, SERVER_SAYS_NO) and done.stdout == "" and done.stderr, done
 
 
-@pytest.mark.parametrize("fields, field", [(["--priority", "10"], "/priority"), (["--in", "soon"], "/in"), (["--header", "Host: x"], "/headers/Host")])
-def test_what_the_server_refuses_is_3_and_names_the_field(unharmed, fields, field):
-    done = unharmed.cli("submit", U, *fields)
+REFUSED = [("--priority", "10", "/priority"), ("--in", "soon", "/in"), ("--header", "Host: x", "/headers/Host")]
+
+
+@pytest.mark.parametrize("option, value, field", REFUSED)
+def test_what_the_server_refuses_is_3_and_names_the_field(unharmed, option, value, field):
+    done = unharmed.cli("submit", U, option, value)
     assert done.returncode == SERVER_SAYS_NO and done.stdout == "", done
     assert field in done.stderr
 
@@ -146,10 +149,15 @@ def impostor(answer):
 
 
 def http(body, status="200 OK", type_="application/json"):
-    return f"HTTP/1.1 {status}\r\nContent-Type: {type_}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {type_}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    return head.encode() + body
 
 
+WRONG_WITHIN = b'{"id": {}, "job": {"attempts": {"a": 1}, "delays": [], "state": 7, "scheduled_at": "soon"}}'
+HUGE = b'{"id": "t1", "priority": 1e308, "job": {"status": -99999999999999999999, "delays": {"queue": 1e300}}}'
 EVIL = rb'"\u001b]0;owned\u0007\u001b[2J\u202e\u009b31m"'
+EVIL_TASK = b'{"id": %s, "name": %s, "url": %s, "job": {"state": %s, "response": %s}}' % ((EVIL,) * 5)
+EVIL_PROBLEM = b'{"title": %s, "detail": %s, "code": %s, "field": %s}' % ((EVIL,) * 4)
 IMPOSTORS = {
     "nothing": (b"", (NOT_REACHED,)),
     "not HTTP": (b"220 smtp ready\r\n", (NOT_REACHED,)),
@@ -161,20 +169,21 @@ IMPOSTORS = {
     "deep JSON": (http(b"[" * 100_000), (NOT_REACHED,)),
     "an empty object": (http(b"{}"), (OK, NOT_REACHED)),
     "wrong types": (http(b'{"id": 7, "state": [], "job": "x", "retry": 3, "runs": null}'), (OK, NOT_REACHED)),
-    "wrong types within": (http(b'{"id": {}, "job": {"attempts": {"a": 1}, "delays": [], "state": 7, "scheduled_at": "soon"}}'), (OK, NOT_REACHED)),
-    "escape sequences": (http(b'{"id": %s, "name": %s, "url": %s, "job": {"state": %s, "response": %s}}' % ((EVIL,) * 5)), (OK, NOT_REACHED)),
-    "a refusal with escape sequences": (http(b'{"title": %s, "detail": %s, "code": %s, "field": %s}' % ((EVIL,) * 4), "422 \x1b[2J"), (SERVER_SAYS_NO,)),
+    "wrong types within": (http(WRONG_WITHIN), (OK, NOT_REACHED)),
+    "escape sequences": (http(EVIL_TASK), (OK, NOT_REACHED)),
+    "a refusal with escape sequences": (http(EVIL_PROBLEM, "422 \x1b[2J"), (SERVER_SAYS_NO,)),
     "a refusal as raw bytes": (http(b"\x1b[2J\xff\x07", "500 Oops"), (SERVER_SAYS_NO,)),
     "a redirect": (b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n", (SERVER_SAYS_NO,)),
-    "huge numbers": (http(b'{"id": "t1", "priority": 1e308, "job": {"status": -99999999999999999999, "delays": {"queue": 1e300}}}'), (OK, NOT_REACHED)),
+    "huge numbers": (http(HUGE), (OK, NOT_REACHED)),
 }
+ASKED = [f"get {NOBODY}", f"get -o json {NOBODY}", f"submit {U}", f"submit {U} -o jsonl", f"cancel {NOBODY}"]
 
 
 @pytest.mark.parametrize("answer, codes", IMPOSTORS.values(), ids=IMPOSTORS.keys())
-@pytest.mark.parametrize("args", [["get", NOBODY], ["get", "-o", "json", NOBODY], ["submit", U], ["submit", U, "-o", "jsonl"], ["cancel", NOBODY]], ids=" ".join)
+@pytest.mark.parametrize("args", ASKED)
 def test_whatever_answers_the_client_ends_orderly_and_shows_only_text(args, answer, codes):
     with impostor(answer) as server:
-        done = subprocess.run([binary(), *args, "--server", server], capture_output=True, timeout=90)
+        done = subprocess.run([binary(), *args.split(), "--server", server], capture_output=True, timeout=90)
     assert done.returncode in codes, done
     shown = (done.stdout + done.stderr).decode()  # it must be UTF-8
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown), repr(shown)

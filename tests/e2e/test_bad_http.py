@@ -139,7 +139,8 @@ def test_broken_http_is_refused_and_nothing_behind_it_is_read(unharmed, data, st
     answer = first_answer(received)
     statuses = status if isinstance(status, tuple) else (status,)
     assert answer is None or answer.status in statuses, received[:300]
-    assert all(int(text) == answer.status for text in re.findall(rb"HTTP/1.1 (\d+)", received)), "for a bad length its head comes twice"
+    # For a bad length the head of its page comes twice.
+    assert all(int(text) == answer.status for text in re.findall(rb"HTTP/1.1 (\d+)", received)), received
 
 
 @pytest.mark.stores("sqlite")
@@ -300,10 +301,14 @@ application/json;charset=latin1 application/json;charset=utf-16 application/json
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("path", ["/v1/tasks", f"/v1/tasks/{NOBODY}/cancel"])
 def test_a_wrong_type_is_415(unharmed, type_, path):
-    assert_problem(unharmed.api.post(path, TASK, headers={"Content-Type": type_}), 415, "unsupported_type", words="application/json")
+    answer = unharmed.api.post(path, TASK, headers={"Content-Type": type_})
+    assert_problem(answer, 415, "unsupported_type", words="application/json")
 
 
-@pytest.mark.parametrize("type_", ["application/json; charset=utf-8", 'Application/JSON;charset="UTF-8"', "application/json;v=1", ""])
+RIGHT_TYPES = ["application/json; charset=utf-8", 'Application/JSON;charset="UTF-8"', "application/json;v=1", ""]
+
+
+@pytest.mark.parametrize("type_", RIGHT_TYPES)
 def test_a_type_may_be_written_as_http_allows(tried, type_):
     assert tried.api.post("/v1/tasks", TASK, headers={"Content-Type": type_}).status == 201
 
@@ -382,19 +387,17 @@ class TestSizes:
 class TestOddButRight:
     """What HTTP allows is taken, however seldom it is seen."""
 
-    @pytest.mark.parametrize(
-        "data",
-        [
-            post(CHUNKED, body=CHUNKS),
-            post(b"transfer-encoding: Chunked", body=CHUNKS),
-            post(CHUNKED, body=b"".join(b"1;ext=\"x\"\r\n%c\r\n" % byte for byte in TASK) + b"0\r\n\r\n"),
-            post(CHUNKED, b"Trailer: X", body=CHUNKS[:-2] + b"X: y\r\nContent-Length: 5\r\n\r\n"),
-            b"\r\n" + SUBMIT,
-            post(LENGTH, b"X:", b"Y: \t z \t "),
-            post(LENGTH, version=b"1.0"),
-        ],
-        ids=["chunks", "another case", "chunks of a byte with extensions", "trailers", "an empty line before", "space around values", "1.0"],
-    )
+    ODD = {
+        "chunks": post(CHUNKED, body=CHUNKS),
+        "another case": post(b"transfer-encoding: Chunked", body=CHUNKS),
+        "chunks of a byte": post(CHUNKED, body=b"".join(b'1;ext="x"\r\n%c\r\n' % byte for byte in TASK) + b"0\r\n\r\n"),
+        "trailers": post(CHUNKED, b"Trailer: X", body=CHUNKS[:-2] + b"X: y\r\nContent-Length: 5\r\n\r\n"),
+        "an empty line before": b"\r\n" + SUBMIT,
+        "space around values": post(LENGTH, b"X:", b"Y: \t z \t "),
+        "HTTP/1.0": post(LENGTH, version=b"1.0"),
+    }
+
+    @pytest.mark.parametrize("data", ODD.values(), ids=ODD.keys())
     def test_it_is_taken_once(self, tried, data):
         before = stored(tried.api)
         received = raw_exchange(tried.where(), data)
@@ -412,7 +415,8 @@ class TestOddButRight:
 
     def test_requests_sent_ahead_are_answered_in_order(self, tried):
         before = stored(tried.api)
-        data = get(b"/nowhere") + SUBMIT + get(b"/v1/tasks/%zz") + post(CHUNKED, body=CHUNKS) + get(b"/healthz", b"Connection: close")
+        data = get(b"/nowhere") + SUBMIT + get(b"/v1/tasks/%zz") + post(CHUNKED, body=CHUNKS)
+        data += get(b"/healthz", b"Connection: close")
         received = b""
         with socket.create_connection(tried.where(), timeout=60) as connection:
             connection.sendall(data)
