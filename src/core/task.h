@@ -12,6 +12,9 @@ struct problem {
     char detail[ERR_WHY_MAX];
 };
 
+// Puts one step of a JSON pointer behind what is there. What does not fit is left out, never half a character.
+void problem_point(struct problem *why, struct str step);
+
 enum { TASK_HEADERS_MAX = 64, TASK_HEADERS_BYTES = 8192, TASK_LABELS_MAX = 16, TASK_URL_MAX = 8192 };
 
 struct task {

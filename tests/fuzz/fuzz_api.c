@@ -31,6 +31,17 @@ static bool is_json(const char *type)
     return type && (strcmp(type, "application/json") == 0 || strcmp(type, "application/problem+json") == 0);
 }
 
+// A JSON pointer into the body.
+static void check_field(struct json field, struct arena *arena)
+{
+    if (field.type == JSON_ABSENT)
+        return;
+    const char *text = arena_copy(arena, json_text(field, arena)).p;
+    must(text[0]);
+    for (const char *tilde = strchr(text, '~'); tilde; tilde = strchr(tilde + 1, '~'))
+        must(tilde[1] == '0' || tilde[1] == '1');
+}
+
 static void check_answer(struct http_request *request)
 {
     struct json reply;
@@ -46,6 +57,8 @@ static void check_answer(struct http_request *request)
     must(json_member(reply, STR("code")).type == JSON_STRING);
     must(json_member(reply, STR("detail")).type == JSON_STRING);
     must(json_member(reply, STR("request_id")).type == JSON_STRING);
+    if (!request->query_count) // the name of a parameter may be anything
+        check_field(json_member(reply, STR("field")), &request->arena);
 }
 
 static void add_header(struct http_request *request, struct str name, struct str value)

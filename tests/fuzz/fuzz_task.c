@@ -1,6 +1,7 @@
 // core/task: a document that is taken is shown as one that means the same, and shown again as the same text; its plan keeps to
 // the rules; a refusal names a field and says what is right.
 #include "base/mem.h"
+#include "cli/text.h"
 #include "core/task.h"
 #include "fuzz.h"
 
@@ -45,12 +46,15 @@ static void check_shown(const struct task *task, struct arena *arena)
     must(str_eq(buf_str(&first), buf_str(&second)));
 }
 
+// The field is a JSON pointer, and neither it nor the words end within a character.
 static void check_problem(const struct problem *why, enum err err)
 {
-    must(why->err == err);
+    size_t at;
+    must(why->err == err && why->detail[0]);
     must(why->field[0] == '/' || !why->field[0]);
-    must(strlen(why->field) < sizeof why->field && strlen(why->detail) < sizeof why->detail);
-    must(why->detail[0]);
+    for (const char *tilde = strchr(why->field, '~'); tilde; tilde = strchr(tilde + 1, '~'))
+        must(tilde[1] == '0' || tilde[1] == '1');
+    must(text_valid(str_of(why->field), &at) && text_valid(str_of(why->detail), &at));
 }
 
 static void check_plan(const struct task *task)
