@@ -442,16 +442,18 @@ static enum MHD_Result hand_over(struct http_request *request)
     return done;
 }
 
-// Until the headers are there, the library keeps for us how long the request's target is: up to a NUL, which would end it early
-// (only the distance to the version behind it can tell), or a space, which the library would take as part of it. The number is
-// marked by its lowest bit, which no pointer has.
+// Until the headers are there, the library keeps for us how long the request's target is: up to what may not be in it. A space or
+// control character the library would take as part of it, and at a NUL it would end early; the distance to the version behind it
+// tells. The number is marked by its lowest bit, which no pointer has.
 //
 // A query with more parameters than the connection's memory can hold would leave the client without an answer for ever: the
 // library makes one and then forgets that it did. So the query is ended here, in the library's own buffer and before it looks,
 // and the next bit says so.
 static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection)
 {
-    size_t length = strcspn(uri, " "), count = 0;
+    size_t length = 0, count = 0;
+    while ((unsigned char)uri[length] > ' ' && uri[length] != 0x7f)
+        length++;
     char *query = strchr(uri, '?');
     for (const char *at = query; at && count <= QUERY_MAX; at = strchr(at + 1, '&'))
         count++;
@@ -574,18 +576,18 @@ static size_t head_size(struct http_request *request)
 // value at a NUL, joins lines that begin with a space, and takes a line feed alone for the end of a line. But it leaves the lines
 // where they came, with two bytes for each CRLF between them. So each part must begin exactly where the one before it ended, from
 // the method to the end of the head.
-static void check_framing(struct http_request *request, const char *url, const char *version)
+static void check_framing(struct http_request *request, const char *url, size_t url_length, const char *version)
 {
     struct str method = request->method;
     bool old = str_is(str_of(version), "HTTP/1.0");
-    request->malformed = !is_token(method) || url != method.p + method.n + 1;
+    request->malformed = !is_token(method) || url != method.p + method.n + 1 || url + url_length + 1 != version;
     request->line = version + strlen(version) + 2;
     MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, note_header, request);
     request->malformed |= request->line + 2 != method.p + head_size(request);
     request->closing = true;
     if (request->malformed)
         refuse(request, ERR_BAD_REQUEST,
-               "A header is a name, a colon and a value without control characters, and each line ends with CRLF.");
+               "The request line and each header end with CRLF, and have no space or control character where none may be.");
     else if (request->lengths + request->encodings > 1 || request->hosts > 1 || request->unknown_encoding)
         refuse(request, ERR_BAD_REQUEST,
                "Content-Length, Transfer-Encoding (chunked) and Host may come once, and only one of the first two.");
@@ -595,13 +597,12 @@ static void check_framing(struct http_request *request, const char *url, const c
         request->closing = false;
 }
 
-static void check_target(struct http_request *request, const char *url, bool whole)
+static void check_target(struct http_request *request, const char *url)
 {
-    request->malformed = !decode(request, url, &request->path) || !whole;
+    request->malformed = !decode(request, url, &request->path);
     MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, add_query, request);
     if (request->malformed)
-        refuse(request, ERR_BAD_REQUEST,
-               "The path or the query has a space or control character, or a percent sign that escapes nothing.");
+        refuse(request, ERR_BAD_REQUEST, "The path or the query has a percent sign that escapes nothing, or NUL.");
     request->malformed = false;
 }
 
@@ -631,9 +632,10 @@ static void refuse_too_large(struct http_request *request)
 static enum MHD_Result begin(struct http_request *request, const char *url, const char *version, const void *slot)
 {
     const struct http_server_config *config = &request->server->config;
-    check_framing(request, url, version); // first: whatever else is wrong, it is known whether this connection can go on
+    // First: whatever else is wrong, it is known whether this connection can go on.
+    check_framing(request, url, uri_length(slot), version);
     if (!request->answered)
-        check_target(request, url, uri_length(slot) + 1 == (size_t)(version - url));
+        check_target(request, url);
     if (!request->answered && is_crowded(slot))
         refuse(request, ERR_BAD_REQUEST, "The query has more than 64 parameters.");
     if (!request->answered)
@@ -790,8 +792,6 @@ static bool decode(struct http_request *request, const char *text, struct str *r
     char *to = (char *)copy.p;
     for (const char *at = copy.p, *end = copy.p + copy.n; at < end; at++) {
         int c = (unsigned char)*at;
-        if (c < 0x20 || c == 0x7f)
-            return false;
         if (c == '%') {
             int high = hex(at[1]), low = high < 0 ? -1 : hex(at[2]);
             c = high < 0 || low < 0 ? 0 : high << 4 | low;
