@@ -574,7 +574,7 @@ static size_t head_size(struct http_request *request)
 //
 // The library is lenient: it takes a space before a header's colon as part of the name (and then overlooks the length), ends a
 // value at a NUL, joins lines that begin with a space, and takes a line feed alone for the end of a line. But it leaves the lines
-// where they came, with two bytes for each CRLF between them. So each part must begin exactly where the one before it ended, from
+// where they came, with two NULs for each CRLF between them. So each part must begin exactly where the one before it ended, from
 // the method to the end of the head.
 static void check_framing(struct http_request *request, const char *url, size_t url_length, const char *version)
 {
@@ -583,7 +583,7 @@ static void check_framing(struct http_request *request, const char *url, size_t 
     request->malformed = !is_token(method) || url != method.p + method.n + 1 || url + url_length + 1 != version;
     request->line = version + strlen(version) + 2;
     MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, note_header, request);
-    request->malformed |= request->line + 2 != method.p + head_size(request);
+    request->malformed |= request->line + 2 != method.p + head_size(request) || memcmp(request->line - 2, "\0\0\0", 4) != 0;
     request->closing = true;
     if (request->malformed)
         refuse(request, ERR_BAD_REQUEST,

@@ -209,13 +209,21 @@ static bool take_request(struct str *rest)
     return true;
 }
 
-// libmicrohttpd 0.9.75 takes a line of a colon alone for the end of the head, and has then overwritten what would tell: a line
-// feed and such a line look like two CRLFs to us. No proxy would pass that on, so the reader is made to see it the same way.
+// What we cannot see: libmicrohttpd 0.9.75 overwrites line ends and colons with NUL, and takes a line that begins with either for
+// the end of the head. So these look like CRLFs to us. No proxy would pass them on, so the reader is made to see them the same
+// way.
 static void mend(char *bytes, size_t n)
 {
-    for (size_t i = 0; i + 4 <= n; i++)
-        if (memcmp(bytes + i, "\n:\r\n", 4) == 0 && (i == 0 || bytes[i - 1] != '\r'))
-            memcpy(bytes + i, "\r\n\r\n", 4);
+    static const struct {
+        struct str from, to;
+    } same[] = {
+        {{"\0\n", 2}, {"\r\n", 2}},         {{"\n:\r\n", 4}, {"\r\n\r\n", 4}},  {{"\r\n:\n", 4}, {"\r\n\r\n", 4}},
+        {{"\n\0\r\n", 4}, {"\r\n\r\n", 4}}, {{"\r\n\0\n", 4}, {"\r\n\r\n", 4}},
+    };
+    for (size_t k = 0; k < array_count(same); k++)
+        for (size_t i = 0; i + same[k].from.n <= n; i++)
+            if (memcmp(bytes + i, same[k].from.p, same[k].from.n) == 0 && (bytes[i] != '\n' || i == 0 || bytes[i - 1] != '\r'))
+                memcpy(bytes + i, same[k].to.p, same[k].to.n);
 }
 
 static int count_requests(struct str bytes)
