@@ -59,8 +59,8 @@ bool params_no_body(const struct api_call *call)
     struct json_iter iter = json_iter(value);
     if (!json_next(&iter, &key, &member))
         return true;
-    struct arena *arena = http_arena(call->request);
-    const char *field = arena_printf(arena, "/%.80s", arena_copy(arena, json_text(key, arena)).p).p;
-    problem_say(call->request, ERR_UNKNOWN_FIELD, field, "This takes no fields: send no body, or {}.");
+    struct problem problem = {.err = ERR_UNKNOWN_FIELD, .detail = "This takes no fields: send no body, or {}."};
+    problem_point(&problem, json_text(key, http_arena(call->request)));
+    problem_reply(call->request, &problem);
     return false;
 }

@@ -50,10 +50,12 @@ static enum err take_filter(struct bulk_plan *plan, struct json value, struct ar
         struct str name = json_text(key, arena);
         struct problem inner = {0};
         if (member.type != JSON_STRING)
-            refuse(&inner, ERR_INVALID_FIELD, arena_copy(arena, name).p, "A filter's values are texts.");
+            refuse(&inner, ERR_INVALID_FIELD, "", "A filter's values are texts.");
         else if (!filter_set(&plan->filter, name, json_text(member, arena), &inner))
             continue;
-        return refuse(why, inner.err, arena_printf(arena, "/filter/%.80s", inner.field).p, "%s", inner.detail);
+        refuse(why, inner.err, "/filter", "%s", inner.detail);
+        problem_point(why, name);
+        return why->err;
     }
     return ERR_OK;
 }
@@ -67,8 +69,11 @@ enum err bulk_plan_parse(struct bulk_plan *ret_plan, struct json doc, struct are
     while (json_next(&iter, &key, &value)) {
         struct str name = json_text(key, arena);
         if (!str_is(name, "action") && !str_is(name, "filter"))
-            return refuse(why, ERR_UNKNOWN_FIELD, arena_printf(arena, "/%.80s", arena_copy(arena, name).p).p,
-                          "There is no such field; a bulk has action and filter.");
+            refuse(why, ERR_UNKNOWN_FIELD, "", "There is no such field; a bulk has action and filter.");
+        else
+            continue;
+        problem_point(why, name);
+        return why->err;
     }
     enum err err = take_action(ret_plan, json_member(doc, STR("action")), arena, why);
     return err ? err : take_filter(ret_plan, json_member(doc, STR("filter")), arena, why);

@@ -55,8 +55,7 @@ static const struct fields task_fields, retry_fields;
 
 // ---- refusals
 
-// Puts one step of a JSON pointer behind what is there. What does not fit is left out, never half a character.
-static void point_at(struct problem *why, struct str step)
+void problem_point(struct problem *why, struct str step)
 {
     size_t n = strlen(why->field), last = sizeof why->field - 1 - 4; // where the longest character still fits
     if (n > last)
@@ -84,7 +83,7 @@ __attribute__((format(printf, 4, 5))) static enum err refuse(struct parse *parse
     *why = (struct problem){.err = err};
     snprintf(why->field, sizeof why->field, "%s", parse->within);
     if (name.n)
-        point_at(why, name);
+        problem_point(why, name);
     va_start(args, format);
     vsnprintf(why->detail, sizeof why->detail, format, args);
     va_end(args);
@@ -95,7 +94,7 @@ __attribute__((format(printf, 4, 5))) static enum err refuse(struct parse *parse
 
 // A refusal of one entry of a field that is itself an object: /headers/Host.
 #define refuse_entry(parse, field, entry, ...) \
-    (refuse((parse), ERR_INVALID_FIELD, (field)->name, __VA_ARGS__), point_at((parse)->why, (entry)), ERR_INVALID_FIELD)
+    (refuse((parse), ERR_INVALID_FIELD, (field)->name, __VA_ARGS__), problem_point((parse)->why, (entry)), ERR_INVALID_FIELD)
 
 // ---- plain types
 

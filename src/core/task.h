@@ -21,6 +21,9 @@ enum {
     TASK_DOC_MAX = 1 << 20
 };
 
+// Puts one step of a JSON pointer behind what is there. What does not fit is left out, never half a character.
+void problem_point(struct problem *why, struct str step);
+
 struct task {
     struct str url, method;
     struct json headers;     // object of strings, or JSON_ABSENT

@@ -57,7 +57,8 @@ struct http_request {
     size_t body_max, discarded;
     size_t length;                 // as announced; 0: no body, or its end is not known before it comes
     int lengths, encodings, hosts; // headers of these names
-    bool asks_first, closing;
+    const char *line;              // where the next header must begin
+    bool unknown_encoding, asks_first, closing;
     int64_t body_until_ns;
     void (*next)(struct http_request *request, void *state);
     void *state;
@@ -118,7 +119,7 @@ enum err http_server_start(struct http_server **ret_server, const struct http_se
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->connections_max,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes,
-        server, MHD_OPTION_URI_LOG_CALLBACK, on_uri, server, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        server, MHD_OPTION_URI_LOG_CALLBACK, on_uri, server, MHD_OPTION_END);
     if (!server->daemon) {
         snprintf(why, ERR_WHY_MAX, "the HTTP server cannot be started on %s", config->listen);
         close(fd);
@@ -461,15 +462,18 @@ static enum MHD_Result hand_over(struct http_request *request)
     return done;
 }
 
-// Until the headers are there, the library keeps for us how long the request's target is. A NUL in it would end it early, and
-// only the distance to the version behind it can tell. The number is marked by its lowest bit, which no pointer has.
+// Until the headers are there, the library keeps for us how long the request's target is: up to what may not be in it. A space or
+// control character the library would take as part of it, and at a NUL it would end early; the distance to the version behind it
+// tells. The number is marked by its lowest bit, which no pointer has.
 //
 // A query with more parameters than the connection's memory can hold would leave the client without an answer for ever: the
 // library makes one and then forgets that it did. So the query is ended here, in the library's own buffer and before it looks,
 // and the next bit says so.
 static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection)
 {
-    size_t length = strlen(uri), count = 0;
+    size_t length = 0, count = 0;
+    while ((unsigned char)uri[length] > ' ' && uri[length] != 0x7f)
+        length++;
     char *query = strchr(uri, '?');
     for (const char *at = query; at && count <= QUERY_MAX; at = strchr(at + 1, '&'))
         count++;
@@ -495,7 +499,7 @@ static bool is_crowded(const void *slot)
 }
 
 static void handle(struct http_request *request);
-static enum MHD_Result begin(struct http_request *request, const char *url, bool whole, bool crowded);
+static enum MHD_Result begin(struct http_request *request, const char *url, const char *version, const void *slot);
 static enum MHD_Result take_body(struct http_request *request, const char *bytes, size_t *n);
 
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url, const char *method,
@@ -505,10 +509,10 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
     if (atomic_load_explicit(&server->orphans_waiting, memory_order_relaxed))
         continue_orphans(server);
     if (is_uri_length(*slot)) {
-        bool whole = uri_length(*slot) + 1 == (size_t)(version - url), crowded = is_crowded(*slot);
+        const void *noted = *slot;
         struct http_request *fresh = *slot = request_new(server, connection, method);
         atomic_fetch_add(&server->busy, 1);
-        return begin(fresh, url, whole, crowded);
+        return begin(fresh, url, version, noted);
     }
     struct http_request *request = *slot;
     if (*upload_size)
@@ -540,17 +544,38 @@ static void refuse(struct http_request *request, enum err err, const char *detai
     config->refuse(config->ctx, request, err, detail);
 }
 
+static bool is_token(struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+        if (!plain && !(c && strchr("!#$%&'*+.^_`|~", c)))
+            return false;
+    }
+    return text.n > 0;
+}
+
+static bool has_control(struct str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if (((unsigned char)text.p[i] < 0x20 && text.p[i] != '\t') || text.p[i] == 0x7f)
+            return true;
+    return false;
+}
+
 static enum MHD_Result note_header(void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_n, const char *value,
                                    size_t value_n)
 {
     struct http_request *request = ctx;
     struct str key = {name, name_n}, text = {value, value_n};
+    request->malformed |= name != request->line || !is_token(key) || has_control(text);
+    request->line = value + value_n + 2;
     if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_CONTENT_LENGTH))) {
         request->lengths++;
         request->length = strtoull(value, NULL, 10); // the library has refused what is not a number; too large a one saturates
     } else if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_TRANSFER_ENCODING))) {
         request->encodings++;
-        request->malformed |= !str_eq_nocase(text, STR("chunked"));
+        request->unknown_encoding |= !str_eq_nocase(text, STR("chunked"));
     } else if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_HOST))) {
         request->hosts++;
     } else if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_EXPECT))) {
@@ -559,30 +584,51 @@ static enum MHD_Result note_header(void *ctx, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-// Where the body ends must be beyond doubt, else a proxy in front might see other requests than we do.
-static void check_framing(struct http_request *request)
+static size_t head_size(struct http_request *request)
 {
-    MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, note_header, request);
-    if (!request->malformed && request->lengths + request->encodings <= 1 && request->hosts <= 1)
-        return;
-    request->closing = true;
-    refuse(request, ERR_BAD_REQUEST, "Content-Length, Transfer-Encoding and Host may come once, and only one of the first two.");
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return info ? info->header_size : 0;
 }
 
-static void check_target(struct http_request *request, const char *url, bool whole)
+// Where the body ends must be beyond doubt, else a proxy in front might see other requests than we do.
+//
+// The library is lenient: it takes a space before a header's colon as part of the name (and then overlooks the length), ends a
+// value at a NUL, joins lines that begin with a space, and takes a line feed alone for the end of a line. But it leaves the lines
+// where they came, with two NULs for each CRLF between them. So each part must begin exactly where the one before it ended, from
+// the method to the end of the head.
+static void check_framing(struct http_request *request, const char *url, size_t url_length, const char *version)
 {
-    request->malformed = !decode(request, url, &request->path) || !whole;
-    MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, add_query, request);
+    struct str method = request->method;
+    bool old = str_is(str_of(version), "HTTP/1.0");
+    request->malformed = !is_token(method) || url != method.p + method.n + 1 || url + url_length + 1 != version;
+    request->line = version + strlen(version) + 2;
+    MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, note_header, request);
+    request->malformed |= request->line + 2 != method.p + head_size(request) || memcmp(request->line - 2, "\0\0\0", 4) != 0;
+    request->closing = true;
     if (request->malformed)
         refuse(request, ERR_BAD_REQUEST,
-               "The path or the query has a control character, or a percent sign that escapes nothing.");
+               "The request line and each header end with CRLF, and have no space or control character where none may be.");
+    else if (request->lengths + request->encodings > 1 || request->hosts > 1 || request->unknown_encoding)
+        refuse(request, ERR_BAD_REQUEST,
+               "Content-Length, Transfer-Encoding (chunked) and Host may come once, and only one of the first two.");
+    else if (old ? request->encodings : !request->hosts)
+        refuse(request, ERR_BAD_REQUEST, old ? "HTTP/1.0 has no Transfer-Encoding." : "HTTP/1.1 asks for the header Host.");
+    else
+        request->closing = false;
+}
+
+static void check_target(struct http_request *request, const char *url)
+{
+    request->malformed = !decode(request, url, &request->path);
+    MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, add_query, request);
+    if (request->malformed)
+        refuse(request, ERR_BAD_REQUEST, "The path or the query has a percent sign that escapes nothing, or NUL.");
     request->malformed = false;
 }
 
 static void check_size(struct http_request *request)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    if (info && info->header_size > HEADERS_MAX)
+    if (head_size(request) > HEADERS_MAX)
         refuse(request, ERR_HEADERS_TOO_LARGE, "The request line and the headers may have 16 KiB.");
 }
 
@@ -603,14 +649,15 @@ static void refuse_too_large(struct http_request *request)
     refuse(request, ERR_TOO_LARGE, detail);
 }
 
-static enum MHD_Result begin(struct http_request *request, const char *url, bool whole, bool crowded)
+static enum MHD_Result begin(struct http_request *request, const char *url, const char *version, const void *slot)
 {
     const struct http_server_config *config = &request->server->config;
-    check_target(request, url, whole);
-    if (!request->answered && crowded)
-        refuse(request, ERR_BAD_REQUEST, "The query has more than 64 parameters.");
+    // First: whatever else is wrong, it is known whether this connection can go on.
+    check_framing(request, url, uri_length(slot), version);
     if (!request->answered)
-        check_framing(request);
+        check_target(request, url);
+    if (!request->answered && is_crowded(slot))
+        refuse(request, ERR_BAD_REQUEST, "The query has more than 64 parameters.");
     if (!request->answered)
         check_size(request);
     if (!request->answered)
@@ -785,8 +832,6 @@ static bool decode(struct http_request *request, const char *text, struct str *r
     char *to = (char *)copy.p;
     for (const char *at = copy.p, *end = copy.p + copy.n; at < end; at++) {
         int c = (unsigned char)*at;
-        if (c < 0x20 || c == 0x7f)
-            return false;
         if (c == '%') {
             int high = hex(at[1]), low = high < 0 ? -1 : hex(at[2]);
             c = high < 0 || low < 0 ? 0 : high << 4 | low;

@@ -11,6 +11,7 @@ import resource
 import pytest
 
 from support.postgres import Cluster
+from support.problem import stored
 from support.rota import Rota
 from support.target import Target
 
@@ -122,6 +123,25 @@ def shared(request, store):
 @pytest.fixture
 def shared_api(shared):
     return shared.api
+
+
+@pytest.fixture(scope="session")
+def tried(request, store):
+    """One server for all bad input: nobody else submits to it, so that what it stores can be counted."""
+    with new_place(request, store) as place:
+        rota = Rota(**place)
+        rota.start()
+        yield rota
+        rota.close()
+
+
+@pytest.fixture
+def unharmed(tried):
+    """It is shown bad input. Afterwards it still answers, and has stored nothing."""
+    before = stored(tried.api)
+    yield tried
+    assert tried.api.get("/healthz").status == 200
+    assert stored(tried.api) == before
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 #include "http/server.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -568,6 +569,20 @@ static void broken_framing_never_reaches_a_handler(void **state)
         ROW("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         ROW("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\nabc"),
         ROW("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+        ROW("POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        ROW("POST / HTTP/1.1\r\nHost: x\r\nContent-Length : 2\r\n\r\n{}"),
+        ROW("GET / HTTP/1.1\r\nHost: x\r\nA B: c\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: x\r\n: c\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: x\0y\r\nA: b\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: x\r\nA: b\0\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: x\r\nA: b\x01\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: x\r\nA: b\rC: d\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n"),
+        ROW("GET / HTTP/1.1\nHost: x\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: x\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: x\r\n\n"),
+        ROW("G@T / HTTP/1.1\r\nHost: x\r\n\r\n"),
+        ROW("GET  / HTTP/1.1\r\nHost: x\r\n\r\n"),
     };
     for (size_t i = 0; i < array_count(rows); i++) {
         int fd = dial();
@@ -581,13 +596,45 @@ static void broken_framing_never_reaches_a_handler(void **state)
 
 static void after_doubtful_framing_the_connection_is_closed(void **state)
 {
+    static const char *const heads[] = {
+        "DELETE / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "GET /%zz HTTP/1.1\r\nHost: x\r\nContent-Length : 42\r\n\r\n", // whatever else is wrong
+    };
+    for (size_t i = 0; i < array_count(heads); i++) {
+        int fd = dial();
+        say(fd, heads[i]);
+        say(fd, "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n");
+        struct answer answer = hear(fd);
+        assert_int_equal(answer.status, 400);
+        assert_true(answer.closes);
+        expect_closed(fd);
+    }
+}
+
+// What the check of the framing relies on: the library must leave the lines where they came, however they came.
+static void a_head_in_pieces_is_taken(void **state)
+{
+    static const char head[] =
+        "GET /a?b=c&d HTTP/1.1\r\nHost: x\r\nEmpty:\r\nSpaces: \t a \t \r\nCookie: a=b; c=d\r\nX: y\r\n\r\n";
+    int fd = dial(), on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    for (int round = 0; round < 3; round++) {
+        for (const char *at = head; *at; at++)
+            assert_int_equal(send(fd, at, 1, MSG_NOSIGNAL), 1);
+        expect_answer(fd, 200, "GET /a [b=c][d=]");
+    }
+    close(fd);
+}
+
+static void a_large_head_is_taken(void **state)
+{
     int fd = dial();
-    say(fd, "DELETE / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n"
-            "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n");
-    struct answer answer = hear(fd);
-    assert_int_equal(answer.status, 400);
-    assert_true(answer.closes);
-    expect_closed(fd);
+    say(fd, "GET / HTTP/1.1\r\nHost: x\r\n");
+    for (int i = 0; i < 200; i++)
+        say(fd, "X-Filler: 12345678901234567890123456789012345678901234567890\r\n");
+    say(fd, "\r\n");
+    expect_answer(fd, 200, "GET / ");
+    close(fd);
 }
 
 static void an_address_that_is_none_is_named(void **state)
@@ -631,6 +678,8 @@ int main(void)
         promise(a_body_that_drips_is_timed_out),
         promise(broken_framing_never_reaches_a_handler),
         promise(after_doubtful_framing_the_connection_is_closed),
+        promise(a_head_in_pieces_is_taken),
+        promise(a_large_head_is_taken),
         cmocka_unit_test(an_address_that_is_none_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,49 @@
+// core/codes and the field success_codes: for each status, a task says what its list says. Input: the list, as JSON.
+#include "base/mem.h"
+#include "core/codes.h"
+#include "core/task.h"
+#include "fuzz.h"
+
+// One entry, read the simple way: does it speak of this status?
+static bool speaks_of(struct json item, int status, struct arena *arena)
+{
+    char text[4], code[4], class[4];
+    int64_t number;
+    if (item.type == JSON_NUMBER)
+        return json_int(item, &number) && number == status;
+    struct str given = json_text(item, arena);
+    must(given.n == 3);
+    memcpy(text, given.p, 3);
+    text[3] = 0;
+    snprintf(code, sizeof code, "%d", status % 1000);
+    snprintf(class, sizeof class, "%dxx", status / 100 % 10);
+    return strcmp(text, code) == 0 || strcmp(text, class) == 0;
+}
+
+static void check_each(const struct task *task, struct json list, struct arena *arena)
+{
+    for (int status = CODE_MIN; status <= CODE_MAX; status++) {
+        bool wanted = false;
+        struct json item;
+        for (struct json_iter iter = json_iter(list); json_next_item(&iter, &item);)
+            wanted |= speaks_of(item, status, arena);
+        must(task_success(task, status) == wanted);
+    }
+    must(!task_success(task, 0) && !task_success(task, CODE_MIN - 1) && !task_success(task, CODE_MAX + 1));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct json list, doc;
+    struct problem why = {0};
+    struct task task;
+    struct arena arena;
+    if (json_check(fuzz_input(data, size), &list, why.detail))
+        return 0;
+    arena_init(&arena);
+    struct str text = arena_printf(&arena, "{\"url\":\"http://x/\",\"success_codes\":" STR_FMT "}", STR_ARG(list.raw));
+    if (!json_check(text, &doc, why.detail) && !task_parse(&task, doc, &arena, &why) && list.type != JSON_NULL)
+        check_each(&task, list, &arena);
+    arena_done(&arena);
+    return 0;
+}
