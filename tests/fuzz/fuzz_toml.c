@@ -1,0 +1,55 @@
+// base/toml: what is read lies within the text and comes once; what is refused has a place in it and words. As a file of settings
+// it never does more than say what is wrong.
+#include "base/toml.h"
+
+#include "base/buf.h"
+#include "fuzz.h"
+#include "node/config.h"
+
+static void check_entries(const struct toml *toml, int lines)
+{
+    for (size_t i = 0; i < toml->count; i++) {
+        const struct toml_entry *entry = &toml->entries[i];
+        must(entry->key.n > 0 && entry->line >= 1 && entry->line <= lines && entry->column >= 1);
+        must(entry->value_line >= entry->line && entry->value_line <= lines);
+        must(entry->type != TOML_BOOL || entry->number == 0 || entry->number == 1);
+        must(entry->type != TOML_STRING || !entry->text.n || !memchr(entry->text.p, 0, entry->text.n));
+        for (size_t k = 0; k < i; k++)
+            must(!str_eq(entry->key, toml->entries[k].key));
+    }
+}
+
+static const char *none(void *ctx, const char *name)
+{
+    return NULL;
+}
+
+static void check_settings(struct str text)
+{
+    struct config_input input = {.flag = none, .variable = none, .file = "rota.toml"};
+    struct config config;
+    buf_auto struct buf problems = {0};
+    config_begin(&config, &input);
+    bool taken = config_take_file(&config, text, &problems);
+    must(taken == (problems.n == 0));
+    config_done(&config);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct str text = fuzz_input(data, size);
+    struct toml toml;
+    struct toml_error error = {0};
+    struct arena arena;
+    int lines = 1;
+    for (size_t i = 0; i < text.n; i++)
+        lines += text.p[i] == '\n';
+    arena_init(&arena);
+    if (toml_read(text, &arena, &toml, &error))
+        check_entries(&toml, lines);
+    else
+        must(error.line >= 1 && error.line <= lines && error.column >= 1 && error.why[0]);
+    arena_done(&arena);
+    check_settings(text);
+    return 0;
+}
