@@ -111,6 +111,13 @@ static void put_next_try(struct buf *buf, const struct show *show, const struct 
         put_time(buf, show, job, "due_at");
 }
 
+// Until when its target may say how it went.
+static void put_lease(struct buf *buf, const struct show *show, const struct value *job)
+{
+    if (value_at(job, "lease_until"))
+        put_time(buf, show, job, "lease_until");
+}
+
 static void put_created(struct buf *buf, const struct show *show, const struct value *object)
 {
     put_time(buf, show, object, "created_at");
@@ -303,7 +310,7 @@ static void put_late(struct buf *buf, const struct show *show, const struct valu
 static const struct line job_lines[] = {
     {"job", put_head},          {"task", put_task_id},    {"retry of", put_parent},   {"planned", put_scheduled},
     {"next try", put_next_try}, {"started", put_started}, {"ended", put_ended},       {"late", put_late},
-    {"status", put_status},     {"why", put_reason},      {"response", put_response},
+    {"status", put_status},     {"why", put_reason},      {"response", put_response}, {"lease", put_lease},
 };
 
 // Attempts: a table whose columns are as wide as what is in them.

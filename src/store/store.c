@@ -102,7 +102,7 @@ void store_call(struct store *store, struct store_op *op)
 
 int64_t store_place(const struct job *job)
 {
-    if (job_state_held(job->state))
+    if (job_in_hand(job))
         return -job->holder;
     if (job_state_waiting(job->state))
         return job->lane * STORE_PLACES + (JOB_PRIORITIES - 1 - job->priority);
@@ -198,6 +198,13 @@ static void clear_expired(struct store_op *op)
     expired->job_count = 0;
 }
 
+static void clear_lapsed(struct store_op *op)
+{
+    struct store_lapsed *lapsed = container_of(op, struct store_lapsed, op);
+    lapsed->jobs = NULL;
+    lapsed->job_count = 0;
+}
+
 static void clear_lanes(struct store_op *op)
 {
     struct store_lanes *lanes = container_of(op, struct store_lanes, op);
@@ -239,7 +246,7 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_OWNERS] = clear_owners, [STORE_DIVIDE] = clear_nothing,  [STORE_ASK] = clear_nothing,   [STORE_ASKED] = clear_asked,
     [STORE_ADD] = clear_add,       [STORE_CLAIM] = clear_claim,     [STORE_CHANGE] = clear_change, [STORE_DUE] = clear_due,
     [STORE_HELD] = clear_held,     [STORE_EXPIRED] = clear_expired, [STORE_LANES] = clear_lanes,   [STORE_PAUSE] = clear_pause,
-    [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,
+    [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,   [STORE_LAPSED] = clear_lapsed,
 };
 
 void store_op_clear(struct store_op *op)

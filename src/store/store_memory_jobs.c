@@ -62,6 +62,8 @@ static void add_job(struct memory *memory, struct memory_task *task, struct job 
     job->job = *from;
     job->job.reason = memory_copy(from->reason);
     job->job.response = memory_copy(from->response);
+    job->job.lease_until = 0;
+    job->job.result = (struct str){0};
     job->task = task;
     task->jobs = mem_grow(task->jobs, (task->job_count + 1) * sizeof(struct memory_job *));
     task->jobs[task->job_count++] = job;
@@ -110,11 +112,19 @@ void memory_run_add(struct memory *memory, struct store_op *op)
 
 // ---- taking and changing
 
+// `job` still has the store's own.
+static void give_result(struct arena *arena, struct job *job, bool any)
+{
+    job->result_left_out = !any && job->result.n > STORE_LISTED_RESULT;
+    job->result = job->result_left_out ? (struct str){0} : memory_give(arena, job->result);
+}
+
 static struct store_job give_job(struct arena *arena, const struct memory_job *from)
 {
     struct store_job job = {.job = from->job, .doc = memory_give(arena, from->task->task.doc)};
     job.job.reason = memory_give(arena, from->job.reason);
     job.job.response = memory_give(arena, from->job.response);
+    give_result(arena, &job.job, false);
     return job;
 }
 
@@ -135,6 +145,9 @@ static void write_job(struct memory *memory, struct memory_job *job, const struc
     job->job.response = memory_copy(as->response);
     memory_free_str(&was.reason);
     memory_free_str(&was.response);
+    job->job.result_left_out = false;
+    job->job.result = memory_copy(as->result);
+    memory_free_str(&was.result);
     memory_enter(memory, job);
 }
 
@@ -199,7 +212,7 @@ static enum err change_job(struct memory *memory, const struct store_step *step)
     struct memory_job *job = map_get(&memory->jobs, step->job->id);
     if (!job)
         return ERR_NOT_FOUND;
-    if (job->job.token != step->token || (step->watched && job->job.state != JOB_WATCHING))
+    if (job->job.token != step->token || (step->watched && job->job.state != JOB_WATCHING) || job->job.lease_until != step->lease)
         return ERR_LEASE_LOST;
     write_job(memory, job, step->job);
     if (step->attempt)
@@ -243,6 +256,7 @@ static void found_sort(struct found *found, int (*compare)(const void *a, const 
     }
 COMPARE_BY(due_at)
 COMPARE_BY(expires_at)
+COMPARE_BY(lease_until)
 COMPARE_BY(purge_at)
 COMPARE_BY(id)
 COMPARE_BY(scheduled_at)
@@ -326,6 +340,26 @@ void memory_run_expired(struct memory *memory, struct store_op *op)
     expired->jobs = give_jobs(&op->arena, &found, expired->max, &expired->job_count);
 }
 
+void memory_run_lapsed(struct memory *memory, struct store_op *op)
+{
+    struct store_lapsed *lapsed = container_of(op, struct store_lapsed, op);
+    if (lapsed->now_ms < memory->lapse_after)
+        return;
+    struct found found = {0};
+    struct memory_job *job;
+    int64_t id, earliest = TIME_NEVER;
+    for (size_t at = 0; (job = map_next(&memory->jobs, &at, &id));) {
+        if (job->job.lease_until <= 0)
+            continue;
+        earliest = time_min(earliest, job->job.lease_until);
+        if (job->job.lease_until <= lapsed->now_ms)
+            found_add(&found, job);
+    }
+    memory->lapse_after = earliest;
+    found_sort(&found, compare_lease_until);
+    lapsed->jobs = give_jobs(&op->arena, &found, lapsed->max, &lapsed->job_count);
+}
+
 // ---- removing
 
 void memory_free_job(struct memory_job *job)
@@ -335,6 +369,7 @@ void memory_free_job(struct memory_job *job)
     mem_free(job->attempts);
     memory_free_str(&job->job.reason);
     memory_free_str(&job->job.response);
+    memory_free_str(&job->job.result);
     mem_free(job);
 }
 
@@ -456,6 +491,7 @@ static void give_record(struct store_get *get, const struct memory_job *from)
     *job = from->job;
     job->reason = memory_give(&get->op.arena, job->reason);
     job->response = memory_give(&get->op.arena, job->response);
+    give_result(&get->op.arena, job, get->job_id != 0);
     give_attempts(get, from);
 }
 
@@ -486,7 +522,7 @@ void memory_run_get(struct memory *memory, struct store_op *op)
     struct store_get *get = container_of(op, struct store_get, op);
     struct memory_job *job = get->job_id ? map_get(&memory->jobs, get->job_id) : NULL;
     struct memory_task *task = get->job_id ? (job ? job->task : NULL) : map_get(&memory->tasks, get->task_id);
-    if (!task || task->task.tenant != get->tenant) {
+    if (!task || (get->tenant && task->task.tenant != get->tenant)) {
         store_op_fail(op, ERR_NOT_FOUND, "there is no such task or job");
         return;
     }

@@ -60,6 +60,9 @@ struct memory {
     int64_t id_floor;    // the largest id ever added
     int64_t purge_after; // nothing is to be swept before this, and nothing expires before that
     int64_t expire_after;
+    int64_t lapse_after; // and no lease runs out
+    bool has_secret;
+    uint8_t secret[STORE_SECRET_SIZE];
 };
 
 struct spot {
@@ -93,6 +96,7 @@ void memory_run_change(struct memory *memory, struct store_op *op);
 void memory_run_due(struct memory *memory, struct store_op *op);
 void memory_run_held(struct memory *memory, struct store_op *op);
 void memory_run_expired(struct memory *memory, struct store_op *op);
+void memory_run_lapsed(struct memory *memory, struct store_op *op);
 void memory_run_sweep(struct memory *memory, struct store_op *op);
 void memory_run_get(struct memory *memory, struct store_op *op);
 

@@ -90,6 +90,13 @@ static const char *const steps[][8] = {
         // as somebody holds a snapshot, and with all its might.
         "ALTER TABLE @jobs RESET (autovacuum_vacuum_cost_delay)",
     },
+    {
+        // Attempts that go on in nobody's hand, and what came out of them. A plain job has neither, and no entry in the index.
+        "ALTER TABLE @jobs ADD COLUMN lease_until bigint NOT NULL DEFAULT 0, ADD COLUMN result bytea",
+        "CREATE INDEX jobs_lease ON @jobs(lease_until, id) WHERE lease_until>0",
+        "ALTER TABLE @jobs_done ADD COLUMN lease_until bigint NOT NULL DEFAULT 0, ADD COLUMN result bytea",
+        "ALTER TABLE @meta ADD COLUMN bytes bytea",
+    },
 };
 
 enum { SCHEMA_VERSION = array_count(steps), MIGRATION_MS = 600000 };

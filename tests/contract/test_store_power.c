@@ -75,7 +75,8 @@ static bool same_job(const struct job *a, const struct job *b)
            SAME(ready_at) && SAME(due_at) && SAME(nominal_at) && SAME(expires_at) && SAME(holder) && SAME(token) &&
            SAME(picked_at) && SAME(started_at) && SAME(completed_at) && SAME(attempts) && SAME(retries) && SAME(losses) &&
            SAME(status) && SAME(outcome) && SAME(late_stage) && SAME(response_truncated) && SAME(purge_at) &&
-           (SAME(lane) || !a->lane || !b->lane) && str_eq(a->reason, b->reason) && str_eq(a->response, b->response);
+           (SAME(lane) || !a->lane || !b->lane) && str_eq(a->reason, b->reason) && str_eq(a->response, b->response) &&
+           SAME(lease_until) && str_eq(a->result, b->result);
 #undef SAME
 }
 
