@@ -147,7 +147,7 @@ void render_job(struct buf *buf, const struct job *job, const struct attempt *at
     bool ended = job_state_final(job->state);
     put_json(buf, ",\"result\":", ended ? job->result : (struct str){0});
     buf_puts(buf, job->result_left_out ? ",\"result_left_out\":true" : ",\"result_left_out\":false");
-    put_json(buf, ",\"progress\":", ended ? (struct str){0} : job->result);
+    put_json(buf, ",\"progress\":", !ended ? job->result : (struct str){0});
     put_text(buf, ",\"reason\":", job->reason, job->reason.n > 0);
     buf_puts(buf, ",\"sla_met\":");
     buf_puts(buf, sla_met(job, attempts, attempt_count));

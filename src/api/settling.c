@@ -68,7 +68,7 @@ static bool take_field(const struct api_call *call, struct settle_op *op, struct
     if (str_is(name, "reason"))
         return take_text(call, "/reason", value, REASON_MAX, &op->reason);
     if (str_is(name, "result")) {
-        op->result = null ? (struct str){0} : value.raw;
+        op->result = !null ? value.raw : (struct str){0};
         return !too_large(call, "/result", op->result.n, JOB_RESULT_MAX);
     }
     if (str_is(name, "progress")) {

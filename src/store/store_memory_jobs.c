@@ -116,7 +116,7 @@ void memory_run_add(struct memory *memory, struct store_op *op)
 static void give_result(struct arena *arena, struct job *job, bool any)
 {
     job->result_left_out = !any && job->result.n > STORE_LISTED_RESULT;
-    job->result = job->result_left_out ? (struct str){0} : memory_give(arena, job->result);
+    job->result = !job->result_left_out ? memory_give(arena, job->result) : (struct str){0};
 }
 
 static struct store_job give_job(struct arena *arena, const struct memory_job *from)

@@ -259,7 +259,7 @@ static bool some_change(struct pair *pair, struct job *job, struct job_step *ret
     result.reason = STR("a reason\0with a zero");
     result.response = STR("\xff\xfe response");
     memset(large, '7', sizeof large);
-    result.result = below(pair, 3) ? STR("{\"a\": 1}") : below(pair, 2) ? (struct str){0} : (struct str){large, sizeof large};
+    result.result = below(pair, 3) ? STR("{\"a\": 1}") : (struct str){large, below(pair, 2) ? sizeof large : 0};
     *ret_step = (struct job_step){0};
     switch (below(pair, 9)) {
     case 0:
