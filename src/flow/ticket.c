@@ -45,7 +45,7 @@ static int64_t read_number(struct str text)
         if (text.p[i] == '-')
             return number;
         const char *digit = text.p[i] ? strchr(digits, text.p[i]) : NULL;
-        if (!digit)
+        if (!digit || i == NUMBER_DIGITS_MAX)
             return 0;
         number = number << 4 | (digit - digits);
     }
