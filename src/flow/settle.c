@@ -25,7 +25,7 @@ enum {
 
 // One word on its way. It has one operation out at a time.
 struct work {
-    struct list link; // in settle->work
+    struct list link; // in settle->busy or settle->looking
     struct settle *settle;
     struct settle_op *op;
     int64_t number; // of the attempt it speaks of; 0: the ticket is none
@@ -36,7 +36,7 @@ struct work {
     struct job_step step;
     int tries;
     int64_t look_ms;  // how long it is waited before looking again
-    int64_t look_at;  // monotonic: when to read the record again; 0: something else is under way
+    int64_t look_at;  // monotonic: when to read the record again
     int64_t wait_end; // monotonic; 0: it has not waited
 };
 
@@ -46,7 +46,8 @@ struct settle {
     struct digest_key *key;
     struct mailbox inbox;   // struct settle_op
     struct mailbox answers; // struct store_op
-    struct list work;
+    struct list busy;       // have an operation out
+    struct list looking;    // wait to read the record again
     struct now now;
 };
 
@@ -57,7 +58,8 @@ struct settle *settle_new(struct node *node, uint64_t seed)
     rand_init(&settle->rand, seed);
     mailbox_init(&settle->inbox, node->flow_waker);
     mailbox_init(&settle->answers, node->flow_waker);
-    list_init(&settle->work);
+    list_init(&settle->busy);
+    list_init(&settle->looking);
     return settle;
 }
 
@@ -65,7 +67,8 @@ void settle_free(struct settle *settle)
 {
     if (!settle)
         return;
-    list_each (&settle->work, link) {
+    struct list *link;
+    while ((link = list_take(&settle->busy)) || (link = list_take(&settle->looking))) {
         struct work *work = list_entry(link, struct work, link);
         store_op_done(&work->get.op);
         store_op_done(&work->change.op);
@@ -79,7 +82,7 @@ void settle_free(struct settle *settle)
 
 bool settle_idle(const struct settle *settle)
 {
-    return list_empty(&settle->work);
+    return list_empty(&settle->busy) && list_empty(&settle->looking);
 }
 
 void settle_submit(struct settle *settle, struct settle_op *op)
@@ -133,6 +136,8 @@ static void look_later(struct work *work)
     work->tries = 0; // waiting is bounded by time
     work->look_at = now + work->look_ms;
     work->look_ms = time_min(2 * work->look_ms, LOOK_MAX_MS);
+    list_remove(&work->link);
+    list_append(&work->settle->looking, &work->link);
 }
 
 static enum err end_attempt(struct work *work, const struct job_policy *policy)
@@ -252,7 +257,7 @@ static void begin(struct settle *settle, struct settle_op *op)
     struct work *work = mem_zero(sizeof *work);
     work->settle = settle;
     work->op = op;
-    list_append(&settle->work, &work->link);
+    list_append(&settle->busy, &work->link);
     if (!settle->node->has_secret) {
         finish(work, ERR_STORE_UNAVAILABLE, "this node has not joined the others yet; try again");
         return;
@@ -268,14 +273,15 @@ static void begin(struct settle *settle, struct settle_op *op)
 static int64_t look_again(struct settle *settle)
 {
     int64_t next = TIME_NEVER;
-    list_each (&settle->work, link) {
+    list_each (&settle->looking, link) {
         struct work *work = list_entry(link, struct work, link);
-        if (work->look_at && work->look_at <= settle->now.mono_ms) {
-            work->look_at = 0;
-            read_record(work);
-        } else if (work->look_at) {
+        if (work->look_at > settle->now.mono_ms) {
             next = time_min(next, settle->now.wall_ms + work->look_at - settle->now.mono_ms);
+            continue;
         }
+        list_remove(link);
+        list_append(&settle->busy, link);
+        read_record(work);
     }
     return next;
 }

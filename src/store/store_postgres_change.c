@@ -9,7 +9,8 @@
 // clang-format off
 #define STANDS "l.token=s.expected AND (s.watched=0 OR l.state=3) AND l.lease_until="
 #define LOCKED(table) \
-    ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane, j.lease_until FROM " table " j WHERE j.id=" PG_ANY("SELECT id FROM s") \
+    ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane, j.lease_until FROM " table " j" \
+    " WHERE j.id=" PG_ANY("SELECT id FROM s") \
     " ORDER BY j.id FOR UPDATE)"
 static const char lock_live[] = LOCKED("@jobs"), lock_done[] = LOCKED("@jobs_done");
 static const char hits[] =

@@ -40,7 +40,8 @@ static const char task_of_job[] =
 static const char task_by_id[] = TASK_COLUMNS "WHERE ($2=0 OR t.tenant=$2) AND t.id=$1";
 #define IDS_OF_TASK "SELECT $1 UNION SELECT id FROM @extras WHERE task_id=$1"
 // clang-format off
-#define JOBS_OF_TASK(table) "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS PG_LISTED_RESULT " FROM " table " j WHERE j.task_id=$1 AND j.id=" PG_ANY(IDS_OF_TASK)
+#define LISTED_JOB "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS PG_LISTED_RESULT " FROM "
+#define JOBS_OF_TASK(table) LISTED_JOB table " j WHERE j.task_id=$1 AND j.id=" PG_ANY(IDS_OF_TASK)
 static const char jobs_of_task[] =
     "SELECT * FROM (" JOBS_OF_TASK("@jobs") " UNION ALL " JOBS_OF_TASK("@jobs_done") ") j"
     " ORDER BY ($3<>0 AND j.state>=5), j.scheduled_at DESC, j.id DESC LIMIT $2";

@@ -117,8 +117,8 @@ static struct job_result played_later(void)
     return (struct job_result){.outcome = OUTCOME_SUCCESS, .status = 202, .later = true};
 }
 
-// In the storm any target may answer 202. In the calm those named later-… do, and complete 10 s afterwards; those named silent-…
-// fall silent the first time.
+// In the storm any target may answer 202. In the calm those named later-… do, and complete 10 s afterwards; those named
+// silent-… fall silent the first time.
 static void play_later(struct world *world, const struct run *run, struct call *call)
 {
     bool spoken = str_starts(run->task.url, STR("http://later-")), silent = str_starts(run->task.url, STR("http://silent-"));
