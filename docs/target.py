@@ -3,16 +3,29 @@
 
     /ok       200                          /fail/2    503 for the first 2 calls of a job, then 200
     /echo     200 with the body that came  /slow/300  200 after 300 ms
+    /later/300  202 at once, and says after 300 ms to the rota named in the body, {"rota": "http://…"}, that it is done
 
     python3 docs/target.py [PORT]          listens on 127.0.0.1:8000, or that port; 0 is any free one
 """
 
 import collections
 import http.server
+import json
 import sys
+import threading
 import time
+import urllib.request
 
 calls = collections.Counter()
+
+
+def complete(rota, job, token, delay):
+    """The work goes on after the answer. What it says then counts as the end of the attempt."""
+    time.sleep(delay)
+    body = json.dumps({"token": token, "result": {"slept": delay}}).encode()
+    request = urllib.request.Request(f"{rota}/v1/jobs/{job}/complete", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request) as answer:
+        print(f"completed job {job}: {answer.status}", flush=True)
 
 
 class Target(http.server.BaseHTTPRequestHandler):
@@ -23,6 +36,7 @@ class Target(http.server.BaseHTTPRequestHandler):
         job = self.headers.get("Rota-Job-Id", "-")
         calls[job] += 1
         what, _, argument = self.path.strip("/").partition("/")
+        headers = {}
         status, text = 200, f"hello, attempt {self.headers.get('Rota-Attempt', '-')}".encode()
         if what == "fail" and calls[job] <= int(argument or 1):
             status, text = 503, b"not now"
@@ -30,8 +44,14 @@ class Target(http.server.BaseHTTPRequestHandler):
             text = body
         elif what == "slow":
             time.sleep(int(argument or 300) / 1000)
+        elif what == "later":
+            status, text, headers = 202, b"it takes a while", {"Rota-Async": "1"}
+            words = json.loads(body)["rota"], job, self.headers.get("Rota-Token"), int(argument or 300) / 1000
+            threading.Thread(target=complete, args=words).start()
         print(f"{self.command} {self.path} job {job} attempt {self.headers.get('Rota-Attempt', '-')}: {status}", flush=True)
         self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text)

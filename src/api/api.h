@@ -1,11 +1,12 @@
 // The API: HTTP requests become tasks, steering and reads; what comes back becomes JSON.
 //
-// Layer: api. Everything runs on the HTTP thread; the done() callbacks of admit, steer and the store only resume the request.
-// api_begin, api_handle and api_refuse are what http_server_config asks for, with a struct api as their ctx.
+// Layer: api. Everything runs on the HTTP thread; the done() callbacks of admit, steer, settle and the store only resume the
+// request. api_begin, api_handle and api_refuse are what http_server_config asks for, with a struct api as their ctx.
 #pragma once
 #include "flow/admit.h"
 #include "flow/lanes.h"
 #include "flow/node.h"
+#include "flow/settle.h"
 #include "flow/steer.h"
 #include "http/server.h"
 #include "store/store.h"
@@ -15,6 +16,7 @@ struct api {
     struct admit *admit;
     struct steer *steer;
     struct bulk *bulk;
+    struct settle *settle;
     struct store *store;
     struct lanes *lanes;
     const char *listen; // as given to the server: on a loopback address only loopback names may call

@@ -37,6 +37,13 @@ static void put_text(struct buf *buf, const char *head, struct str text, bool th
         buf_put(buf, STR("null"));
 }
 
+// As it was given, byte for byte.
+static void put_json(struct buf *buf, const char *head, struct str value)
+{
+    buf_puts(buf, head);
+    buf_put(buf, value.n ? value : STR("null"));
+}
+
 static void put_id(struct buf *buf, const char *head, enum id_kind kind, int64_t id)
 {
     buf_puts(buf, head);
@@ -137,14 +144,18 @@ void render_job(struct buf *buf, const struct job *job, const struct attempt *at
     // An answer without a body is an empty one; where there was no answer there is none.
     put_text(buf, ",\"response\":", job->response, job->status != 0 || job->response.n > 0);
     buf_puts(buf, job->response_truncated ? ",\"response_truncated\":true" : ",\"response_truncated\":false");
-    put_text(buf, ",\"result\":null,\"reason\":", job->reason, job->reason.n > 0);
+    bool ended = job_state_final(job->state);
+    put_json(buf, ",\"result\":", ended ? job->result : (struct str){0});
+    buf_puts(buf, job->result_left_out ? ",\"result_left_out\":true" : ",\"result_left_out\":false");
+    put_json(buf, ",\"progress\":", !ended ? job->result : (struct str){0});
+    put_text(buf, ",\"reason\":", job->reason, job->reason.n > 0);
     buf_puts(buf, ",\"sla_met\":");
     buf_puts(buf, sla_met(job, attempts, attempt_count));
     put_text(buf, ",\"late_stage\":", str_of(late), late != NULL);
     put_delays(buf, job);
     put_int(buf, ",\"retry_count\":", job->retries, -1);
     put_id(buf, ",\"executor\":", ID_INCARNATION, job->holder);
-    buf_puts(buf, ",\"lease_until\":null");
+    put_time(buf, ",\"lease_until\":", job->lease_until);
     put_attempts(buf, job, attempts, attempt_count);
     buf_putc(buf, '}');
 }

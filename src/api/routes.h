@@ -3,7 +3,13 @@
 #pragma once
 #include "api/handlers.h"
 
-enum { ROUTE_BODY_NONE = 0, ROUTE_BODY_SMALL = 64 * 1024, ROUTE_BODY_ONE = 1024 * 1024, ROUTE_BODY_BULK = 16 * 1024 * 1024 };
+enum {
+    ROUTE_BODY_NONE = 0,
+    ROUTE_BODY_SMALL = 64 * 1024,
+    ROUTE_BODY_ONE = 1024 * 1024,
+    ROUTE_BODY_RESULT = ROUTE_BODY_ONE + 64 * 1024,
+    ROUTE_BODY_BULK = 16 * 1024 * 1024
+};
 
 enum route_type { TYPE_NONE, TYPE_JSON = 1, TYPE_NDJSON = 2, TYPE_OTHER = 4, TYPE_MERGE = 8 };
 

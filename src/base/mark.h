@@ -41,7 +41,15 @@
     X(TASK_PAUSED, "a claimed job was put off because its task is paused")                   \
     X(HURRIED, "a job in the wheel was hurried")                                             \
     X(STEER_AGAIN, "a change by hand met a record that had moved, and began again")          \
-    X(INTERRUPTED, "a running attempt was given up because the process stops")
+    X(INTERRUPTED, "a running attempt was given up because the process stops")               \
+    X(DETACHED, "a target answered that it will say later how its attempt ended")            \
+    X(LAPSED, "a lease ran out")                                                             \
+    X(LEASE_SPARED, "a lease that ran out while nobody could be heard was made longer")      \
+    X(SETTLED_EARLY, "a word about an attempt came before its beginning was written")        \
+    X(SETTLED_IN_HAND, "an attempt was ended by its target while the call was still open")   \
+    X(SETTLED_TWICE, "the same word about an attempt came again")                            \
+    X(SETTLED_LATE, "a word about an attempt that was over was refused")                     \
+    X(SETTLE_AGAIN, "a word about an attempt met a record that had moved, and began again")
 
 enum mark {
 #define X(name, text) MARK_##name,

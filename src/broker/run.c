@@ -33,6 +33,7 @@ struct run *run_new(const struct job *job, struct str doc)
         run->job.reason = arena_copy(&run->arena, run->job.reason);
     if (run->job.response.n)
         run->job.response = arena_copy(&run->arena, run->job.response);
+    run->job.result = (struct str){0}; // of what is claimed there is none
     parse(run, (struct str){run->doc, run->doc_size});
     return run;
 }

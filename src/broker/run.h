@@ -5,9 +5,12 @@
 #include "core/job.h"
 #include "core/task.h"
 
+enum { RUN_TICKET_SIZE = 56 };
+
 // What is to be written about a run when it comes back.
 enum run_end {
     RUN_ENDED,       // the attempt ended: `result`
+    RUN_DETACHED,    // the target will say later how it ended: `result`
     RUN_RELEASED,    // no attempt began: ready again
     RUN_POSTPONED,   // no attempt began: again at `postpone_to`
     RUN_HURRIED,     // no attempt began: planned for now, by hand
@@ -41,11 +44,12 @@ struct run {
     enum run_end end;
     struct job_result result; // .reason and .response point into `arena`
     int64_t postpone_to;
-    uint64_t host;        // whom it calls, as a hash; 0: nobody
-    int64_t waits_since;  // the dispatcher's, monotonic: when it began to wait for a slot
-    void *exec;           // the executor's
-    int64_t mono_start;   // when it was started, on the clock that does not jump
-    struct run_note note; // for its way back: nothing is allocated to say that it ended
+    uint64_t host;                // whom it calls, as a hash; 0: nobody
+    int64_t waits_since;          // the dispatcher's, monotonic: when it began to wait for a slot
+    void *exec;                   // the executor's
+    char ticket[RUN_TICKET_SIZE]; // what the target is sent to speak of this attempt with; "": nothing
+    int64_t mono_start;           // when it was started, on the clock that does not jump
+    struct run_note note;         // for its way back: nothing is allocated to say that it ended
     struct arena arena;
     size_t doc_size;
     char doc[];

@@ -49,6 +49,8 @@ static const uint8_t table[JOB_STATE_COUNT][JOB_EVENT_COUNT] = {
                       [JOB_ON_RETRY] = TO(DELAYED),
                       [JOB_ON_GIVE_UP] = TO(ABORTED),
                       [JOB_ON_INTERRUPT] = TO(READY),
+                      [JOB_ON_DETACH] = TO(RESERVED),
+                      [JOB_ON_EXTEND] = TO(RESERVED),
                       [JOB_ON_LOSE] = TO(READY),
                       [JOB_ON_BURY] = TO(BURIED),
                       [JOB_ON_CANCEL] = TO(CANCELLED)},
@@ -105,6 +107,11 @@ bool job_planned(const struct job *job)
     return !job_state_final(job->state) && job->state != JOB_RESERVED;
 }
 
+bool job_in_hand(const struct job *job)
+{
+    return job_state_held(job->state) && !job->lease_until;
+}
+
 enum job_state job_next(enum job_state state, enum job_event event)
 {
     assert(state < JOB_STATE_COUNT && event < JOB_EVENT_COUNT);
@@ -118,10 +125,14 @@ static enum err change_state(struct job *job, enum job_event event)
     if (next == JOB_STATE_COUNT)
         return ERR_ILLEGAL_TRANSITION;
     // I3: who leaves a hand raises the token. The start of an attempt leaves the job in the same hands, the passing of time in
-    // nobody's.
-    if (event != JOB_ON_START && event != JOB_ON_DUE)
+    // nobody's, and a longer lease is the same lease.
+    if (event != JOB_ON_START && event != JOB_ON_DUE && event != JOB_ON_EXTEND)
         job->token++;
     job->state = next;
+    if (next != JOB_RESERVED) { // a lease, and what was said under it, ends with the attempt
+        job->lease_until = 0;
+        job->result = (struct str){0};
+    }
     return ERR_OK;
 }
 
@@ -203,15 +214,16 @@ static void take_result(struct job *job, const struct job_result *result)
     job->response = result->response;
     job->response_truncated = result->truncated;
     job->completed_at = result->completed_at;
+    if (result->outcome == OUTCOME_SUCCESS)
+        job->result = result->result;
 }
 
 enum err job_finish(struct job *job, const struct job_policy *policy, const struct job_result *result, uint64_t dice,
                     struct job_step *ret_step)
 {
     *ret_step = (struct job_step){0};
-    enum job_event event = result->outcome == OUTCOME_SUCCESS ? JOB_ON_SUCCEED
-                           : job->retries < policy->retry.max ? JOB_ON_RETRY
-                                                              : JOB_ON_GIVE_UP;
+    bool again = job->retries < policy->retry.max && !result->no_retry;
+    enum job_event event = result->outcome == OUTCOME_SUCCESS ? JOB_ON_SUCCEED : again ? JOB_ON_RETRY : JOB_ON_GIVE_UP;
     enum err err = change_state(job, event);
     if (err)
         return err;
@@ -227,6 +239,58 @@ enum err job_finish(struct job *job, const struct job_policy *policy, const stru
     job->ready_at = job->due_at = result->completed_at + delay;
     clear_attempt(job);
     return ERR_OK;
+}
+
+enum err job_detach(struct job *job, const struct job_policy *policy, const struct job_result *answer)
+{
+    if (job->lease_until)
+        return ERR_ILLEGAL_TRANSITION;
+    enum err err = change_state(job, JOB_ON_DETACH);
+    if (err)
+        return err;
+    job->status = answer->status;
+    job->response = answer->response;
+    job->response_truncated = answer->truncated;
+    job->lease_until = job->started_at + policy->timeout_ms;
+    return ERR_OK;
+}
+
+enum err job_extend(struct job *job, const struct job_policy *policy, int64_t now_ms, struct str progress)
+{
+    enum err err = job->lease_until ? change_state(job, JOB_ON_EXTEND) : ERR_ILLEGAL_TRANSITION;
+    if (err)
+        return err;
+    job->lease_until = now_ms + policy->timeout_ms;
+    if (progress.p)
+        job->result = progress;
+    return ERR_OK;
+}
+
+enum err job_lapse(struct job *job, const struct job_policy *policy, int64_t now_ms, uint64_t dice, struct job_step *ret_step)
+{
+    *ret_step = (struct job_step){0};
+    if (!job->lease_until || job->lease_until > now_ms)
+        return ERR_ILLEGAL_TRANSITION;
+    struct job_result silence = {.outcome = OUTCOME_TIMEOUT,
+                                 .status = job->status,
+                                 .completed_at = now_ms,
+                                 .reason = STR("its lease ran out: nobody said in time that it goes on, or how it ended"),
+                                 .response = job->response,
+                                 .truncated = job->response_truncated};
+    return job_finish(job, policy, &silence, dice, ret_step);
+}
+
+// A claim raises the token to the number of its attempt, a detach once more, and so does the end. So a record in nobody's hand
+// that is one or two further has seen the end of that attempt and no claim since.
+enum job_standing job_standing(const struct job *job, int64_t number)
+{
+    int64_t current = job->token - (job->lease_until != 0);
+    bool held = job_state_held(job->state);
+    if (held && number == current)
+        return job->state == JOB_RESERVED ? JOB_UNDER_WAY : JOB_NOT_YET;
+    if (number > current || (number == current && !job_state_final(job->state)))
+        return JOB_NOT_YET;
+    return !held && job->token - number <= 2 ? JOB_ENDED : JOB_OUTDATED;
 }
 
 enum err job_release(struct job *job, int64_t due_at, int64_t now_ms)

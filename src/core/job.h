@@ -39,6 +39,8 @@ enum job_state {
     X(RETRY, "retry", "the attempt failed, another is left")                          \
     X(GIVE_UP, "give_up", "the attempt failed, none is left; or a dependency failed") \
     X(INTERRUPT, "interrupt", "the holder gives the attempt up because it stops")     \
+    X(DETACH, "detach", "who runs the attempt says later how it ended, by its lease") \
+    X(EXTEND, "extend", "its lease is made longer")                                   \
     X(LOSE, "lose", "the holder died")                                                \
     X(BURY, "bury", "the holder died once too often")                                 \
     X(CANCEL, "cancel", "by hand, by expiry, by a dependency")                        \
@@ -76,7 +78,7 @@ enum job_outcome {
 
 enum job_stage { STAGE_NONE, STAGE_PULLER, STAGE_QUEUE, STAGE_TARGET, STAGE_COUNT };
 
-enum { JOB_REASON_MAX = 256, JOB_LOST_MAX = 3, JOB_PRIORITIES = 10 };
+enum { JOB_REASON_MAX = 256, JOB_LOST_MAX = 3, JOB_PRIORITIES = 10, JOB_RESULT_MAX = 1024 * 1024, JOB_PROGRESS_MAX = 4096 };
 
 // The record of a job. Times are wall-clock milliseconds, 0 where there is none. picked_at … outcome speak of the
 // latest attempt; earlier ones that did not succeed are attempt records of their own.
@@ -102,9 +104,12 @@ struct job {
     uint8_t outcome;    // enum job_outcome of the latest attempt
     uint8_t late_stage; // enum job_stage: STAGE_NONE while every attempt started within the SLA
     bool response_truncated;
-    int64_t purge_at;    // when retention removes it; 0: not final, or kept
-    struct str reason;   // why the latest attempt, or the job, ended as it did
-    struct str response; // first bytes of the target's answer
+    bool result_left_out; // of a record that was read: there is a result, and it was too large to come along
+    int64_t lease_until;  // reserved, in nobody's hand: until when who runs the attempt may say how it ended; 0: no lease
+    int64_t purge_at;     // when retention removes it; 0: not final, or kept
+    struct str reason;    // why the latest attempt, or the job, ended as it did
+    struct str response;  // first bytes of the target's answer
+    struct str result;    // JSON as it was given: of a success what came out of it, under a lease how far it has come
 };
 
 // One attempt that did not succeed, kept for the record.
@@ -129,6 +134,7 @@ bool job_state_final(enum job_state state);
 bool job_state_held(enum job_state state);    // watching or reserved: somebody has it in hand
 bool job_state_waiting(enum job_state state); // delayed or ready: in its lane, to be claimed
 bool job_planned(const struct job *job);      // no attempt of it is under way, and it has not ended
+bool job_in_hand(const struct job *job);      // held, and not by a lease: its holder has it
 
 // The table: what follows, or JOB_STATE_COUNT when `event` cannot happen in `state`.
 enum job_state job_next(enum job_state state, enum job_event event);
@@ -145,6 +151,7 @@ struct job_step {
 // The policy a step needs to know of its task.
 struct job_policy {
     struct retry_policy retry;
+    int64_t timeout_ms; // of an attempt; a lease is as long
     int64_t sla_ms;
     int64_t ttl_ms; // after its end; -1: kept for ever
     int32_t lost_max;
@@ -158,7 +165,10 @@ struct job_result {
     int64_t retry_after_ms; // what the target asked for; 0: nothing
     int64_t completed_at;
     struct str reason, response;
+    struct str result; // of a success, as JSON
     bool truncated;
+    bool later;    // it has not ended: the target will say so by its lease; outcome, reason and completed_at say nothing
+    bool no_retry; // another try would be in vain
 };
 
 err_check enum err job_claim(struct job *job, int64_t holder, int64_t now_ms);
@@ -167,6 +177,26 @@ err_check enum err job_start(struct job *job, const struct job_policy *policy, i
 // The end of an attempt: success, another try, or none left. `dice` is a random number for the jitter.
 err_check enum err job_finish(struct job *job, const struct job_policy *policy, const struct job_result *result, uint64_t dice,
                               struct job_step *ret_step);
+
+// The target answered that it will say later how the attempt ended: it is in nobody's hand from now on. Its lease counts from the
+// beginning of the attempt.
+err_check enum err job_detach(struct job *job, const struct job_policy *policy, const struct job_result *answer);
+
+// Its lease counts from now. With progress.p, what was said of how far it has come. ERR_ILLEGAL_TRANSITION: it has no lease.
+err_check enum err job_extend(struct job *job, const struct job_policy *policy, int64_t now_ms, struct str progress);
+
+// Its lease ran out: that is a timeout. ERR_ILLEGAL_TRANSITION: it has none, or it has not run out.
+err_check enum err job_lapse(struct job *job, const struct job_policy *policy, int64_t now_ms, uint64_t dice,
+                             struct job_step *ret_step);
+
+// How the attempt that began under the token `number` stands in the record.
+enum job_standing {
+    JOB_UNDER_WAY, // it is the one that runs
+    JOB_NOT_YET,   // the record is behind: that it was claimed, or that it began, is still to be written
+    JOB_ENDED,     // it was the latest, and has ended
+    JOB_OUTDATED,  // others came after it
+};
+enum job_standing job_standing(const struct job *job, int64_t number);
 
 // Given back by its holder before an attempt began. With a due_at later than now (its host is full) it is delayed until then, and
 // what it waits beyond ready_at counts as the target's delay; otherwise it is ready, with the time it was due before. Never

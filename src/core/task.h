@@ -26,15 +26,14 @@ void problem_point(struct problem *why, struct str step);
 
 struct task {
     struct str url, method;
-    struct json headers;     // object of strings, or JSON_ABSENT
-    struct json body;        // any value, or JSON_ABSENT
-    int64_t at_ms;           // 0: not given
-    int64_t in_ms;           // -1: not given
-    int64_t not_after_ms;    // a time; 0: not given
-    int64_t not_after_in_ms; // a duration after the planned time; -1: not given
-    int64_t timeout_ms;
+    struct json headers;       // object of strings, or JSON_ABSENT
+    struct json body;          // any value, or JSON_ABSENT
+    int64_t at_ms;             // 0: not given
+    int64_t in_ms;             // -1: not given
+    int64_t not_after_ms;      // a time; 0: not given
+    int64_t not_after_in_ms;   // a duration after the planned time; -1: not given
     uint64_t success_codes[8]; // bit (code - 100)
-    struct job_policy policy;  // retry, sla, ttl, on_lost, lost_max
+    struct job_policy policy;  // retry, timeout, sla, ttl, on_lost, lost_max
     int priority;
     struct str queue, key, name, tracing_id, created_by, traceparent;
     struct json labels;

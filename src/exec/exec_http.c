@@ -63,7 +63,7 @@ static void http_start(struct exec *exec, struct run *run, struct now now)
                                                      .headers = call->headers,
                                                      .header_count = call->header_count,
                                                      .body = call->body,
-                                                     .timeout_ms = task->timeout_ms,
+                                                     .timeout_ms = task->policy.timeout_ms,
                                                      .response_max = http->response_max,
                                                      .private_allowed = http->config.private_allowed,
                                                      .done = on_done,
@@ -155,12 +155,14 @@ static const char *own_headers(const struct run *run, struct arena *arena)
     id_format(task, ID_TASK, run->job.task_id);
     when_format(planned, run->job.scheduled_at);
     snprintf(attempt, sizeof attempt, "%d", run->job.attempts);
-    char *text = arena_alloc(arena, 256 + run->task.traceparent.n), *at = text;
+    char *text = arena_alloc(arena, 384 + run->task.traceparent.n), *at = text;
     at = put(put(at, "Rota-Job-Id: "), job);
     at = put(put(at, "\r\nRota-Task-Id: "), task);
     at = put(put(at, "\r\nRota-Attempt: "), attempt);
     at = put(put(at, "\r\nRota-Scheduled-At: "), planned);
     at = put(put(at, "\r\nIdempotency-Key: "), job);
+    if (run->ticket[0])
+        at = put(put(at, "\r\nRota-Token: "), run->ticket);
     if (run->task.traceparent.n)
         put_str(put(at, "\r\ntraceparent: "), run->task.traceparent);
     return text;
@@ -248,7 +250,9 @@ static void on_done(void *ctx, const struct http_answer *answer)
         result->response = arena_copy(&run->arena, answer->body);
     if (answer->reason)
         result->reason = arena_copy(&run->arena, str_of(answer->reason));
-    if (answer->outcome == OUTCOME_SUCCESS && !task_success(&run->task, answer->status)) {
+    if (answer->outcome == OUTCOME_SUCCESS && answer->status == 202 && answer->async)
+        result->later = true;
+    else if (answer->outcome == OUTCOME_SUCCESS && !task_success(&run->task, answer->status)) {
         result->outcome = OUTCOME_FAILED;
         result->reason = arena_printf(&run->arena, "HTTP %d", answer->status);
     }

@@ -57,6 +57,8 @@ static void send_join(struct beat *beat, struct now now)
     store_op_post(&join->op, STORE_JOIN, &beat->answers);
     if (!join->incarnation) // otherwise this life may have been written although the answer was lost: it is asked for again
         join->incarnation = (int64_t)(rand_next(&beat->rand) >> 2) | 1;
+    if (!beat->node->has_secret)
+        rand_secret(join->secret, sizeof join->secret);
     join->now_ms = now.wall_ms;
     join->pulls = beat->node->pulls;
     beat->waiting = true;
@@ -120,6 +122,9 @@ static void take_join(struct beat *beat, struct now now)
         failed(beat, &join->op, now);
         return;
     }
+    if (!node->has_secret)
+        memcpy(node->secret, join->secret, sizeof node->secret);
+    node->has_secret = true;
     pthread_mutex_lock(&node->id_lock);
     int64_t floor = time_max(join->id_floor, node->ids.last_tick << ID_NODE_BITS);
     id_maker_init(&node->ids, join->node, floor);

@@ -114,6 +114,9 @@ static enum err decide(struct complete *complete, struct run *run, struct now no
         if (!run->readable)
             return end_unreadable(run, now, ret_step);
         return job_finish(job, policy, &run->result, rand_next(&complete->rand), ret_step);
+    case RUN_DETACHED:
+        mark(MARK_DETACHED);
+        return job_detach(job, policy, &run->result);
     case RUN_RELEASED:
         return job_release(job, job->due_at, now.wall_ms);
     case RUN_POSTPONED:

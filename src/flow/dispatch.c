@@ -12,6 +12,7 @@
 #include "base/mark.h"
 #include "base/mem.h"
 #include "flow/slots.h"
+#include "flow/ticket.h"
 
 enum {
     NOTE_AFTER_MS = 100, // a run that takes longer is written as begun
@@ -38,7 +39,8 @@ struct dispatch {
         int64_t job_id, token;
     } recent[RECENT];
     size_t recent_at;
-    struct map recent_ids; // job id -> its place in `recent` + 1
+    struct map recent_ids;  // job id -> its place in `recent` + 1
+    struct digest_key *key; // of tickets; NULL until the first is written
     _Atomic bool interrupt;
     _Atomic int per_host;
 };
@@ -72,6 +74,7 @@ void dispatch_free(struct dispatch *dispatch)
     while ((link = list_take(&dispatch->fresh)) || (link = list_take(&dispatch->noted)))
         run_free(list_entry(link, struct run, link));
     slots_free(dispatch->slots);
+    digest_key_free(dispatch->key);
     map_done(&dispatch->runs);
     map_done(&dispatch->recent_ids);
     mailbox_done(&dispatch->revokes);
@@ -198,7 +201,7 @@ static void ended(void *ctx, struct run *run)
     slots_release(dispatch->slots, run);
     // A run that was told to stop may have ended by itself just before; then that is what happened.
     bool stopped = run->result.outcome == OUTCOME_CANCELLED;
-    send_back(dispatch, run, stopped ? run->end : RUN_ENDED);
+    send_back(dispatch, run, stopped ? run->end : run->result.later ? RUN_DETACHED : RUN_ENDED);
 }
 
 // How a run that has a slot goes on (I4, I6, I15): RUN_ENDED means that it may start; anything else is why it may not.
@@ -224,6 +227,9 @@ static enum run_end verdict(struct dispatch *dispatch, const struct run *run)
 static void start(struct dispatch *dispatch, struct run *run)
 {
     CRASH_POINT("dispatch.before_start");
+    if (!dispatch->key)
+        dispatch->key = node_ticket_key(dispatch->node);
+    ticket_write(dispatch->key, run->job.id, run->token, run->ticket);
     run->end = RUN_ENDED;
     run->mono_start = dispatch->now.mono_ms;
     list_append(&dispatch->fresh, &run->link);

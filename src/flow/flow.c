@@ -26,6 +26,8 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     flow->own = own_new(node, flow->reap);
     flow->bulk = bulk_new(node, flow->reap, flow->steer);
     flow->heed = heed_new(node, flow->reap, flow->pull, flow->steer);
+    flow->settle = settle_new(node, config->seed + 2);
+    flow->lapse = lapse_new(node, flow->reap, config->seed + 3);
     return flow;
 }
 
@@ -33,6 +35,8 @@ void flow_free(struct flow *flow)
 {
     if (!flow)
         return;
+    lapse_free(flow->lapse);
+    settle_free(flow->settle);
     heed_free(flow->heed);
     bulk_free(flow->bulk);
     own_free(flow->own);
@@ -60,10 +64,12 @@ int64_t flow_turn(struct flow *flow, struct now now)
     next = time_min(next, complete_turn(flow->complete, now));
     next = time_min(next, reap_turn(flow->reap, now));
     next = time_min(next, sweep_turn(flow->sweep, now));
+    next = time_min(next, lapse_turn(flow->lapse, now));
     next = time_min(next, own_turn(flow->own, now));
     next = time_min(next, heed_turn(flow->heed, now));
     next = time_min(next, steer_turn(flow->steer, now));
     next = time_min(next, bulk_turn(flow->bulk, now));
+    next = time_min(next, settle_turn(flow->settle, now));
     next = time_min(next, survey_turn(flow->survey, now));
     return time_min(next, pull_turn(flow->pull, now));
 }
@@ -75,5 +81,5 @@ int64_t flow_exec_turn(struct flow *flow, struct now now)
 
 bool flow_drained(struct flow *flow)
 {
-    return pull_idle(flow->pull) && complete_idle(flow->complete) && steer_idle(flow->steer);
+    return pull_idle(flow->pull) && complete_idle(flow->complete) && steer_idle(flow->steer) && settle_idle(flow->settle);
 }

@@ -7,10 +7,12 @@
 #include "flow/complete.h"
 #include "flow/dispatch.h"
 #include "flow/heed.h"
+#include "flow/lapse.h"
 #include "flow/node.h"
 #include "flow/own.h"
 #include "flow/pull.h"
 #include "flow/reap.h"
+#include "flow/settle.h"
 #include "flow/steer.h"
 #include "flow/survey.h"
 #include "flow/sweep.h"
@@ -39,6 +41,8 @@ struct flow {
     struct survey *survey;
     struct own *own;
     struct heed *heed;
+    struct settle *settle;
+    struct lapse *lapse;
 };
 
 // The store, broker and executor stay the caller's. flow_waker and exec_waker wake the threads that run the turns.

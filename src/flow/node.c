@@ -15,6 +15,11 @@ void node_done(struct node *node)
     pthread_mutex_destroy(&node->id_lock);
 }
 
+struct digest_key *node_ticket_key(const struct node *node)
+{
+    return digest_key_new((struct str){(const char *)node->secret, sizeof node->secret});
+}
+
 int64_t node_make_id(struct node *node, int64_t wall_ms)
 {
     pthread_mutex_lock(&node->id_lock);

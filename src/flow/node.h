@@ -1,6 +1,7 @@
 // What the stages of one node have in common: its incarnation, its clock rights, its ports.
 // Layer: flow. Plain members are set before the stages start and do not change; the rest says who may touch it.
 #pragma once
+#include "base/digest.h"
 #include "base/mailbox.h"
 #include "base/rand.h"
 #include "broker/broker.h"
@@ -18,6 +19,9 @@ struct node {
     void (*correct_clock)(void *ctx, int64_t by_ms); // the wall clock is to go by so much more, or less; NULL: it is right
     void *clock_ctx;
     bool pulls; // claims and runs jobs; otherwise it only takes requests and tends
+
+    uint8_t secret[STORE_SECRET_SIZE]; // of the store. Set once, by the flow thread, before there is an incarnation
+    bool has_secret;
 
     pthread_mutex_t id_lock;
     struct id_maker ids; // under id_lock
@@ -42,6 +46,7 @@ struct node {
 
 void node_init(struct node *node, struct store *store, struct broker *broker, struct lanes *lanes, struct waker *flow_waker);
 void node_done(struct node *node);
+struct digest_key *node_ticket_key(const struct node *node); // to write and read tickets with. Once there is an incarnation
 int64_t node_make_id(struct node *node, int64_t wall_ms);
 // Logs that the store failed `who`; an outage is one line every few seconds, however many it meets. Flow thread.
 void node_say_failed(struct node *node, const char *who, const struct store_op *op, int64_t mono_ms);

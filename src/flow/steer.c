@@ -150,6 +150,7 @@ static void write_record(struct work *work, const struct job *was)
 {
     work->write = (struct store_step){.token = was->token,
                                       .watched = was->state == JOB_WATCHING,
+                                      .lease = was->lease_until,
                                       .job = &work->job,
                                       .attempt = work->step.kept ? &work->step.attempt : NULL};
     work->change = (struct store_change){.steps = &work->write, .count = 1};
@@ -177,7 +178,7 @@ static const struct job *find_cancelled(const struct work *work)
 
 static bool in_our_hand(const struct work *work, const struct job *job)
 {
-    return job_state_held(job->state) && job->holder == atomic_load(&work->steer->node->incarnation);
+    return job_in_hand(job) && job->holder == atomic_load(&work->steer->node->incarnation);
 }
 
 // A record that pull was asked about and that is still the same: it is held without being in hand.
@@ -188,7 +189,7 @@ static bool was_asked(const struct work *work, const struct job *job)
 
 static bool in_others_hand(const struct work *work, const struct job *job)
 {
-    return job_state_held(job->state) && !in_our_hand(work, job);
+    return job_in_hand(job) && !in_our_hand(work, job);
 }
 
 static void look_later(struct work *work)

@@ -130,6 +130,7 @@ static bool start_http(struct server *server, const struct shares *shares, char 
                                .admit = flow->admit,
                                .steer = flow->steer,
                                .bulk = flow->bulk,
+                               .settle = flow->settle,
                                .store = server->store,
                                .lanes = flow->lanes,
                                .listen = server->listen,

@@ -109,7 +109,7 @@ void store_call(struct store *store, struct store_op *op)
 
 int64_t store_place(const struct job *job)
 {
-    if (job_state_held(job->state))
+    if (job_in_hand(job))
         return -job->holder;
     if (job_state_waiting(job->state))
         return job->lane * STORE_PLACES + (JOB_PRIORITIES - 1 - job->priority);
@@ -212,6 +212,13 @@ static void clear_expired(struct store_op *op)
     expired->job_count = 0;
 }
 
+static void clear_lapsed(struct store_op *op)
+{
+    struct store_lapsed *lapsed = container_of(op, struct store_lapsed, op);
+    lapsed->jobs = NULL;
+    lapsed->job_count = 0;
+}
+
 static void clear_lanes(struct store_op *op)
 {
     struct store_lanes *lanes = container_of(op, struct store_lanes, op);
@@ -278,6 +285,7 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_HELD] = clear_held,     [STORE_EXPIRED] = clear_expired, [STORE_LANES] = clear_lanes,   [STORE_PAUSE] = clear_pause,
     [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,   [STORE_LIST] = clear_list,
     [STORE_AMEND] = clear_amend,   [STORE_BULKS] = clear_bulks,     [STORE_BULK] = clear_nothing,  [STORE_BACKUP] = clear_backup,
+    [STORE_LAPSED] = clear_lapsed,
 };
 
 int store_list_failed(const struct store_list *list)

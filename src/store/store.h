@@ -29,6 +29,7 @@ enum store_verb {
     STORE_DUE,     // delayed jobs whose time has come become ready
     STORE_HELD,    // what an incarnation has in hand
     STORE_EXPIRED, // what has not started by its expires_at
+    STORE_LAPSED,  // leases that have run out
     STORE_LANES,   // lanes, and when their next job is due
     STORE_PAUSE,   // hold a lane or let it go
     STORE_SWEEP,   // remove what retention lets go
@@ -67,6 +68,8 @@ struct store_task {
     struct str queue, name, doc;
 };
 
+enum { STORE_SECRET_SIZE = 32 };
+
 // ERR_FENCED from JOIN: the node numbers are used up, or this incarnation was declared dead. Joining again changes nothing.
 struct store_join {
     struct store_op op;
@@ -75,7 +78,8 @@ struct store_join {
     int node;         // out: the smallest number that no other incarnation has, dead ones that are not forgotten included
     int64_t id_floor; // out: no id given out so far is larger
     int64_t clock_ms; // out: as of a beat
-    bool alone;       // out: every other incarnation is certainly dead (this process holds the lock)
+    uint8_t secret[STORE_SECRET_SIZE]; // out: the store's secret, which is what the first who ever joined came with
+    bool alone;                        // out: every other incarnation is certainly dead (this process holds the lock)
 };
 
 struct store_peer {
@@ -159,8 +163,9 @@ struct store_asked {
 
 // One new task with its jobs. With task == NULL the jobs are added to a task that exists (jobs[].task_id, .tenant),
 // whose lane they get; ERR_NOT_FOUND when it is gone. Jobs come with id, task_id, state and times filled in, and may be held
-// already. With a key (of a new task): if the tenant used it before, nothing is added; `existing_id` is the task, and
-// ERR_KEY_REUSED says that the digest differs. ERR_INTERNAL: one of its ids is taken already.
+// already, but not leased: .lease_until and .result are not looked at. With a key (of a new task): if the tenant used it before,
+// nothing is added; `existing_id` is the task, and ERR_KEY_REUSED says that the digest differs. ERR_INTERNAL: one of its ids is
+// taken already.
 struct store_new {
     const struct store_task *task;
     struct job *jobs; // .lane is filled in
@@ -205,7 +210,8 @@ struct store_claim {
 // A job's id, task_id, parent_id, tenant, lane, priority and nominal_at never change.
 struct store_step {
     int64_t token;
-    bool watched; // and it must still be watching: the start of an attempt does not raise the token, but changes what follows
+    bool watched;  // and it must still be watching: the start of an attempt does not raise the token, but changes what follows
+    int64_t lease; // and its lease must still end then (0: it has none): making it longer does not raise the token either
     const struct job *job;
     const struct attempt *attempt; // or NULL
     enum err err;                  // out
@@ -215,6 +221,7 @@ struct store_change {
     struct store_op op;
     struct store_step *steps;
     size_t count;
+    size_t bytes; // of results in it: so many do not go into one transaction; 0: none, or hardly any
 };
 
 // Changes a task that is as it was read (`version`), and jobs of it that nobody has in hand (by their tokens): all, or nothing.
@@ -252,6 +259,15 @@ struct store_held {
 
 // Jobs blocked or waiting with 0 < expires_at <= now_ms, earliest first, then lowest id.
 struct store_expired {
+    struct store_op op;
+    int64_t now_ms;
+    size_t max;
+    struct store_job *jobs;
+    size_t job_count;
+};
+
+// Jobs with 0 < lease_until <= now_ms, earliest first, then lowest id.
+struct store_lapsed {
     struct store_op op;
     int64_t now_ms;
     size_t max;
@@ -298,10 +314,14 @@ struct store_sweep {
     size_t removed; // out: jobs
 };
 
-// Reads a task (task_id) or one job and its task (job_id). ERR_NOT_FOUND: absent, or another tenant's.
+// Reads a task (task_id) or one job and its task (job_id). ERR_NOT_FOUND: absent, or another tenant's. Only one job that is asked
+// for by its id comes with any result: otherwise those of more than STORE_LISTED_RESULT bytes are left out.
+enum { STORE_LISTED_RESULT = 4096 };
+_Static_assert((int)STORE_LISTED_RESULT >= (int)JOB_PROGRESS_MAX, "what a leased job said of its progress always comes along");
+
 struct store_get {
     struct store_op op;
-    int32_t tenant;
+    int32_t tenant;          // 0: any, for those who have another proof than being of a tenant
     int64_t task_id, job_id; // one of them, the other 0
     size_t max_jobs;         // with task_id: newest scheduled_at first, then largest id
     bool open_first;         // … but before them those that are not final

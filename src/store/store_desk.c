@@ -80,13 +80,15 @@ void desk_close(struct desk *desk)
     pthread_join(desk->thread, NULL);
 }
 
+enum { ROW_BYTES = 4096 }; // a large result weighs as much as so many rows
+
 static size_t rows_of(const struct store_op *op)
 {
     size_t rows = 1;
     if (op->verb == STORE_ADD)
         rows = container_of(op, struct store_add, op)->count;
     if (op->verb == STORE_CHANGE)
-        rows = container_of(op, struct store_change, op)->count;
+        rows = container_of(op, struct store_change, op)->count + container_of(op, struct store_change, op)->bytes / ROW_BYTES;
     if (op->verb == STORE_DUE)
         rows = container_of(op, struct store_due, op)->max;
     if (op->verb == STORE_SWEEP)

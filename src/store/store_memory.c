@@ -77,6 +77,8 @@ void memory_enter(struct memory *memory, struct memory_job *job)
         memory->purge_after = time_min(memory->purge_after, job->job.purge_at);
     if (job->job.expires_at > 0)
         memory->expire_after = time_min(memory->expire_after, job->job.expires_at);
+    if (job->job.lease_until > 0)
+        memory->lapse_after = time_min(memory->lapse_after, job->job.lease_until);
     struct spot spot = spot_of(job);
     if (spot.place == STORE_NOWHERE)
         return;
@@ -156,6 +158,10 @@ static void run_join(struct memory *memory, struct store_op *op)
         incarnation = add_incarnation(memory, join->incarnation, node);
         incarnation->pulls = join->pulls;
     }
+    if (!memory->has_secret)
+        memcpy(memory->secret, join->secret, sizeof memory->secret);
+    memory->has_secret = true;
+    memcpy(join->secret, memory->secret, sizeof join->secret);
     join->node = incarnation->node;
     join->id_floor = memory->id_floor;
 }
@@ -427,6 +433,7 @@ static void (*const runs[STORE_VERB_COUNT])(struct memory *memory, struct store_
     [STORE_DUE] = memory_run_due,
     [STORE_HELD] = memory_run_held,
     [STORE_EXPIRED] = memory_run_expired,
+    [STORE_LAPSED] = memory_run_lapsed,
     [STORE_LANES] = run_lanes,
     [STORE_PAUSE] = run_pause,
     [STORE_SWEEP] = memory_run_sweep,
@@ -443,7 +450,7 @@ static enum err memory_open(struct store **ret_store, const char *url, char why[
 {
     struct memory *memory = mem_zero(sizeof *memory);
     memory->store.ops = &store_memory_ops;
-    memory->purge_after = memory->expire_after = TIME_NEVER;
+    memory->purge_after = memory->expire_after = memory->lapse_after = TIME_NEVER;
     pthread_mutex_init(&memory->lock, NULL);
     *ret_store = &memory->store;
     return ERR_OK;

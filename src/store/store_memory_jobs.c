@@ -63,6 +63,8 @@ static void add_job(struct memory *memory, struct memory_task *task, struct job 
     job->job = *from;
     job->job.reason = memory_copy(from->reason);
     job->job.response = memory_copy(from->response);
+    job->job.lease_until = 0;
+    job->job.result = (struct str){0};
     job->task = task;
     task->jobs = mem_grow(task->jobs, (task->job_count + 1) * sizeof(struct memory_job *));
     task->jobs[task->job_count++] = job;
@@ -111,11 +113,19 @@ void memory_run_add(struct memory *memory, struct store_op *op)
 
 // ---- taking and changing
 
+// `job` still has the store's own.
+void memory_give_result(struct arena *arena, struct job *job, bool any)
+{
+    job->result_left_out = !any && job->result.n > STORE_LISTED_RESULT;
+    job->result = !job->result_left_out ? memory_give(arena, job->result) : (struct str){0};
+}
+
 static struct store_job give_job(struct arena *arena, const struct memory_job *from)
 {
     struct store_job job = {.job = from->job, .doc = memory_give(arena, from->task->task.doc)};
     job.job.reason = memory_give(arena, from->job.reason);
     job.job.response = memory_give(arena, from->job.response);
+    memory_give_result(arena, &job.job, false);
     return job;
 }
 
@@ -136,6 +146,9 @@ static void write_job(struct memory *memory, struct memory_job *job, const struc
     job->job.response = memory_copy(as->response);
     memory_free_str(&was.reason);
     memory_free_str(&was.response);
+    job->job.result_left_out = false;
+    job->job.result = memory_copy(as->result);
+    memory_free_str(&was.result);
     memory_enter(memory, job);
 }
 
@@ -202,7 +215,7 @@ static enum err change_job(struct memory *memory, const struct store_step *step)
     struct memory_job *job = map_get(&memory->jobs, step->job->id);
     if (!job)
         return ERR_NOT_FOUND;
-    if (job->job.token != step->token || (step->watched && job->job.state != JOB_WATCHING))
+    if (job->job.token != step->token || (step->watched && job->job.state != JOB_WATCHING) || job->job.lease_until != step->lease)
         return ERR_LEASE_LOST;
     write_job(memory, job, step->job);
     if (step->attempt)
@@ -282,6 +295,7 @@ void memory_found_sort(struct memory_found *found, int (*compare)(const void *a,
 
 MEMORY_COMPARE_BY(due_at)
 MEMORY_COMPARE_BY(expires_at)
+MEMORY_COMPARE_BY(lease_until)
 MEMORY_COMPARE_BY(purge_at)
 MEMORY_COMPARE_BY(id)
 
@@ -364,6 +378,26 @@ void memory_run_expired(struct memory *memory, struct store_op *op)
     expired->jobs = give_jobs(&op->arena, &found, expired->max, &expired->job_count);
 }
 
+void memory_run_lapsed(struct memory *memory, struct store_op *op)
+{
+    struct store_lapsed *lapsed = container_of(op, struct store_lapsed, op);
+    if (lapsed->now_ms < memory->lapse_after)
+        return;
+    struct memory_found found = {0};
+    struct memory_job *job;
+    int64_t id, earliest = TIME_NEVER;
+    for (size_t at = 0; (job = map_next(&memory->jobs, &at, &id));) {
+        if (job->job.lease_until <= 0)
+            continue;
+        earliest = time_min(earliest, job->job.lease_until);
+        if (job->job.lease_until <= lapsed->now_ms)
+            memory_found_add(&found, job);
+    }
+    memory->lapse_after = earliest;
+    memory_found_sort(&found, compare_lease_until);
+    lapsed->jobs = give_jobs(&op->arena, &found, lapsed->max, &lapsed->job_count);
+}
+
 // ---- removing
 
 void memory_free_job(struct memory_job *job)
@@ -373,6 +407,7 @@ void memory_free_job(struct memory_job *job)
     mem_free(job->attempts);
     memory_free_str(&job->job.reason);
     memory_free_str(&job->job.response);
+    memory_free_str(&job->job.result);
     mem_free(job);
 }
 

@@ -63,6 +63,9 @@ struct memory {
     int64_t id_floor;    // the largest id ever added
     int64_t purge_after; // nothing is to be swept before this, and nothing expires before that
     int64_t expire_after;
+    int64_t lapse_after; // and no lease runs out
+    bool has_secret;
+    uint8_t secret[STORE_SECRET_SIZE];
 };
 
 struct spot {
@@ -78,6 +81,7 @@ static inline int compare_ints(int64_t a, int64_t b)
 struct str memory_copy(struct str text);
 void memory_free_str(struct str *text);
 struct str memory_give(struct arena *arena, struct str text);
+void memory_give_result(struct arena *arena, struct job *job, bool any); // `job` still has the store's own; any: however large
 
 // Jobs that were looked for.
 struct memory_found {
@@ -113,6 +117,7 @@ void memory_run_amend(struct memory *memory, struct store_op *op);
 void memory_run_due(struct memory *memory, struct store_op *op);
 void memory_run_held(struct memory *memory, struct store_op *op);
 void memory_run_expired(struct memory *memory, struct store_op *op);
+void memory_run_lapsed(struct memory *memory, struct store_op *op);
 void memory_run_sweep(struct memory *memory, struct store_op *op);
 void memory_run_get(struct memory *memory, struct store_op *op);
 void memory_run_list(struct memory *memory, struct store_op *op);

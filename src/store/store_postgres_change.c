@@ -7,18 +7,23 @@
 #include "store/store_postgres_private.h"
 
 // clang-format off
-#define STANDS "l.token=s.expected AND (s.watched=0 OR l.state=3)"
+#define STANDS "l.token=s.expected AND (s.watched=0 OR l.state=3) AND l.lease_until="
 #define LOCKED(table) \
-    ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane FROM " table " j WHERE j.id=" PG_ANY("SELECT id FROM s") \
+    ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane, j.lease_until FROM " table " j" \
+    " WHERE j.id=" PG_ANY("SELECT id FROM s") \
     " ORDER BY j.id FOR UPDATE)"
 static const char lock_live[] = LOCKED("@jobs"), lock_done[] = LOCKED("@jobs_done");
 static const char hits[] =
-    ", h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane FROM s JOIN l ON l.id=s.id AND " STANDS ")";
+    ", h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane FROM s JOIN l ON l.id=s.id AND " STANDS;
 
 #define ASSIGN(name) #name "=h." #name ","
 static const char update_live[] =
-    ", u AS (UPDATE @jobs j SET " JOB_MOVING(ASSIGN) "reason=h.reason, response=h.response,"
-    " place=" PG_PLACE("h.state", "h.holder", "j.lane", "j.priority")
+    ", u AS (UPDATE @jobs j SET " JOB_MOVING(ASSIGN) "reason=h.reason, response=h.response,";
+#define NEW_PLACE PG_PLACE("h.state", "h.holder", "j.lane", "j.priority")
+static const char place_live[] = " place=" NEW_PLACE;
+static const char place_leased[] =
+    " lease_until=h.lease_until, result=h.result, place=CASE WHEN h.lease_until=0 THEN " NEW_PLACE " END";
+static const char from_hits[] =
     " FROM h WHERE j.id=h.id AND h.state<5 AND j.id=" PG_ANY("SELECT id FROM h WHERE state<5") ")";
 // clang-format on
 
@@ -30,6 +35,9 @@ static const char leave_done[] =
     ", g AS (DELETE FROM @jobs_done j WHERE j.id=" PG_ANY("SELECT id FROM h") " RETURNING " FIXED_OF_J ")";
 static const char enter_done[] =
     ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day) SELECT " RECORD ",h.day FROM g JOIN h ON h.id=g.id WHERE h.state>=5)";
+static const char enter_done_leased[] = ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day,result) SELECT " RECORD
+                                        ",h.day,h.result FROM g JOIN h ON h.id=g.id WHERE h.state>=5)";
+// What is final had no lease, and what comes back from there gets none.
 static const char enter_live[] =
     ", b AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",place) SELECT " RECORD
     "," PG_PLACE("h.state", "h.holder", "g.lane", "g.priority") " FROM g JOIN h ON h.id=g.id WHERE h.state<5)";
@@ -44,7 +52,8 @@ static const char lower_floors[] = ", f AS (" PG_LOWER_FLOORS("SELECT h.lane, h.
 // clang-format off
 static const char count_changes[] =
     ", c AS (" PG_COUNT("SELECT h.lane, h.was AS state, -1 AS n FROM h UNION ALL SELECT h.lane, h.state, 1 FROM h") ")"
-    " SELECT s.no, (" STANDS ")::int FROM s JOIN l ON l.id=s.id";
+    " SELECT s.no, (" STANDS;
+static const char of_steps[] = ")::int FROM s JOIN l ON l.id=s.id";
 // clang-format on
 
 struct batch {
@@ -98,28 +107,42 @@ static void put_attempts(struct pg_link *link, const struct batch *batch)
     pg_put(link, keep_attempts);
 }
 
-static void step_rows(struct pg_link *link, struct pg_rows *rows, const struct batch *batch, bool *ret_final, bool *ret_live)
+// What the steps of a batch are: it says which parts its statement needs.
+struct kinds {
+    bool final, live, leased;
+};
+
+static void step_rows(struct pg_link *link, struct pg_rows *rows, const struct batch *batch, struct kinds *ret_kinds)
 {
     const struct job **jobs = arena_array(&link->arena, const struct job *, batch->count);
     pg_rows_init(rows, &link->arena, batch->count);
     int64_t *ids = pg_rows_ints(rows, "id"), *expected = pg_rows_ints(rows, "expected"), *watched = pg_rows_ints(rows, "watched");
-    *ret_final = *ret_live = false;
+    *ret_kinds = (struct kinds){0};
     for (size_t i = 0; i < batch->count; i++) {
         jobs[i] = batch->steps[i]->job;
         ids[i] = jobs[i]->id;
         expected[i] = batch->steps[i]->token;
         watched[i] = batch->steps[i]->watched;
-        *ret_final = *ret_final || job_state_final(jobs[i]->state);
-        *ret_live = *ret_live || !job_state_final(jobs[i]->state);
+        ret_kinds->final |= job_state_final(jobs[i]->state);
+        ret_kinds->live |= !job_state_final(jobs[i]->state);
+        ret_kinds->leased |= store_step_leased(batch->steps[i]);
     }
     pg_rows_moving(rows, jobs);
+    if (!ret_kinds->leased)
+        return;
+    int64_t *leases = pg_rows_ints(rows, "lease");
+    for (size_t i = 0; i < batch->count; i++)
+        leases[i] = batch->steps[i]->lease;
+    pg_rows_lease(rows, jobs);
 }
 
 static void send_batch(struct pg_link *link, struct batch *batch, bool done)
 {
     struct pg_rows rows;
-    bool final, live;
-    step_rows(link, &rows, batch, &final, &live);
+    struct kinds kinds;
+    step_rows(link, &rows, batch, &kinds);
+    bool final = kinds.final, live = kinds.live;
+    const char *lease = kinds.leased ? "s.lease" : "0";
     pg_begin_query(link);
     pg_param_int(link, pg_slot(link));
     pg_put(link, "WITH s AS MATERIALIZED (SELECT * FROM ");
@@ -127,18 +150,25 @@ static void send_batch(struct pg_link *link, struct batch *batch, bool done)
     pg_put(link, " s)");
     pg_put(link, done ? lock_done : lock_live);
     pg_put(link, hits);
-    if (live && !done)
+    pg_put(link, lease);
+    pg_put(link, ")");
+    if (live && !done) {
         pg_put(link, update_live);
+        pg_put(link, kinds.leased ? place_leased : place_live);
+        pg_put(link, from_hits);
+    }
     if (final || done)
         pg_put(link, done ? leave_done : leave_live);
     if (final)
-        pg_put(link, enter_done);
+        pg_put(link, kinds.leased ? enter_done_leased : enter_done);
     if (live && done)
         pg_put(link, enter_live);
     put_attempts(link, batch);
     if (live)
         pg_put(link, lower_floors);
     pg_put(link, count_changes);
+    pg_put(link, lease);
+    pg_put(link, of_steps);
     pg_send(link, read_steps, batch);
 }
 

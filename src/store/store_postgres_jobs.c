@@ -39,6 +39,18 @@ int pg_read_job(const PGresult *result, int row, int column, struct job *ret_job
 #undef X
     ret_job->reason = pg_bytes(result, row, column++, arena);
     ret_job->response = pg_bytes(result, row, column++, arena);
+    ret_job->lease_until = 0;
+    ret_job->result = (struct str){0};
+    ret_job->result_left_out = false;
+    return column;
+}
+
+int pg_read_lease(const PGresult *result, int row, int column, struct job *job, struct arena *arena)
+{
+    job->lease_until = pg_int(result, row, column++);
+    bool is_there = !PQgetisnull(result, row, column++);
+    job->result = pg_bytes(result, row, column++, arena);
+    job->result_left_out = is_there && !job->result.n;
     return column;
 }
 
@@ -80,6 +92,16 @@ void pg_rows_moving(struct pg_rows *rows, const struct job *const *jobs)
         values[i] = pg_day_of(jobs[i]);
         reasons[i] = jobs[i]->reason;
         responses[i] = jobs[i]->response;
+    }
+}
+
+void pg_rows_lease(struct pg_rows *rows, const struct job *const *jobs)
+{
+    int64_t *until = pg_rows_ints(rows, "lease_until");
+    struct str *results = pg_rows_strs(rows, "result", PG_BYTES);
+    for (size_t i = 0; i < rows->count; i++) {
+        until[i] = jobs[i]->lease_until;
+        results[i] = jobs[i]->result;
     }
 }
 

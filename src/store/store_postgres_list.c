@@ -8,6 +8,8 @@
 #include <stdio.h>
 
 // clang-format off
+#define LEASE ",j.lease_until, octet_length(j.result) AS size, " PG_LISTED_RESULT " AS result"
+#define LEASE_OF_U ",u.lease_until,u.size,u.result"
 #define NEWEST_JOB " ORDER BY j.scheduled_at DESC, j.id DESC LIMIT $4+1)"
 static const char jobs_behind[] = " j WHERE j.tenant=$1 AND (j.scheduled_at,j.id)<($2,$3)";
 static const char rank_jobs[] =
@@ -26,10 +28,10 @@ enum { END_COLUMNS = 3 };
 
 // $1 the tasks, $2 how many of each.
 #define JOBS_OF(table) \
-    "SELECT " PG_JOB_OF_J " FROM " table " j WHERE j.id=" PG_ANY("SELECT unnest($1::bigint[]) UNION SELECT id FROM @extras WHERE task_id=ANY($1)") \
+    "SELECT " PG_JOB_OF_J LEASE " FROM " table " j WHERE j.id=" PG_ANY("SELECT unnest($1::bigint[]) UNION SELECT id FROM @extras WHERE task_id=ANY($1)") \
     " AND j.task_id=ANY($1)"
 static const char jobs_of_tasks[] =
-    "SELECT " PG_JOB_OF_U " FROM (SELECT j.*, row_number() OVER (PARTITION BY j.task_id ORDER BY j.scheduled_at DESC, j.id DESC)"
+    "SELECT " PG_JOB_OF_U LEASE_OF_U " FROM (SELECT j.*, row_number() OVER (PARTITION BY j.task_id ORDER BY j.scheduled_at DESC, j.id DESC)"
     " AS rank FROM (" JOBS_OF("@jobs") " UNION ALL " JOBS_OF("@jobs_done") ") j) u WHERE u.rank<=$2"
     " ORDER BY u.task_id DESC, u.scheduled_at DESC, u.id DESC";
 static const char attempts_of[] = PG_ATTEMPTS "WHERE job_id=ANY($1) ORDER BY job_id, number";
@@ -53,7 +55,7 @@ static void put_with_text(struct pg_link *link, const char *pattern, struct str 
 static void put_source(struct pg_link *link, const struct store_list *list, const char *table)
 {
     char text[64];
-    pg_put(link, "(SELECT " PG_JOB_OF_J " FROM ");
+    pg_put(link, "(SELECT " PG_JOB_OF_J LEASE " FROM ");
     pg_put(link, table);
     pg_put(link, jobs_behind);
     if (list->task_id)
@@ -142,7 +144,9 @@ static void read_jobs_page(void *ctx, const PGresult *result)
     read_end(page->list, result);
     for (int row = 0; row < PQntuples(result) && !PQgetisnull(result, row, END_COLUMNS); row++) {
         records->jobs = store_push(&records->op.arena, records->jobs, records->job_count, sizeof *records->jobs);
-        int column = pg_read_job(result, row, END_COLUMNS, &records->jobs[records->job_count++], &records->op.arena);
+        struct job *job = &records->jobs[records->job_count++];
+        int column = pg_read_job(result, row, END_COLUMNS, job, &records->op.arena);
+        column = pg_read_lease(result, row, column, job, &records->op.arena);
         if (page->list->docs)
             push_task(page, result, row, column);
     }
@@ -162,7 +166,8 @@ static void read_jobs_of_tasks(void *ctx, const PGresult *result)
     records->job_count = (size_t)PQntuples(result);
     records->jobs = records->job_count ? arena_array(&records->op.arena, struct job, records->job_count) : NULL;
     for (int row = 0; row < PQntuples(result); row++)
-        pg_read_job(result, row, 0, &records->jobs[row], &records->op.arena);
+        pg_read_lease(result, row, pg_read_job(result, row, 0, &records->jobs[row], &records->op.arena), &records->jobs[row],
+                      &records->op.arena);
 }
 
 static void ask_jobs(struct pg_link *link, struct page *page)
@@ -171,7 +176,7 @@ static void ask_jobs(struct pg_link *link, struct page *page)
     pg_put(link, begin_page);
     put_conditions(link, page->list);
     pg_put(link, end_page);
-    pg_put(link, page->list->docs ? PG_JOB_OF_U "," PG_TASK_OF_T : PG_JOB_OF_U);
+    pg_put(link, page->list->docs ? PG_JOB_OF_U LEASE_OF_U "," PG_TASK_OF_T : PG_JOB_OF_U LEASE_OF_U);
     pg_put(link, of_page);
     if (page->list->docs)
         pg_put(link, " LEFT JOIN @tasks t ON t.id=u.task_id LEFT JOIN @lanes l ON l.id=t.lane");

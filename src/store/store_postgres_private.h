@@ -152,9 +152,16 @@ struct str pg_bytes(const PGresult *result, int row, int column, struct arena *a
 
 struct store_task pg_read_task(const PGresult *result, int row, int column, struct arena *arena);
 void pg_read_attempts(void *ctx, const PGresult *result); // a pg_reader: by job id, into the struct store_get that has the jobs
+// What is claimed or in hand has no lease and no result, so these are read only by those who may meet them, behind the others.
+#define PG_LEASE_COLUMNS ",j.lease_until,octet_length(j.result),"
+#define PG_LISTED_RESULT "CASE WHEN octet_length(j.result)<=4096 THEN j.result END"
+_Static_assert(STORE_LISTED_RESULT == 4096, "the SQL above says so");
+int pg_read_lease(const PGresult *result, int row, int column, struct job *job, struct arena *arena); // as below
+
 int pg_read_job(const PGresult *result, int row, int column, struct job *ret_job, struct arena *arena); // the column behind it
 void pg_read_store_jobs(const PGresult *result, int column, struct arena *arena, struct store_job **ret_jobs, size_t *ret_count);
 void pg_rows_moving(struct pg_rows *rows, const struct job *const *jobs); // the columns a step writes, and `day`
+void pg_rows_lease(struct pg_rows *rows, const struct job *const *jobs);  // … and those of a lease
 int32_t pg_day_of(const struct job *job);
 void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t count); // partitions for those that are final
 

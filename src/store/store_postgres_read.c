@@ -6,6 +6,9 @@
 static const char held_jobs[] =
     "SELECT " PG_JOB_OF_J "," PG_DOC_OF("j") " FROM @jobs j"
     " WHERE j.id=" PG_ANY("SELECT id FROM @jobs WHERE place=-$1 AND id>$2 ORDER BY id LIMIT $3") " ORDER BY j.id";
+static const char lapsed_jobs[] =
+    "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS PG_LISTED_RESULT "," PG_DOC_OF("j") " FROM (SELECT * FROM @jobs"
+    " WHERE lease_until>0 AND lease_until<=$1 ORDER BY lease_until, id LIMIT $2) j ORDER BY j.lease_until, j.id";
 static const char expired_jobs[] =
     "SELECT " PG_JOB_OF_J "," PG_DOC_OF("j") " FROM (SELECT * FROM @jobs WHERE expires_at>0 AND state<=2 AND expires_at<=$1"
     " ORDER BY expires_at, id LIMIT $2) j ORDER BY j.expires_at, j.id";
@@ -27,16 +30,17 @@ static const char all_counts[] = "SELECT " COUNTS_OF_9 " FROM @counts WHERE lane
 static const char counts_of_tenant[] =
     "SELECT " COUNTS_OF_9 " FROM @counts WHERE lane IN (SELECT id FROM @lanes WHERE tenant=$1)";
 
-#define JOB_BY_ID \
-    "SELECT " PG_JOB_OF_J " FROM @jobs j WHERE j.id=$1 UNION ALL SELECT " PG_JOB_OF_J " FROM @jobs_done j WHERE j.id=$1"
+#define WHOLE_JOB "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS "j.result FROM "
+#define JOB_BY_ID WHOLE_JOB "@jobs j WHERE j.id=$1 UNION ALL " WHOLE_JOB "@jobs_done j WHERE j.id=$1"
 #define TASK_COLUMNS "SELECT " PG_TASK_OF_T " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane "
 static const char task_of_job[] =
-    TASK_COLUMNS "WHERE NOT t.gone AND t.tenant=$2 AND t.id=(SELECT task_id FROM @jobs WHERE id=$1 UNION ALL"
+    TASK_COLUMNS "WHERE NOT t.gone AND ($2=0 OR t.tenant=$2) AND t.id=(SELECT task_id FROM @jobs WHERE id=$1 UNION ALL"
                  " SELECT task_id FROM @jobs_done WHERE id=$1 LIMIT 1)";
-static const char task_by_id[] = TASK_COLUMNS "WHERE NOT t.gone AND t.tenant=$2 AND t.id=$1";
+static const char task_by_id[] = TASK_COLUMNS "WHERE NOT t.gone AND ($2=0 OR t.tenant=$2) AND t.id=$1";
 #define IDS_OF_TASK "SELECT $1 UNION SELECT id FROM @extras WHERE task_id=$1"
 // clang-format off
-#define JOBS_OF_TASK(table) "SELECT " PG_JOB_OF_J " FROM " table " j WHERE j.task_id=$1 AND j.id=" PG_ANY(IDS_OF_TASK)
+#define LISTED_JOB "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS PG_LISTED_RESULT " FROM "
+#define JOBS_OF_TASK(table) LISTED_JOB table " j WHERE j.task_id=$1 AND j.id=" PG_ANY(IDS_OF_TASK)
 static const char jobs_of_task[] =
     "SELECT * FROM (" JOBS_OF_TASK("@jobs") " UNION ALL " JOBS_OF_TASK("@jobs_done") ") j"
     " ORDER BY ($3<>0 AND j.state>=5), j.scheduled_at DESC, j.id DESC LIMIT $2";
@@ -72,6 +76,24 @@ static void send_expired(struct pg_link *link, struct store_op *op)
 {
     struct store_expired *expired = container_of(op, struct store_expired, op);
     pg_sql(link, expired_jobs, read_expired, expired, expired->now_ms, limit(expired->max));
+}
+
+static void read_lapsed(void *ctx, const PGresult *result)
+{
+    struct store_lapsed *lapsed = ctx;
+    for (int row = 0; row < PQntuples(result); row++) {
+        lapsed->jobs = store_push(&lapsed->op.arena, lapsed->jobs, lapsed->job_count, sizeof *lapsed->jobs);
+        struct store_job *job = &lapsed->jobs[lapsed->job_count++];
+        int at = pg_read_job(result, row, 0, &job->job, &lapsed->op.arena);
+        at = pg_read_lease(result, row, at, &job->job, &lapsed->op.arena);
+        job->doc = pg_bytes(result, row, at, &lapsed->op.arena);
+    }
+}
+
+static void send_lapsed(struct pg_link *link, struct store_op *op)
+{
+    struct store_lapsed *lapsed = container_of(op, struct store_lapsed, op);
+    pg_sql(link, lapsed_jobs, read_lapsed, lapsed, lapsed->now_ms, limit(lapsed->max));
 }
 
 // ---- floors
@@ -193,7 +215,7 @@ static void read_jobs(void *ctx, const PGresult *result)
     get->job_count = (size_t)PQntuples(result);
     get->jobs = get->job_count ? arena_array(&get->op.arena, struct job, get->job_count) : NULL;
     for (int row = 0; row < PQntuples(result); row++)
-        pg_read_job(result, row, 0, &get->jobs[row], &get->op.arena);
+        pg_read_lease(result, row, pg_read_job(result, row, 0, &get->jobs[row], &get->op.arena), &get->jobs[row], &get->op.arena);
 }
 
 static void read_attempt(struct store_get *get, const PGresult *result, int row)
@@ -307,9 +329,9 @@ static void send_backup(struct pg_link *link, struct store_op *op)
 }
 
 static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
-    [STORE_OWNERS] = send_owners, [STORE_HELD] = send_held,   [STORE_EXPIRED] = send_expired,
-    [STORE_LANES] = send_lanes,   [STORE_GET] = send_get,     [STORE_STATS] = send_stats,
-    [STORE_LIST] = pg_list_send,  [STORE_BULKS] = send_bulks, [STORE_BACKUP] = send_backup,
+    [STORE_OWNERS] = send_owners, [STORE_HELD] = send_held,     [STORE_EXPIRED] = send_expired, [STORE_LANES] = send_lanes,
+    [STORE_GET] = send_get,       [STORE_STATS] = send_stats,   [STORE_LIST] = pg_list_send,    [STORE_BULKS] = send_bulks,
+    [STORE_BACKUP] = send_backup, [STORE_LAPSED] = send_lapsed,
 };
 
 void pg_read_group(struct pg_link *link, struct list *group)

@@ -103,6 +103,13 @@ static const char *const steps[][8] = {
         " next_id bigint NOT NULL, doc bytea)",
         "CREATE INDEX bulks_running ON @bulks(id) WHERE state=0",
     },
+    {
+        // Attempts that go on in nobody's hand, and what came out of them. A plain job has neither, and no entry in the index.
+        "ALTER TABLE @jobs ADD COLUMN lease_until bigint NOT NULL DEFAULT 0, ADD COLUMN result bytea",
+        "CREATE INDEX jobs_lease ON @jobs(lease_until, id) WHERE lease_until>0",
+        "ALTER TABLE @jobs_done ADD COLUMN lease_until bigint NOT NULL DEFAULT 0, ADD COLUMN result bytea",
+        "ALTER TABLE @meta ADD COLUMN bytes bytea",
+    },
 };
 
 enum { SCHEMA_VERSION = array_count(steps), MIGRATION_MS = 600000 };

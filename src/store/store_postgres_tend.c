@@ -25,6 +25,30 @@ struct joining {
     struct store_join *join;
 };
 
+// Who came first is asked for what it kept.
+static const char keep_secret[] =
+    "INSERT INTO @meta(name,value,bytes) VALUES('secret',0,decode($1,'hex')) ON CONFLICT(name) DO NOTHING";
+
+static void read_secret(void *ctx, const PGresult *result)
+{
+    struct joining *joining = ctx;
+    struct str kept = PQntuples(result) ? pg_bytes(result, 0, 0, &joining->link->arena) : (struct str){0};
+    if (kept.n == sizeof joining->join->secret)
+        memcpy(joining->join->secret, kept.p, kept.n);
+}
+
+static void send_secret(struct pg_link *link, struct joining *joining)
+{
+    char hex[2 * STORE_SECRET_SIZE + 1];
+    for (size_t i = 0; i < STORE_SECRET_SIZE; i++)
+        snprintf(hex + 2 * i, 3, "%02x", joining->join->secret[i]);
+    pg_begin_query(link);
+    pg_put(link, keep_secret);
+    pg_param_text(link, str_of(hex));
+    pg_send(link, NULL, NULL);
+    pg_run(link, "SELECT bytes FROM @meta WHERE name='secret'", 0, NULL, read_secret, joining);
+}
+
 static void read_join(void *ctx, const PGresult *result)
 {
     struct joining *joining = ctx;
@@ -54,6 +78,7 @@ static void send_join(struct pg_link *link, struct store_op *op)
     pg_lock(link, PG_LOCK_NODES);
     pg_sql(link, join_in, read_join, joining, joining->join->incarnation, ID_NODES, joining->join->pulls);
     pg_run(link, floor_of_ids, 0, NULL, read_floor, joining);
+    send_secret(link, joining);
 }
 
 static void read_beat(void *ctx, const PGresult *result)

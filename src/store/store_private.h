@@ -9,10 +9,16 @@ extern const struct store_ops store_sqlite_ops;
 extern const struct store_ops store_postgres_ops, store_postgresql_ops;
 
 // Where a job is found: in a lane at its priority, in the hand of an incarnation, or nowhere (0) when it is final or
-// blocked. Within a lane smaller places come first, so priority 9 does.
+// blocked, or leased. Within a lane smaller places come first, so priority 9 does.
 enum { STORE_NOWHERE = 0, STORE_PLACES = 16 };
 
 int64_t store_place(const struct job *job);
+
+// Does the step change what the record has of a lease? All others leave the columns lease_until and result alone.
+static inline bool store_step_leased(const struct store_step *step)
+{
+    return step->lease || step->job->lease_until || step->job->result.n;
+}
 
 // A slot behind `count` results: the array lives in the operation's arena and doubles as it fills.
 void *store_push(struct arena *arena, void *array, size_t count, size_t size) __attribute__((returns_nonnull));

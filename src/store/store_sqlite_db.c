@@ -24,6 +24,12 @@ _Static_assert(JOB_SUCCESS == 5, "the SQL below takes states from here on for fi
     "t.id, t.tenant, t.created_at, t.version, t.paused, l.queue, t.name, t.doc FROM tasks t LEFT JOIN lanes l ON l.id=t.lane"
 #define JOBS_BEHIND " AND (j.scheduled_at, j.id)<(?2, ?3) ORDER BY j.scheduled_at DESC, j.id DESC LIMIT ?4"
 #define JOB_AND_DOC "SELECT " JOB_COLUMNS ",t.doc FROM jobs j "
+// What is claimed or in hand has no lease and no result, so these are read only by those who may meet them. `result` is the last
+// column: who does not ask for it does not go through its pages.
+#define LEASE_COLUMNS ",j.lease_until,length(j.result),"
+#define LISTED_RESULT "CASE WHEN length(j.result)<=4096 THEN j.result END"
+#define LISTED_JOB JOB_COLUMNS LEASE_COLUMNS LISTED_RESULT
+_Static_assert(STORE_LISTED_RESULT == 4096, "the SQL above says so");
 #define WITH_DOC " LEFT JOIN tasks t ON t.id=j.task_id "
 
 // Each step leads from one version of the schema to the next. What is written here is in databases out there: a new step is added
@@ -68,6 +74,10 @@ static const char *const schema_steps[] = {
     " matched INTEGER NOT NULL, changed INTEGER NOT NULL, unchanged INTEGER NOT NULL, failed INTEGER NOT NULL,"
     " next_at INTEGER NOT NULL, next_id INTEGER NOT NULL, doc BLOB);"
     "CREATE INDEX bulks_running ON bulks(id) WHERE state=0;",
+    // Attempts that go on in nobody's hand, and what came out of them. A plain job has neither, and no entry in the index.
+    "ALTER TABLE jobs ADD COLUMN lease_until INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN result BLOB;"
+    "CREATE INDEX jobs_lease ON jobs(lease_until) WHERE lease_until>0;",
 };
 
 enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };
@@ -85,6 +95,8 @@ static const struct {
                    " coalesce((SELECT value FROM meta WHERE name='id_floor'), 0))"},
     [SQL_SET_FLOOR] = {"INSERT INTO meta(name, value) VALUES('id_floor', ?1)"
                        " ON CONFLICT(name) DO UPDATE SET value=max(value, ?1)"},
+    [SQL_SECRET] = {"SELECT value FROM meta WHERE name='secret'"},
+    [SQL_SET_SECRET] = {"INSERT INTO meta(name, value) VALUES('secret', ?1)"},
     [SQL_INCARNATION] = {"SELECT dead, node, beat FROM incarnations WHERE id=?"},
     [SQL_INCARNATIONS] = {"SELECT id, beat, dead, pulls FROM incarnations WHERE id<>? ORDER BY id"},
     [SQL_NODES] = {"SELECT node FROM incarnations ORDER BY node"},
@@ -136,8 +148,10 @@ static const struct {
                                  " ORDER BY j.due_at, j.id LIMIT ?"},
     [SQL_TAKE] = {"UPDATE jobs SET state=?, token=?, holder=?, place=?, picked_at=?, started_at=0, completed_at=0, status=0,"
                   " outcome=0, response_truncated=0, reason=NULL, response=NULL WHERE id=? AND token=?"},
-    [SQL_TOKEN] = {"SELECT token, state, lane, priority FROM jobs WHERE id=?"},
+    [SQL_TOKEN] = {"SELECT token, state, lane, priority, lease_until FROM jobs WHERE id=?"},
     [SQL_CHANGE] = {"UPDATE jobs SET " JOB_MOVING(ASSIGN) "reason=?,response=?,place=? WHERE id=? AND token=?"},
+    [SQL_CHANGE_LEASED] = {"UPDATE jobs SET " JOB_MOVING(ASSIGN) "reason=?,response=?,place=?,lease_until=?,result=?"
+                                                                 " WHERE id=? AND token=?"},
     [SQL_KEEP_ATTEMPT] =
         {"REPLACE INTO attempts(job_id, number, status, outcome, picked_at, started_at, completed_at, holder, reason)"
          " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)"},
@@ -157,6 +171,9 @@ static const struct {
     [SQL_EXPIRED] = {JOB_AND_DOC "INDEXED BY jobs_expires" WITH_DOC
                                  "WHERE j.expires_at>0 AND j.state<=2 AND j.expires_at<=? ORDER BY j.expires_at, j.id LIMIT ?",
                      true},
+    [SQL_LAPSED] = {"SELECT " LISTED_JOB ",t.doc FROM jobs j INDEXED BY jobs_lease" WITH_DOC
+                    "WHERE j.lease_until>0 AND j.lease_until<=? ORDER BY j.lease_until, j.id LIMIT ?",
+                    true},
     [SQL_LANES] = {"SELECT id, tenant, paused, queue FROM lanes WHERE id>? ORDER BY id LIMIT ?", true},
     [SQL_LANES_OF] =
         {"SELECT id, tenant, paused, queue FROM lanes INDEXED BY lanes_name WHERE id>?1 AND tenant=?3 ORDER BY id LIMIT ?2",
@@ -164,19 +181,19 @@ static const struct {
     [SQL_COUNTS] = {"SELECT state, n FROM counts WHERE lane=?", true},
     [SQL_COUNTS_OF] =
         {"SELECT c.state, sum(c.n) FROM lanes l CROSS JOIN counts c ON c.lane=l.id WHERE l.tenant=? GROUP BY c.state", true},
-    [SQL_GET_TASK] = {"SELECT " TASK_COLUMNS " WHERE t.id=? AND t.tenant=? AND NOT t.gone", true},
-    [SQL_GET_JOB] = {"SELECT " JOB_COLUMNS " FROM jobs j WHERE j.id=?", true},
-    [SQL_GET_JOBS] = {"SELECT * FROM (SELECT " JOB_COLUMNS " FROM jobs j WHERE j.id=?1 AND j.task_id=?1 UNION ALL"
-                      " SELECT " JOB_COLUMNS " FROM jobs j INDEXED BY jobs_task WHERE j.task_id=?1 AND j.id<>j.task_id)"
+    [SQL_GET_TASK] = {"SELECT " TASK_COLUMNS " WHERE t.id=? AND ?2 IN (0, t.tenant) AND NOT t.gone", true},
+    [SQL_GET_JOB] = {"SELECT " JOB_COLUMNS LEASE_COLUMNS "j.result FROM jobs j WHERE j.id=?", true},
+    [SQL_GET_JOBS] = {"SELECT * FROM (SELECT " LISTED_JOB " FROM jobs j WHERE j.id=?1 AND j.task_id=?1 UNION ALL"
+                      " SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_task WHERE j.task_id=?1 AND j.id<>j.task_id)"
                       " ORDER BY (?3 AND state>=5), scheduled_at DESC, id DESC LIMIT ?2",
                       true},
     [SQL_LIST_TASKS] = {"SELECT " TASK_COLUMNS " WHERE t.tenant=?1 AND t.id<?2 AND NOT t.gone ORDER BY t.id DESC LIMIT ?3", true},
-    [SQL_LIST_JOBS] = {"SELECT " JOB_COLUMNS " FROM jobs j INDEXED BY jobs_listed WHERE j.tenant=?1" JOBS_BEHIND, true},
-    [SQL_LIST_FAILED] = {"SELECT " JOB_COLUMNS " FROM jobs j INDEXED BY jobs_failed WHERE j.tenant=?1 AND j.state=?5"
+    [SQL_LIST_JOBS] = {"SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_listed WHERE j.tenant=?1" JOBS_BEHIND, true},
+    [SQL_LIST_FAILED] = {"SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_failed WHERE j.tenant=?1 AND j.state=?5"
                          " AND j.state>=6" JOBS_BEHIND,
                          true},
-    [SQL_LIST_OF_TASK] = {"SELECT * FROM (SELECT " JOB_COLUMNS " FROM jobs j WHERE j.id=?5 AND j.task_id=?5 UNION ALL"
-                          " SELECT " JOB_COLUMNS " FROM jobs j INDEXED BY jobs_task WHERE j.task_id=?5 AND j.id<>j.task_id) j"
+    [SQL_LIST_OF_TASK] = {"SELECT * FROM (SELECT " LISTED_JOB " FROM jobs j WHERE j.id=?5 AND j.task_id=?5 UNION ALL"
+                          " SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_task WHERE j.task_id=?5 AND j.id<>j.task_id) j"
                           " WHERE j.tenant=?1" JOBS_BEHIND,
                           true},
     [SQL_TASK_NAMED] = {"SELECT 1 FROM tasks WHERE id=?1 AND name=?2", true},
@@ -419,6 +436,18 @@ int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena)
 #undef X
     ret_job->reason = db_bytes(stmt, at++, arena);
     ret_job->response = db_bytes(stmt, at++, arena);
+    ret_job->lease_until = 0;
+    ret_job->result = (struct str){0};
+    ret_job->result_left_out = false;
+    return at;
+}
+
+int db_read_lease(sqlite3_stmt *stmt, int at, struct job *job, struct arena *arena)
+{
+    job->lease_until = sqlite3_column_int64(stmt, at++);
+    bool is_there = sqlite3_column_type(stmt, at++) != SQLITE_NULL;
+    job->result = db_bytes(stmt, at++, arena);
+    job->result_left_out = is_there && !job->result.n;
     return at;
 }
 
@@ -453,14 +482,21 @@ void db_add_job(struct db *db, const struct job *job, bool *ret_added)
     *ret_added = db_insert(db, stmt);
 }
 
-void db_change_job(struct db *db, const struct job *job, int64_t lane, int priority, int64_t token)
+void db_change_job(struct db *db, const struct store_step *step, int64_t lane, int priority)
 {
-    struct job where = {.state = job->state, .holder = job->holder, .lane = lane, .priority = (uint8_t)priority};
-    sqlite3_stmt *stmt = db->stmts[SQL_CHANGE];
-    int at = bind_moving(stmt, 1, job);
+    struct job where = *step->job;
+    bool leased = store_step_leased(step);
+    sqlite3_stmt *stmt = db->stmts[leased ? SQL_CHANGE_LEASED : SQL_CHANGE];
+    int at = bind_moving(stmt, 1, step->job);
+    where.lane = lane;
+    where.priority = (uint8_t)priority;
     bind_place(stmt, at++, store_place(&where));
-    sqlite3_bind_int64(stmt, at++, job->id);
-    sqlite3_bind_int64(stmt, at++, token);
+    if (leased) {
+        sqlite3_bind_int64(stmt, at++, step->job->lease_until);
+        db_bind_bytes(stmt, at++, step->job->result);
+    }
+    sqlite3_bind_int64(stmt, at++, step->job->id);
+    sqlite3_bind_int64(stmt, at++, step->token);
     db_run(db, stmt);
 }
 

@@ -14,6 +14,8 @@ enum sql {
     SQL_ROLLBACK,
     SQL_FLOOR,
     SQL_SET_FLOOR,
+    SQL_SECRET,
+    SQL_SET_SECRET,
     SQL_INCARNATION,
     SQL_INCARNATIONS,
     SQL_NODES,
@@ -56,6 +58,7 @@ enum sql {
     SQL_TAKE,
     SQL_TOKEN,
     SQL_CHANGE,
+    SQL_CHANGE_LEASED,
     SQL_KEEP_ATTEMPT,
     SQL_REMOVE_ATTEMPTS,
     SQL_DUE_TIES,
@@ -65,6 +68,7 @@ enum sql {
     SQL_HOLDS,
     SQL_HELD,
     SQL_EXPIRED,
+    SQL_LAPSED,
     SQL_LANES,
     SQL_LANES_OF,
     SQL_COUNTS,
@@ -115,7 +119,9 @@ struct str db_bytes(sqlite3_stmt *stmt, int at, struct arena *arena);
 // A job's columns from the first on; returns the column behind them.
 int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena);
 void db_add_job(struct db *db, const struct job *job, bool *ret_added);
-void db_change_job(struct db *db, const struct job *job, int64_t lane, int priority, int64_t token);
+// The columns of a lease, from `at` on: they lie behind those of a job where they are read at all.
+int db_read_lease(sqlite3_stmt *stmt, int at, struct job *job, struct arena *arena);
+void db_change_job(struct db *db, const struct store_step *step, int64_t lane, int priority);
 
 int64_t db_next_due(struct db *db, int64_t lane, int64_t from_ms); // of what waits in the lane and is due from then on
 // The first place from `place` on where something of the lane waits that is due from then on, and when it is.

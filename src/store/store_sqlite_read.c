@@ -32,6 +32,19 @@ static void read_expired(struct db *db, struct store_op *op)
     read_jobs(db, stmt, &op->arena, &expired->jobs, &expired->job_count);
 }
 
+static void read_lapsed(struct db *db, struct store_op *op)
+{
+    struct store_lapsed *lapsed = container_of(op, struct store_lapsed, op);
+    sqlite3_stmt *stmt = db_sql(db, SQL_LAPSED, lapsed->now_ms, limit(lapsed->max));
+    while (db_row(db, stmt)) {
+        lapsed->jobs = store_push(&op->arena, lapsed->jobs, lapsed->job_count, sizeof *lapsed->jobs);
+        struct store_job *job = &lapsed->jobs[lapsed->job_count++];
+        int at = db_read_job(stmt, &job->job, &op->arena);
+        at = db_read_lease(stmt, at, &job->job, &op->arena);
+        job->doc = db_bytes(stmt, at, &op->arena);
+    }
+}
+
 static void read_counts(struct db *db, sqlite3_stmt *stmt, int64_t ret_counts[JOB_STATE_COUNT])
 {
     while (db_row(db, stmt)) {
@@ -108,7 +121,8 @@ static void read_records(struct db *db, struct store_get *get, sqlite3_stmt *stm
 {
     while (db_row(db, stmt)) {
         get->jobs = store_push(&get->op.arena, get->jobs, get->job_count, sizeof *get->jobs);
-        db_read_job(stmt, &get->jobs[get->job_count++], &get->op.arena);
+        struct job *job = &get->jobs[get->job_count++];
+        db_read_lease(stmt, db_read_job(stmt, job, &get->op.arena), job, &get->op.arena);
     }
 }
 
@@ -154,7 +168,7 @@ static void list_jobs(struct db *db, struct store_list *list, int64_t lane, stru
     struct job job;
     size_t looked = 0;
     while (db_row(db, stmt)) {
-        db_read_job(stmt, &job, &page->op.arena);
+        db_read_lease(stmt, db_read_job(stmt, &job, &page->op.arena), &job, &page->op.arena);
         if (!store_list_look(list, &looked, page->job_count, (struct store_key){job.scheduled_at, job.id})) {
             db_end(stmt);
             return;
@@ -252,6 +266,7 @@ static void read_owners(struct db *db, struct store_op *op)
 }
 
 void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op) = {
-    [STORE_OWNERS] = read_owners, [STORE_HELD] = read_held,   [STORE_EXPIRED] = read_expired, [STORE_LANES] = read_lanes,
-    [STORE_GET] = read_get,       [STORE_STATS] = read_stats, [STORE_LIST] = read_list,       [STORE_BULKS] = read_bulks,
+    [STORE_OWNERS] = read_owners, [STORE_HELD] = read_held,   [STORE_EXPIRED] = read_expired,
+    [STORE_LANES] = read_lanes,   [STORE_GET] = read_get,     [STORE_STATS] = read_stats,
+    [STORE_LIST] = read_list,     [STORE_BULKS] = read_bulks, [STORE_LAPSED] = read_lapsed,
 };

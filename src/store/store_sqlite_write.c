@@ -186,6 +186,21 @@ static int free_node(struct db *db)
     return node;
 }
 
+static void take_secret(struct db *db, struct store_join *join)
+{
+    sqlite3_stmt *stmt = db->stmts[SQL_SECRET];
+    if (db_row(db, stmt)) {
+        struct str kept = db_bytes(stmt, 0, &join->op.arena);
+        db_end(stmt);
+        if (kept.n == sizeof join->secret)
+            memcpy(join->secret, kept.p, kept.n);
+        return;
+    }
+    stmt = db->stmts[SQL_SET_SECRET];
+    db_bind_bytes(stmt, 1, (struct str){(const char *)join->secret, sizeof join->secret});
+    db_run(db, stmt);
+}
+
 static void write_join(struct writer *writer, struct store_op *op)
 {
     struct store_join *join = container_of(op, struct store_join, op);
@@ -202,6 +217,7 @@ static void write_join(struct writer *writer, struct store_op *op)
         }
         db_run(&writer->db, db_sql(&writer->db, SQL_ADD_INCARNATION, join->incarnation, found.node, join->pulls));
     }
+    take_secret(&writer->db, join);
     join->node = found.node;
     join->alone = true;
     if (!db_found(&writer->db, writer->db.stmts[SQL_FLOOR], &join->id_floor))
@@ -472,10 +488,11 @@ static enum err change_job(struct writer *writer, const struct store_step *step)
         return ERR_NOT_FOUND;
     int64_t token = sqlite3_column_int64(stmt, 0), lane = sqlite3_column_int64(stmt, 2);
     int state = sqlite3_column_int(stmt, 1), priority = sqlite3_column_int(stmt, 3);
+    int64_t lease = sqlite3_column_int64(stmt, 4);
     db_end(stmt);
-    if (token != step->token || (step->watched && state != JOB_WATCHING))
+    if (token != step->token || (step->watched && state != JOB_WATCHING) || lease != step->lease)
         return ERR_LEASE_LOST;
-    db_change_job(db, step->job, lane, priority, step->token);
+    db_change_job(db, step, lane, priority);
     if (state != step->job->state) {
         count(writer, lane, state, -1);
         count(writer, lane, step->job->state, 1);
@@ -505,7 +522,7 @@ static void amend_job(struct writer *writer, const struct store_step *step, int6
     if (!stands(&writer->db, step, &old_lane, &old_state))
         return;
     db_run(&writer->db, db_sql(&writer->db, SQL_MOVE_JOB, lane, step->job->priority, step->job->id));
-    db_change_job(&writer->db, step->job, lane, step->job->priority, step->token);
+    db_change_job(&writer->db, step, lane, step->job->priority);
     count(writer, old_lane, old_state, -1);
     count(writer, lane, step->job->state, 1);
 }

@@ -900,6 +900,193 @@ static void what_did_not_start_in_time_is_listed_earliest_first(void **state)
     ASSERT_IDS(op, first);
 }
 
+// ---- leases
+
+enum { DETACHED = 1000 };
+
+static enum err change_leased(struct world *world, const struct job *was, struct job job)
+{
+    struct store_change *op = OP(world, store_change, STORE_CHANGE);
+    struct store_step step = {.token = was->token, .lease = was->lease_until, .job = &job};
+    op->steps = &step;
+    op->count = 1;
+    op->bytes = job.result.n;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return step.err;
+}
+
+// A job whose attempt goes on elsewhere, until then.
+static struct job lease(struct world *world, struct sample sample, int64_t until)
+{
+    sample.state = JOB_RESERVED;
+    sample.holder = A;
+    struct job was = job_now(world, add(world, sample)), job = was;
+    const struct job_policy policy = {.timeout_ms = until};
+    const struct job_result answer = {.status = 202, .response = STR("later"), .later = true};
+    assert_int_equal(job_detach(&job, &policy, &answer), ERR_OK);
+    assert_int_equal(change_leased(world, &was, job), ERR_OK);
+    return job_now(world, was.id);
+}
+
+static void the_first_who_joins_brings_the_secret(void **state)
+{
+    struct world *world = *state; // A has joined with zeroes
+    struct store_join *op = OP(world, store_join, STORE_JOIN);
+    op->incarnation = B;
+    memset(op->secret, 7, sizeof op->secret);
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    for (size_t i = 0; i < sizeof op->secret; i++)
+        assert_int_equal(op->secret[i], 0);
+    struct world *other = world_new(scheme);
+    for (int i = 0; i < 3; i++) {
+        op = OP(other, store_join, STORE_JOIN);
+        op->incarnation = A + i;
+        for (size_t k = 0; k < sizeof op->secret; k++)
+            op->secret[k] = (uint8_t)(250 + i + (int)k);
+        assert_int_equal(call(other, &op->op), ERR_OK);
+        for (size_t k = 0; k < sizeof op->secret; k++)
+            assert_int_equal(op->secret[k], (uint8_t)(250 + k));
+        if (i == 1 && strcmp(scheme, "memory") != 0)
+            world_reopen(other);
+    }
+    world_free(other);
+}
+
+static void a_leased_job_is_in_nobodys_hand(void **state)
+{
+    struct world *world = *state;
+    struct job job = lease(world, (struct sample){0}, NOW + 50);
+    assert_int_equal(job.state, JOB_RESERVED);
+    assert_int_equal(job.lease_until, NOW + 50);
+    assert_int_equal(job.holder, A);
+    assert_true(str_is(job.response, "later"));
+    struct store_held *held = OP(world, store_held, STORE_HELD);
+    held->holder = A;
+    held->max = 10;
+    assert_int_equal(call(world, &held->op), ERR_OK);
+    assert_int_equal(held->job_count, 0);
+    assert_int_equal(claim(world, A, NOW + DETACHED, job.lane, 10)->job_count, 0);
+    bury(world, A);
+    assert_int_equal(forget(world, A), ERR_OK);
+    assert_int_equal(job_now(world, job.id).lease_until, NOW + 50);
+}
+
+static void a_job_is_not_added_with_a_lease(void **state)
+{
+    struct world *world = *state;
+    struct job job = {.id = 900, .task_id = 900, .tenant = TENANT, .state = JOB_READY, .token = 1, .due_at = NOW};
+    job.lease_until = NOW;
+    job.result = STR("1");
+    struct store_task task = {.id = 900, .tenant = TENANT, .queue = STR("q"), .doc = STR("{}")};
+    struct store_new item = {.task = &task, .jobs = &job, .job_count = 1};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(job_now(world, 900).lease_until, 0);
+    assert_int_equal(job_now(world, 900).result.n, 0);
+}
+
+static struct store_lapsed *lapsed(struct world *world, int64_t now_ms, size_t max)
+{
+    struct store_lapsed *op = OP(world, store_lapsed, STORE_LAPSED);
+    op->now_ms = now_ms;
+    op->max = max;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op;
+}
+
+static void leases_that_ran_out_are_listed_earliest_first(void **state)
+{
+    struct world *world = *state;
+    int64_t third = lease(world, (struct sample){0}, NOW + 3).id, first = lease(world, (struct sample){0}, NOW + 1).id;
+    int64_t second = lease(world, (struct sample){0}, NOW + 1).id;
+    struct job longer = lease(world, (struct sample){0}, NOW + 2), was = longer,
+               ended = lease(world, (struct sample){0}, NOW + 1);
+    longer.lease_until = NOW + 9;
+    longer.result = STR("\"half way\"");
+    assert_int_equal(change_leased(world, &was, longer), ERR_OK);
+    was = ended;
+    ended.state = JOB_SUCCESS;
+    ended.lease_until = 0;
+    ended.token++;
+    assert_int_equal(change_leased(world, &was, ended), ERR_OK);
+    add(world, (struct sample){.state = JOB_RESERVED, .holder = A});
+    assert_int_equal(lapsed(world, NOW, 10)->job_count, 0);
+    ASSERT_IDS(lapsed(world, NOW + 1, 10), first, second);
+    ASSERT_IDS(lapsed(world, NOW + 8, 10), first, second, third);
+    ASSERT_IDS(lapsed(world, NOW + 8, 1), first);
+    struct store_lapsed *all = lapsed(world, NOW + 9, 10);
+    ASSERT_IDS(all, first, second, third, longer.id);
+    assert_true(str_is(all->jobs[3].job.result, "\"half way\""));
+    assert_int_equal(all->jobs[3].job.lease_until, NOW + 9);
+    assert_true(str_is(all->jobs[0].job.response, "later") && all->jobs[0].doc.n > 0);
+}
+
+// I3: of two who decided on one lease, the first wins.
+static void a_change_names_the_lease_it_was_decided_on(void **state)
+{
+    struct world *world = *state;
+    struct job was = lease(world, (struct sample){0}, NOW + 1), longer = was, over = was, unaware = was;
+    longer.lease_until = NOW + 2;
+    assert_int_equal(change_leased(world, &was, longer), ERR_OK); // the token stays
+    over.state = JOB_READY;
+    over.lease_until = 0;
+    over.token++;
+    assert_int_equal(change_leased(world, &was, over), ERR_LEASE_LOST);
+    unaware.lease_until = 0;
+    assert_int_equal(change(world, was.token, unaware, NULL), ERR_LEASE_LOST);
+    assert_int_equal(job_now(world, was.id).state, JOB_RESERVED);
+    assert_int_equal(job_now(world, was.id).lease_until, NOW + 2);
+    assert_int_equal(change_leased(world, &longer, over), ERR_OK);
+    struct job now = job_now(world, was.id);
+    assert_int_equal(now.state, JOB_READY);
+    assert_int_equal(now.lease_until, 0);
+    struct store_claim *op = claim(world, A, NOW, now.lane, 10);
+    ASSERT_IDS(op, was.id); // it waits in its lane again
+    assert_int_equal(op->jobs[0].job.lease_until, 0);
+}
+
+static void a_result_is_kept_byte_for_byte_and_large_ones_are_left_out_of_lists(void **state)
+{
+    struct world *world = *state;
+    static const size_t sizes[] = {1, STORE_LISTED_RESULT, STORE_LISTED_RESULT + 1, JOB_RESULT_MAX};
+    for (size_t i = 0; i < array_count(sizes); i++) {
+        struct job was = lease(world, (struct sample){0}, NOW + 1), job = was;
+        char *bytes = world_mem(world, sizes[i]);
+        for (size_t k = 0; k < sizes[i]; k++)
+            bytes[k] = (char)(k * 7 + i + 1);
+        job.state = JOB_SUCCESS;
+        job.lease_until = 0;
+        job.token++;
+        job.result = (struct str){bytes, sizes[i]};
+        assert_int_equal(change_leased(world, &was, job), ERR_OK);
+        struct job now = job_now(world, job.id);
+        assert_true(str_eq(now.result, job.result) && !now.result_left_out);
+        assert_int_equal(now.lease_until, 0);
+        struct store_get *get = OP(world, store_get, STORE_GET);
+        get->tenant = TENANT;
+        get->task_id = job.id;
+        get->max_jobs = 10;
+        assert_int_equal(call(world, &get->op), ERR_OK);
+        bool fits = sizes[i] <= STORE_LISTED_RESULT;
+        assert_int_equal(get->jobs[0].result_left_out, !fits);
+        assert_int_equal(get->jobs[0].result.n, fits ? sizes[i] : 0);
+    }
+}
+
+static void who_names_no_tenant_reads_of_any(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.tenant = TENANT + 1});
+    struct store_get *get = OP(world, store_get, STORE_GET);
+    get->job_id = id;
+    assert_int_equal(call(world, &get->op), ERR_OK);
+    assert_int_equal(get->task.tenant, TENANT + 1);
+    get->job_id = id + 1;
+    assert_int_equal(call(world, &get->op), ERR_NOT_FOUND);
+}
+
 // ---- removing
 
 static void sweeping_removes_what_retention_lets_go_earliest_first(void **state)
@@ -1304,6 +1491,13 @@ int main(int argc, char *argv[])
         PROMISE(promotion_without_the_id_finds_the_rest_too),
         PROMISE(what_an_incarnation_holds_is_listed_page_by_page),
         PROMISE(what_did_not_start_in_time_is_listed_earliest_first),
+        PROMISE(the_first_who_joins_brings_the_secret),
+        PROMISE(a_leased_job_is_in_nobodys_hand),
+        PROMISE(a_job_is_not_added_with_a_lease),
+        PROMISE(leases_that_ran_out_are_listed_earliest_first),
+        PROMISE(a_change_names_the_lease_it_was_decided_on),
+        PROMISE(a_result_is_kept_byte_for_byte_and_large_ones_are_left_out_of_lists),
+        PROMISE(who_names_no_tenant_reads_of_any),
         PROMISE(sweeping_removes_what_retention_lets_go_earliest_first),
         PROMISE(a_task_goes_with_its_last_job_and_attempts_with_theirs),
         PROMISE(a_task_is_read_with_its_newest_jobs),

@@ -75,7 +75,8 @@ static bool same_job(const struct job *a, const struct job *b)
            SAME(ready_at) && SAME(due_at) && SAME(nominal_at) && SAME(expires_at) && SAME(holder) && SAME(token) &&
            SAME(picked_at) && SAME(started_at) && SAME(completed_at) && SAME(attempts) && SAME(retries) && SAME(losses) &&
            SAME(status) && SAME(outcome) && SAME(late_stage) && SAME(response_truncated) && SAME(purge_at) &&
-           (SAME(lane) || !a->lane || !b->lane) && str_eq(a->reason, b->reason) && str_eq(a->response, b->response);
+           (SAME(lane) || !a->lane || !b->lane) && str_eq(a->reason, b->reason) && str_eq(a->response, b->response) &&
+           SAME(lease_until) && str_eq(a->result, b->result);
 #undef SAME
 }
 
@@ -214,9 +215,17 @@ static enum err decide(struct job *job, struct job_step *ret_step)
 {
     if (job->state == JOB_WATCHING)
         return below(4) ? job_start(job, &policy, NOW + 200) : job_release(job, NOW, NOW + 200);
+    if (!job->lease_until && below(4) == 0) {
+        struct job_result later = {.status = 202, .response = slice(200), .later = true};
+        return job_detach(job, &policy, &later);
+    }
+    if (job->lease_until && below(3) == 0)
+        return job_extend(job, &policy, NOW + 250 + (int64_t)below(1000), slice(100));
     struct job_result result = {.outcome = below(3) ? OUTCOME_SUCCESS : OUTCOME_FAILED, .status = 200, .completed_at = NOW + 300};
     result.reason = slice(40);
     result.response = slice(600);
+    if (job->lease_until)
+        result.result = slice(3000);
     return job_finish(job, &policy, &result, 0, ret_step);
 }
 
@@ -229,7 +238,8 @@ static void fill_step(struct flight_change *change, struct entry *entry)
     expect(!err, "decide", err_info(err)->code);
     entry->next.kept += change->kept[i].kept;
     entry->is_moving = true;
-    change->steps[i] = (struct store_step){.token = entry->now.job.token, .job = &entry->next.job};
+    change->steps[i] =
+        (struct store_step){.token = entry->now.job.token, .lease = entry->now.job.lease_until, .job = &entry->next.job};
     change->steps[i].attempt = change->kept[i].kept ? &change->kept[i].attempt : NULL;
 }
 

@@ -40,9 +40,10 @@ static void put_job(struct buf *buf, const struct job *job)
     PUT(buf, "job", job->id, job->task_id, job->parent_id, job->lane, job->tenant, job->state, job->priority, job->scheduled_at,
         job->ready_at, job->due_at, job->nominal_at, job->expires_at, job->holder, job->token, job->picked_at, job->started_at,
         job->completed_at, job->attempts, job->retries, job->losses, job->status, job->outcome, job->late_stage,
-        job->response_truncated, job->purge_at);
+        job->response_truncated, job->purge_at, job->lease_until, job->result_left_out);
     put_bytes(buf, job->reason);
     put_bytes(buf, job->response);
+    put_bytes(buf, job->result);
 }
 
 static void put_jobs(struct buf *buf, const struct store_job *jobs, size_t count)
@@ -93,6 +94,8 @@ static void put_answer(struct buf *buf, struct store_op *op)
     PUT(buf, "verb, err", op->verb, op->err);
     if (op->verb == STORE_JOIN)
         PUT(buf, "join", container_of(op, struct store_join, op)->node, container_of(op, struct store_join, op)->id_floor);
+    if (op->verb == STORE_JOIN && !op->err)
+        put_bytes(buf, (struct str){(char *)container_of(op, struct store_join, op)->secret, STORE_SECRET_SIZE});
     if (op->verb == STORE_BEAT)
         for (size_t i = 0; i < container_of(op, struct store_beat, op)->peer_count; i++) {
             const struct store_peer *peer = &container_of(op, struct store_beat, op)->peers[i];
@@ -131,6 +134,8 @@ static void put_answer(struct buf *buf, struct store_op *op)
         put_jobs(buf, container_of(op, struct store_held, op)->jobs, container_of(op, struct store_held, op)->job_count);
     if (op->verb == STORE_EXPIRED)
         put_jobs(buf, container_of(op, struct store_expired, op)->jobs, container_of(op, struct store_expired, op)->job_count);
+    if (op->verb == STORE_LAPSED)
+        put_jobs(buf, container_of(op, struct store_lapsed, op)->jobs, container_of(op, struct store_lapsed, op)->job_count);
     if (op->verb == STORE_LANES)
         for (size_t i = 0; i < container_of(op, struct store_lanes, op)->lane_count; i++) {
             const struct store_lane *lane = &container_of(op, struct store_lanes, op)->lanes[i];
@@ -267,13 +272,17 @@ static void step_claim(struct pair *pair, struct store_op *ops[2])
 // What core would decide, mostly; the record is the reference's.
 static bool some_change(struct pair *pair, struct job *job, struct job_step *ret_step)
 {
+    static char large[STORE_LISTED_RESULT + 1]; // left out of lists
     struct job_policy policy = {.retry = {.max = 2, .delay_ms = 5}, .sla_ms = 10, .ttl_ms = below(pair, HORIZON), .lost_max = 2};
+    policy.timeout_ms = below(pair, HORIZON);
     struct job_result result = {
         .outcome = (enum job_outcome)(1 + below(pair, 2)), .status = 200, .completed_at = some_time(pair)};
     result.reason = STR("a reason\0with a zero");
     result.response = STR("\xff\xfe response");
+    memset(large, '7', sizeof large);
+    result.result = below(pair, 3) ? STR("{\"a\": 1}") : (struct str){large, below(pair, 2) ? sizeof large : 0};
     *ret_step = (struct job_step){0};
-    switch (below(pair, 6)) {
+    switch (below(pair, 9)) {
     case 0:
         return !job_start(job, &policy, some_time(pair));
     case 1:
@@ -282,6 +291,12 @@ static bool some_change(struct pair *pair, struct job *job, struct job_step *ret
         return !job_release(job, some_time(pair), NOW + 20);
     case 3:
         return !job_lose(job, &policy, some_time(pair), ret_step);
+    case 6:
+        return (job->state == JOB_RESERVED || !job_start(job, &policy, NOW)) && !job_detach(job, &policy, &result);
+    case 7:
+        return !job_extend(job, &policy, some_time(pair), below(pair, 2) ? STR("[\"half\"]") : (struct str){0});
+    case 8:
+        return !job_lapse(job, &policy, some_time(pair), 1, ret_step);
     case 4:
         return !job_cancel(job, &policy, some_time(pair), STR("by hand"), ret_step);
     default:
@@ -305,6 +320,7 @@ static void step_change(struct pair *pair, struct store_op *ops[2])
         }
         *job = get->job_count ? get->jobs[0] : (struct job){.id = get->job_id};
         steps[k] = (struct store_step){.token = job->token - (below(pair, 5) == 0), .watched = below(pair, 3) == 0, .job = job};
+        steps[k].lease = job->lease_until + (below(pair, 8) == 0);
         struct job as = *job;
         if (get->job_count && some_change(pair, &as, step)) {
             *job = as;
@@ -335,7 +351,7 @@ static void step_join(struct pair *pair, struct store_op *ops[2])
 {
     int64_t holder = some_holder(pair);
     bool pulls = below(pair, 2);
-    BOTH(store_join, STORE_JOIN, .incarnation = holder, .pulls = pulls)
+    BOTH(store_join, STORE_JOIN, .incarnation = holder, .pulls = pulls, .secret = {(uint8_t)holder, 2, 3})
 }
 
 static void step_owners(struct pair *pair, struct store_op *ops[2])
@@ -408,6 +424,13 @@ static void step_expired(struct pair *pair, struct store_op *ops[2])
     BOTH(store_expired, STORE_EXPIRED, .now_ms = now, .max = max)
 }
 
+static void step_lapsed(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t now = some_time(pair);
+    size_t max = (size_t)below(pair, 6);
+    BOTH(store_lapsed, STORE_LAPSED, .now_ms = now, .max = max)
+}
+
 static void step_lanes(struct pair *pair, struct store_op *ops[2])
 {
     int32_t tenant = (int32_t)below(pair, 3);
@@ -434,7 +457,7 @@ static void step_get(struct pair *pair, struct store_op *ops[2])
 {
     int64_t id = 1 + below(pair, IDS);
     bool of_job = below(pair, 2);
-    int32_t tenant = (int32_t)(1 + below(pair, 2));
+    int32_t tenant = (int32_t)below(pair, 3);
     size_t max = (size_t)below(pair, 4);
     bool open_first = below(pair, 2);
     BOTH(store_get, STORE_GET, .tenant = tenant, .task_id = of_job ? 0 : id, .job_id = of_job ? id : 0, .max_jobs = max,
@@ -495,11 +518,11 @@ static void step_stats(struct pair *pair, struct store_op *ops[2])
 
 // What is common comes more than once.
 static void (*const steps_of[])(struct pair *pair, struct store_op *ops[2]) = {
-    step_add,    step_add,    step_add,    step_add,    step_add,     step_claim,  step_claim, step_claim, step_claim,
-    step_change, step_change, step_change, step_change, step_change,  step_join,   step_join,  step_beat,  step_bury,
-    step_forget, step_due,    step_due,    step_held,   step_expired, step_lanes,  step_pause, step_sweep, step_sweep,
-    step_get,    step_get,    step_stats,  step_owners, step_divide,  step_divide, step_ask,   step_ask,   step_asked,
-    step_list,   step_list,   step_list,   step_amend,  step_amend,
+    step_add,    step_add,    step_add,    step_add,    step_add,     step_claim,  step_claim,  step_claim, step_claim,
+    step_change, step_change, step_change, step_change, step_change,  step_join,   step_join,   step_beat,  step_bury,
+    step_forget, step_due,    step_due,    step_held,   step_expired, step_lanes,  step_pause,  step_sweep, step_sweep,
+    step_get,    step_get,    step_stats,  step_owners, step_divide,  step_divide, step_ask,    step_ask,   step_asked,
+    step_list,   step_list,   step_list,   step_amend,  step_amend,   step_lapsed, step_change,
 };
 
 static void compare_all_that_can_be_read(struct pair *pair)
@@ -515,6 +538,8 @@ static void compare_all_that_can_be_read(struct pair *pair)
         ask_both(pair, ops);
     }
     BOTH(store_expired, STORE_EXPIRED, .now_ms = NOW * 2, .max = 1000)
+    ask_both(pair, ops);
+    BOTH(store_lapsed, STORE_LAPSED, .now_ms = NOW * 2, .max = 1000)
     ask_both(pair, ops);
     BOTH(store_lanes, STORE_LANES, .max = 1000, .counts = true)
     ask_both(pair, ops);

@@ -124,7 +124,7 @@ static void a_newer_schema_is_refused_with_words(void **state)
     assert_non_null(strstr(why, "not one of rota's"));
 }
 
-// The first version had no owners and no wishes.
+// The first version had no owners, wishes and leases.
 static void an_older_schema_is_brought_up_to_date(void **state)
 {
     struct world *world = *state;
@@ -133,6 +133,7 @@ static void an_older_schema_is_brought_up_to_date(void **state)
     execute(world, "ALTER TABLE incarnations DROP COLUMN pulls; DROP TABLE owners; DROP TABLE asks; DROP TABLE bulks;"
                    "DROP INDEX jobs_listed; DROP INDEX jobs_failed; ALTER TABLE tasks DROP COLUMN version;"
                    "ALTER TABLE tasks DROP COLUMN paused; ALTER TABLE tasks DROP COLUMN gone;"
+                   "DROP INDEX jobs_lease; ALTER TABLE jobs DROP COLUMN lease_until; ALTER TABLE jobs DROP COLUMN result;"
                    "UPDATE meta SET value=1 WHERE name='schema'");
     world_open(world);
     assert_int_equal(job_now(world, id).state, JOB_READY);

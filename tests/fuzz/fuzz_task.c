@@ -27,7 +27,7 @@ static void check_same(const struct task *a, const struct task *b)
     must(str_eq(a->name, b->name) && str_eq(a->tracing_id, b->tracing_id) && str_eq(a->created_by, b->created_by));
     must(str_eq(a->traceparent, b->traceparent) && str_eq(a->body.raw, b->body.raw) && a->body.type == b->body.type);
     must(a->at_ms == b->at_ms && a->in_ms == b->in_ms && a->not_after_ms == b->not_after_ms);
-    must(a->not_after_in_ms == b->not_after_in_ms && a->timeout_ms == b->timeout_ms && a->priority == b->priority);
+    must(a->not_after_in_ms == b->not_after_in_ms && a->policy.timeout_ms == b->policy.timeout_ms && a->priority == b->priority);
     must(memcmp(a->success_codes, b->success_codes, sizeof a->success_codes) == 0);
     must(same_policy(a->policy, b->policy));
 }

@@ -146,7 +146,7 @@ static size_t held_by(struct world *world, int64_t incarnation)
     size_t count = 0, at = 0;
     int64_t id;
     for (const struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));)
-        count += job_state_held(shadow->job.state) && shadow->job.holder == incarnation;
+        count += job_in_hand(&shadow->job) && shadow->job.holder == incarnation;
     return count;
 }
 
@@ -205,9 +205,9 @@ static void set_back(struct world *world)
     struct sim_node *node = any_node(world);
     node->offset_ms = -SLOW_MS - 10000;
     wait_ms(world, 4000);
-    if (world->store_clock && labs(node->offset_ms + node->correction_ms) > CLOCK_MAX_MS)
-        violate(world, 17, "the clock of a node is still %lld ms wrong a beat after it was set back",
-                (long long)(node->offset_ms + node->correction_ms));
+    int64_t wrong_ms = node->offset_ms + node->correction_ms;
+    if (world->store_clock && labs(wrong_ms) > CLOCK_MAX_MS)
+        violate(world, 17, "the clock of a node is still %lld ms wrong a beat after it was set back", (long long)wrong_ms);
     wait_ms(world, SLOW_MS + 1000);
     node->offset_ms = 0;
     wait_idle(world, "set back");
@@ -227,6 +227,37 @@ static void stopping(struct world *world)
     world->late_max_ms = 0;
 }
 
+// I18. Attempts that go on at their targets: their words count on any node, and no node's death ends them.
+static void later(struct world *world)
+{
+    world->late_max_ms = exact_ms(world);
+    struct client_task *spoken = client_submit(world, 1, "later-1", "later-1", ",\"retry\":{\"max\":0}");
+    struct client_task *silent = client_submit(world, 2, "silent-1", "silent-1", ",\"retry\":{\"max\":1,\"delay\":\"1s\"}");
+    wait_ms(world, 3000);
+    for (int i = 0; i < world->node_count; i++) {
+        if (lanes_held(world->nodes[i].flow->lanes))
+            violate(world, 18, "node %d has something in hand while all that runs has leases", i);
+        if (world->node_count > 1 ? i > 0 : true) {
+            node_crash(&world->nodes[i]);
+            node_start_later(&world->nodes[i], 1000);
+        }
+    }
+    wait_ms(world, 2000);
+    int64_t asked = world->now;
+    wait_idle(world, "later");
+    const struct shadow *shadow = shadow_of_task(world, spoken);
+    if (shadow->job.state != JOB_SUCCESS || shadow->calls != 1 || shadow->job.losses)
+        violate(world, 18, "a job that was completed by its target is %s after %d calls", job_state_text(shadow->job.state),
+                shadow->calls);
+    shadow = shadow_of_task(world, silent);
+    if (shadow->job.state != JOB_SUCCESS || shadow->calls != 2 || shadow->job.losses || shadow->job.retries != 1)
+        violate(world, 18, "a job whose target fell silent once is %s after %d calls", job_state_text(shadow->job.state),
+                shadow->calls);
+    if (world->now - asked > 3 * 30000)
+        violate(world, 18, "it took %lld ms to notice that a target was silent", (long long)(world->now - asked));
+    world->late_max_ms = 0;
+}
+
 void calm_run(struct world *world)
 {
     wait_ms(world,
@@ -234,6 +265,7 @@ void calm_run(struct world *world)
     in_time(world);
     answers_lost(world);
     hurried(world);
+    later(world);
     paused(world);
     crowded(world);
     death(world);

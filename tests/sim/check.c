@@ -54,7 +54,7 @@ static void trace(const struct sim_node *node, int64_t job_id, const char *what,
 static void take_record(struct shadow *shadow, const struct job *job)
 {
     shadow->job = *job;
-    shadow->job.reason = shadow->job.response = (struct str){0};
+    shadow->job.reason = shadow->job.response = shadow->job.result = (struct str){0};
 }
 
 // Is there a way from one state to the other, in one written step? A quick job goes from watching to its end in one write, and a
@@ -83,10 +83,10 @@ static void check_sla(struct world *world, const struct shadow *shadow, const st
                 (long long)(started - was->ready_at), job->late_stage ? "late" : "in time");
 }
 
-static const struct said *said_to(const struct shadow *shadow, int64_t token)
+static const struct said *said_to(const struct shadow *shadow, int64_t token, enum job_outcome outcome)
 {
     for (size_t i = 0; i < SAID_MAX; i++)
-        if (shadow->said[i].token == token)
+        if (shadow->said[i].token == token && shadow->said[i].outcome == outcome)
             return &shadow->said[i];
     return NULL;
 }
@@ -96,14 +96,26 @@ static bool by_target(enum job_outcome outcome)
     return outcome == OUTCOME_SUCCESS || outcome == OUTCOME_FAILED || outcome == OUTCOME_TIMEOUT;
 }
 
+// I18: a lease ends an attempt by running out, and by nothing else that nobody asked for: no node had it in hand.
+static void check_lapse(struct world *world, const struct shadow *shadow, const struct store_step *step, enum job_outcome outcome)
+{
+    int64_t early = step->attempt ? shadow->job.lease_until - step->attempt->completed_at : 0;
+    if (outcome != OUTCOME_TIMEOUT)
+        violate(world, 18, "job %lld had a lease and is written as %s", (long long)step->job->id, job_outcome_text(outcome));
+    else if (early > 0)
+        violate(world, 18, "the lease of job %lld was ended %lld ms early", (long long)step->job->id, (long long)early);
+}
+
 // I2: what is written about an end is what the target said to this very claim.
 static void check_outcome(struct world *world, const struct shadow *shadow, const struct store_step *step)
 {
     enum job_outcome outcome = step->attempt ? step->attempt->outcome : step->job->outcome;
-    const struct said *said = said_to(shadow, step->token);
-    if (by_target(outcome) && (!said || said->outcome != outcome))
-        violate(world, 2, "job %lld is written as %s, the target said %s", (long long)step->job->id, job_outcome_text(outcome),
-                said ? job_outcome_text(said->outcome) : "nothing");
+    const struct said *said = said_to(shadow, step->token, outcome);
+    if (shadow->job.lease_until && !step->job->lease_until && outcome != OUTCOME_CANCELLED && !said)
+        check_lapse(world, shadow, step, outcome);
+    else if (by_target(outcome) && !said)
+        violate(world, 2, "job %lld is written as %s, which its target did not say", (long long)step->job->id,
+                job_outcome_text(outcome));
     if ((step->job->state == JOB_SUCCESS) != (outcome == OUTCOME_SUCCESS))
         violate(world, 2, "job %lld is %s after %s", (long long)step->job->id, job_state_text(step->job->state),
                 job_outcome_text(outcome));
@@ -122,8 +134,8 @@ static int64_t shortest_delay(const struct job_policy *policy, int retry, int64_
 static void check_tries(struct world *world, struct shadow *shadow, const struct store_step *step)
 {
     const struct job *was = &shadow->job, *job = step->job;
-    const struct said *said = said_to(shadow, step->token);
     enum job_outcome kept = step->attempt ? (enum job_outcome)step->attempt->outcome : OUTCOME_NONE;
+    const struct said *said = said_to(shadow, step->token, kept);
     bool retried = by_target(kept) && job->state == JOB_DELAYED;
     bool lost = kept == OUTCOME_LOST && was->state == JOB_RESERVED;
     if (job->retries != was->retries + retried || job->losses != was->losses + lost || job->retries > shadow->policy.retry.max)
@@ -270,7 +282,7 @@ void check_operation(struct sim_node *node, struct store_op *op)
         due->to_ms > node_now(node).wall_ms)
         violate(node->world, 4, "jobs are called ready %lld ms early", (long long)(due->to_ms - node_now(node).wall_ms));
     const struct store_get *get = container_of(op, struct store_get, op);
-    if (op->verb == STORE_GET && get->task.tenant != get->tenant)
+    if (op->verb == STORE_GET && get->tenant && get->task.tenant != get->tenant)
         violate(node->world, 14, "tenant %d read task %lld of tenant %d", get->tenant, (long long)get->task.id, get->task.tenant);
     if (op->verb != STORE_CHANGE)
         return;
@@ -331,8 +343,19 @@ void check_start(struct sim_node *node, const struct run *run, int64_t end)
 void check_said(struct sim_node *node, const struct run *run)
 {
     struct shadow *shadow = shadow_of(node->world, run->job.id);
+    if (run->result.later)
+        return; // that says nothing yet
     shadow->said[shadow->said_count++ % SAID_MAX] =
         (struct said){.token = run->token, .outcome = run->result.outcome, .retry_after_ms = run->result.retry_after_ms};
+}
+
+// Under the token of its claim while its call is open, or under the one of its lease.
+void check_word(struct world *world, int64_t job_id, int64_t number, enum job_outcome outcome)
+{
+    struct shadow *shadow = shadow_of(world, job_id);
+    for (int i = 0; i < 2; i++)
+        if (!said_to(shadow, number + i, outcome))
+            shadow->said[shadow->said_count++ % SAID_MAX] = (struct said){.token = number + i, .outcome = outcome};
 }
 
 void check_turn(struct sim_node *node)
@@ -353,11 +376,15 @@ void check_waiting(struct world *world)
     for (struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));) {
         const struct job *job = &shadow->job;
         int64_t wall = EPOCH + world->now;
-        bool left = job->state == JOB_RESERVED ? wall - job->started_at > RUN_MAX_MS : wall - job->due_at > WAIT_MAX_MS;
+        bool left = job->lease_until             ? wall - job->lease_until > WAIT_MAX_MS
+                    : job->state == JOB_RESERVED ? wall - job->started_at > RUN_MAX_MS
+                                                 : wall - job->due_at > WAIT_MAX_MS;
         if (!left || job_state_final(job->state))
             continue;
         violate(world, 12, "job %lld has been %s for %lld ms", (long long)id, job_state_text(job->state),
                 (long long)(wall - job->due_at));
         shadow->job.due_at = shadow->job.started_at = wall; // said once
+        if (job->lease_until)
+            shadow->job.lease_until = wall;
     }
 }

@@ -45,10 +45,11 @@ bool world_idle(struct world *world)
             return false;
     for (int i = 0; i < world->node_count; i++) {
         const struct sim_node *node = &world->nodes[i];
-        if (!node_acts(node) || lanes_held(node->flow->lanes) || !steer_idle(node->flow->steer))
+        if (!node_acts(node) || lanes_held(node->flow->lanes) || !steer_idle(node->flow->steer) ||
+            !settle_idle(node->flow->settle))
             return false;
     }
-    return clients_done(world);
+    return clients_done(world) && words_done(world);
 }
 
 void world_run(struct world *world, int64_t until, bool (*stop)(struct world *world))

@@ -112,6 +112,27 @@ static struct job_result play_target(struct world *world, bool slow)
     return (struct job_result){.outcome = OUTCOME_TIMEOUT, .reason = STR("no answer in time")};
 }
 
+static struct job_result played_later(void)
+{
+    return (struct job_result){.outcome = OUTCOME_SUCCESS, .status = 202, .later = true};
+}
+
+// In the storm any target may answer 202. In the calm those named later-… do, and complete 10 s afterwards; those named
+// silent-… fall silent the first time.
+static void play_later(struct world *world, const struct run *run, struct call *call)
+{
+    bool spoken = str_starts(run->task.url, STR("http://later-")), silent = str_starts(run->task.url, STR("http://silent-"));
+    if (world->faults && chance(world, 200)) {
+        call->result = played_later();
+        words_plan(world, run, call->end);
+    } else if (spoken) {
+        call->result = played_later();
+        words_say(world, run, SETTLE_COMPLETE, call->end + 10000);
+    } else if (silent) {
+        call->result = run->job.attempts == 1 ? played_later() : (struct job_result){.outcome = OUTCOME_SUCCESS, .status = 200};
+    }
+}
+
 static void start(struct exec *port, struct run *run, struct now now)
 {
     struct sim_exec *exec = (struct sim_exec *)port;
@@ -122,6 +143,7 @@ static void start(struct exec *port, struct run *run, struct now now)
     call->result = play_target(world, slow);
     int64_t length = world->faults && chance(world, 50) ? between(world, 1000, 60000) : between(world, 1, 300);
     call->end = world->now + (slow ? SLOW_MS : length);
+    play_later(world, run, call);
     run->exec = call;
     list_append(&exec->calls, &call->link);
     check_start(exec->node, run, call->end);

@@ -15,7 +15,7 @@ enum {
     QUEUES = 4,  // q1 … of each tenant
     TENANTS = 2, // 1 …
     LANES_MAX = 64,
-    SAID_MAX = 8,
+    SAID_MAX = 16,
     CLOCK_MAX_MS = 10, // how wrong a clock may be that was corrected
     SLOW_MS = 20000,   // how long a call to a host slow-… takes
 };
@@ -163,10 +163,17 @@ void clients_check(struct world *world); // at the end
 bool clients_done(struct world *world);  // everybody has an answer
 void clients_crash(struct world *world, struct sim_node *node);
 
+// What targets say later about attempts they answered with 202.
+void words_plan(struct world *world, const struct run *run, int64_t answer); // anything may happen
+void words_say(struct world *world, const struct run *run, enum settle_word what, int64_t at);
+void words_crash(struct world *world, struct sim_node *node);
+bool words_done(struct world *world); // everything is said
+
 // Called by the store when it has carried out an operation, before anybody hears of it.
 void check_operation(struct sim_node *node, struct store_op *op);
 void check_start(struct sim_node *node, const struct run *run, int64_t end);
-void check_said(struct sim_node *node, const struct run *run); // how the target answered
-void check_turn(struct sim_node *node);                        // after each turn
-void check_waiting(struct world *world);                       // now and then: does anything wait without need?
+void check_said(struct sim_node *node, const struct run *run);                                  // how the target answered
+void check_word(struct world *world, int64_t job_id, int64_t number, enum job_outcome outcome); // … later
+void check_turn(struct sim_node *node);                                                         // after each turn
+void check_waiting(struct world *world); // now and then: does anything wait without need?
 void check_end(struct world *world);

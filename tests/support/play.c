@@ -145,7 +145,7 @@ struct job play_job_of(struct play *play, int64_t id)
     store_op_init(&get.op, STORE_GET, NULL);
     call(play, &get.op);
     struct job job = get.jobs[0];
-    job.reason = job.response = (struct str){0};
+    job.reason = job.response = job.result = (struct str){0};
     store_op_done(&get.op);
     return job;
 }
@@ -225,12 +225,12 @@ static void exec_cancel(struct exec *port, struct run *run)
     exec->cancelled++;
 }
 
-static void end_at(struct play_exec *exec, size_t at, enum job_outcome outcome, int64_t now_ms)
+static void end_at(struct play_exec *exec, size_t at, struct job_result result)
 {
     struct run *run = exec->running[at];
     exec->count--;
     memmove(&exec->running[at], &exec->running[at + 1], (exec->count - at) * sizeof run);
-    run->result = (struct job_result){.outcome = outcome, .completed_at = now_ms};
+    run->result = result;
     exec->exec.ended(exec->exec.ctx, run);
 }
 
@@ -240,7 +240,7 @@ static void exec_poll(struct exec *port, int64_t wait_ns)
     struct play *play = container_of(exec, struct play, exec);
     for (size_t i = 0; i < exec->count;)
         if (exec->running[i]->exec)
-            end_at(exec, i, OUTCOME_CANCELLED, play->now.wall_ms);
+            end_at(exec, i, (struct job_result){.outcome = OUTCOME_CANCELLED, .completed_at = play->now.wall_ms});
         else
             i++;
 }
@@ -265,7 +265,14 @@ void play_end(struct play *play, int64_t job_id, enum job_outcome outcome)
 {
     size_t at = place_of(play, job_id);
     assert_true(at < play->exec.count);
-    end_at(&play->exec, at, outcome, play->now.wall_ms);
+    end_at(&play->exec, at, (struct job_result){.outcome = outcome, .completed_at = play->now.wall_ms});
+}
+
+void play_detach(struct play *play, int64_t job_id)
+{
+    size_t at = place_of(play, job_id);
+    assert_true(at < play->exec.count);
+    end_at(&play->exec, at, (struct job_result){.outcome = OUTCOME_SUCCESS, .status = 202, .later = true});
 }
 
 // ---- runs
@@ -335,6 +342,7 @@ struct play *play_new(struct play_config config)
     play->node = &play->flow->node;
     play->lanes = play->flow->lanes;
     play_peer(play, PLAY_LIFE);
+    play->node->has_secret = true;
     atomic_store(&play->node->incarnation, PLAY_LIFE);
     id_maker_init(&play->node->ids, 0, 0);
     play_live(play);

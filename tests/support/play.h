@@ -86,3 +86,4 @@ struct run *play_back(struct play *play, struct run_began **ret_began);
 
 struct run *play_running(struct play *play, int64_t job_id); // NULL: it does not run
 void play_end(struct play *play, int64_t job_id, enum job_outcome outcome);
+void play_detach(struct play *play, int64_t job_id); // its target answers that it will say later how it ended

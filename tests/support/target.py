@@ -11,6 +11,8 @@ The first part of the path names the behaviour, the next parts its argument, the
     /drip/…           a byte now and then, for ever           /reset/…          resets the connection
     /junk/…           something that is not HTTP              /close/…          closes without an answer
     /short/…          a body shorter than it said             /header/…         200 with a header of 300 KiB
+    /later/…          202 and Rota-Async: 1                   /later/2/…        … to the job's first 2 calls
+    /gate-later/NAME/…  the same once the test calls open(NAME)
 
 It has one thread with an asyncio loop. It reads requests with a parser of its own, so that what arrived is kept byte for byte.
 """
@@ -121,6 +123,11 @@ async def do_fail(talk):
 
 
 async def do_gate(talk):
+    await wait_for_gate(talk)
+    await talk.answer(200)
+
+
+async def wait_for_gate(talk):
     gate = talk.target.gate(talk.args[0])
     opened = asyncio.ensure_future(gate.wait())
     gone = asyncio.ensure_future(talk.reader.read(1))
@@ -131,7 +138,20 @@ async def do_gate(talk):
         await asyncio.wait({gone})
     elif not gone.result():
         raise CallerGone
-    await talk.answer(200)
+
+
+async def answer_later(talk):
+    await talk.answer(202, b"I will say", headers=[("Rota-Async", "1")])
+
+
+async def do_later(talk):
+    earlier = talk.target.count_job(talk.call.job_id)
+    await (answer_later(talk) if earlier <= talk.number(0, earlier) else talk.answer(200))
+
+
+async def do_gate_later(talk):
+    await wait_for_gate(talk)
+    await answer_later(talk)
 
 
 async def do_slow(talk):
@@ -210,6 +230,8 @@ BEHAVIOURS = {
     "junk": do_junk,
     "short": do_short,
     "header": do_header,
+    "later": do_later,
+    "gate-later": do_gate_later,
 }
 
 

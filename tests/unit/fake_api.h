@@ -42,6 +42,7 @@ static struct {
     void (*on_store)(struct store_op *op);
     void (*on_add)(struct admission *admission);
     void (*on_steer)(struct steer_op *op);
+    void (*on_settle)(struct settle_op *op);
     enum err submit_err; // what admit_submit() refuses with
     int submits, pauses, pokes, room, live_admissions;
     bool paused;         // the queue
@@ -187,6 +188,13 @@ enum err admit_submit(struct admit *admit, struct admission *admission, struct n
         fake.on_add(admission);
     admission->done(admission);
     return ERR_OK;
+}
+
+void settle_submit(struct settle *settle, struct settle_op *op)
+{
+    assert_non_null(fake.on_settle);
+    fake.on_settle(op);
+    op->done(op);
 }
 
 void steer_submit(struct steer *steer, struct steer_op *op)

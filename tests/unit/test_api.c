@@ -5,11 +5,15 @@
 
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
+static bool by_token; // who reads has shown a token, and needs no tenant
+
 static int reset(void **state)
 {
     fake.on_store = NULL;
     fake.on_add = NULL;
     fake.on_steer = NULL;
+    fake.on_settle = NULL;
+    by_token = false;
     fake.submit_err = ERR_OK;
     fake.submits = fake.pauses = 0;
     fake.api.ready = NULL;
@@ -239,7 +243,7 @@ static void store_has(struct store_op *op)
         return;
     }
     assert_int_equal(op->verb, STORE_GET);
-    assert_int_equal(get->tenant, 1);
+    assert_int_equal(get->tenant, by_token ? 0 : 1);
     op->err = stored_doc ? ERR_OK : ERR_NOT_FOUND;
     get->task = (struct store_task){.id = stored_job.task_id, .tenant = 1, .created_at = 1, .doc = str_of(stored_doc)};
     get->jobs = &stored_job;
@@ -458,6 +462,74 @@ static void steering_is_refused_in_words(void **state)
     }
 }
 
+static struct settle_op settled;
+
+static void settle_works(struct settle_op *op)
+{
+    settled = *op;
+}
+
+static void settle_refuses(struct settle_op *op)
+{
+    op->err = ERR_LEASE_LOST;
+    snprintf(op->why, sizeof op->why, "the token is of an earlier attempt");
+}
+
+static void words_about_attempts_are_passed_on_as_they_came(void **state)
+{
+    static const struct {
+        const char *word, *body;
+        enum settle_word as;
+        const char *ticket, *result, *reason;
+        bool no_retry;
+    } cases[] = {
+        {"complete", "{\"token\":\"1-a\",\"result\": {\"a\":  1.0} }", SETTLE_COMPLETE, "1-a", "{\"a\":  1.0}", "", false},
+        {"complete", "{\"result\":null,\"token\":\"1-a\"}", SETTLE_COMPLETE, "1-a", "", "", false},
+        {"complete", "{\"tok\\u0065n\":\"1-a\"}", SETTLE_COMPLETE, "1-a", "", "", false},
+        {"fail", "{\"token\":\"1-a\",\"reason\":\"no \\\"luck\\\"\"}", SETTLE_FAIL, "1-a", "", "no \"luck\"", false},
+        {"fail", "{\"token\":\"1-a\",\"reason\":\"no\",\"retry\":false}", SETTLE_FAIL, "1-a", "", "no", true},
+        {"fail", "{\"token\":\"1-a\",\"reason\":\"no\",\"retry\":true}", SETTLE_FAIL, "1-a", "", "no", false},
+        {"heartbeat", "{\"token\":\"1-a\"}", SETTLE_BEAT, "1-a", "", "", false},
+        {"heartbeat", "{\"token\":\"1-a\",\"progress\":[0.5]}", SETTLE_BEAT, "1-a", "[0.5]", "", false},
+    };
+    by_token = true;
+    fake.on_settle = settle_works;
+    fake.on_store = store_has;
+    stored_job = (struct job){.id = 77, .task_id = 77, .state = JOB_RESERVED};
+    stored_doc = "{\"url\":\"http://x/\"}";
+    for (size_t i = 0; i < array_count(cases); i++) {
+        char target[64];
+        snprintf(target, sizeof target, "/v1/jobs/j000000000002d/%s", cases[i].word);
+        struct http_request *request = fake_ask("POST", target, NULL, cases[i].body);
+        assert_int_equal(request->status, 200);
+        assert_json(fake_json(request), "id", "\"j000000000002d\"");
+        assert_int_equal(settled.word, cases[i].as);
+        assert_int_equal(settled.job_id, 77);
+        assert_int_equal(settled.tenant, 1);
+        assert_true(str_is(settled.ticket, cases[i].ticket) && str_is(settled.result, cases[i].result));
+        assert_true(str_is(settled.reason, cases[i].reason));
+        assert_int_equal(settled.no_retry, cases[i].no_retry);
+        fake_free(request);
+    }
+    struct http_request *request =
+        fake_ask("POST", "/v1/jobs/j000000000002d/heartbeat", NULL, "{\"token\":\"1\",\"progress\":null}");
+    assert_true(settled.result.p && settled.result.n == 0); // takes back what was said
+    fake_free(request);
+    stored_doc = NULL; // it ended, and was swept at once
+    request = fake_ask("POST", "/v1/jobs/j000000000002d/complete", NULL, "{\"token\":\"1\"}");
+    assert_int_equal(request->status, 204);
+    fake_free(request);
+}
+
+static void a_word_that_is_refused_says_why(void **state)
+{
+    fake.on_settle = settle_refuses;
+    struct http_request *request = fake_ask("POST", "/v1/jobs/j000000000002d/complete", NULL, "{\"token\":\"1-a\"}");
+    assert_int_equal(request->status, 409);
+    assert_json(fake_json(request), "code", "\"lease_lost\"");
+    fake_free(request);
+}
+
 static void store_pauses(struct store_op *op)
 {
     struct store_pause *pause = container_of(op, struct store_pause, op);
@@ -577,6 +649,8 @@ int main(void)
         TEST(steering_answers_with_what_it_changed),
         TEST(steering_what_is_swept_at_once_is_still_done),
         TEST(steering_is_refused_in_words),
+        TEST(words_about_attempts_are_passed_on_as_they_came),
+        TEST(a_word_that_is_refused_says_why),
         TEST(a_queue_is_held_and_let_go),
         TEST(queues_are_listed_page_by_page),
         TEST(stats_count_what_is_pending),

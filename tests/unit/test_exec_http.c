@@ -52,6 +52,12 @@ static const struct target_script scripts[] = {
     {"/later_junk", "HTTP/1.1 503 No\r\nRetry-After: tomorrow\r\nContent-Length: 0\r\n\r\n"},
     {"/later_past", "HTTP/1.1 503 No\r\nRetry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 0\r\n\r\n"},
     {"/later_date", "HTTP/1.1 503 No\r\nretry-after:   Fri, 01 Jan 2100 00:00:00 GMT  \r\nContent-Length: 0\r\n\r\n"},
+    {"/async", "HTTP/1.1 202 Later\r\nrota-async:  1 \r\nContent-Length: 4\r\n\r\nsoon"},
+    {"/async_two", "HTTP/1.1 202 Later\r\nRota-Async: 2\r\nContent-Length: 0\r\n\r\n"},
+    {"/async_not", "HTTP/1.1 202 Taken\r\nContent-Length: 0\r\n\r\n"},
+    {"/async_200", OK_HEAD "Rota-Async: 1\r\nContent-Length: 0\r\n\r\n"},
+    {"/async_500", "HTTP/1.1 500 Oh\r\nRota-Async: 1\r\nContent-Length: 0\r\n\r\n"},
+    {"/async_short", "HTTP/1.1 202 Later\r\nRota-Async: 1\r\nContent-Length: 10\r\n\r\nhalf", TARGET_CLOSE},
     {"/later_ok", OK_HEAD "Retry-After: 120\r\nContent-Length: 0\r\n\r\n"},
     {NULL},
 };
@@ -104,6 +110,7 @@ static struct run *begin(const char *url, const char *members)
     struct run *run = run_new(&from.job, from.doc);
     if (!run->readable)
         fail_msg("%s: %.*s", doc, STR_ARG(run->result.reason));
+    strcpy(run->ticket, "2-0123456789abcdef");
     int before = ended_count;
     executor->ops->start(executor, run, clock_now());
     assert_int_equal(ended_count, before); // never from within start
@@ -177,6 +184,7 @@ static void a_call_carries_what_api_md_says(void **state)
     assert_sent("\r\nRota-Attempt: 2\r\n");
     assert_sent("\r\nRota-Scheduled-At: 2023-11-14T22:13:20.123Z\r\n");
     assert_sent("\r\nIdempotency-Key: j0000000000c1s\r\n");
+    assert_sent("\r\nRota-Token: 2-0123456789abcdef\r\n");
     assert_sent("\r\ntraceparent: 00-0123456789abcdef0123456789abcdef-0123456789abcdef-01\r\n");
     assert_sent("\r\nUser-Agent: rota/test\r\n");
     assert_sent("\r\nContent-Type: application/json\r\n");
@@ -242,6 +250,28 @@ static void an_answer_decides_by_its_status(void **state)
     expect(HERE "/404", "", OUTCOME_FAILED, 404);
     expect(HERE "/404", "\"success_codes\":[\"2xx\",404]", OUTCOME_SUCCESS, 404);
     expect(HERE "/302", "", OUTCOME_FAILED, 302); // an answer, never followed
+}
+
+static void only_202_with_its_header_means_later(void **state)
+{
+    static const struct {
+        const char *url;
+        enum job_outcome outcome;
+        bool later;
+    } cases[] = {
+        {HERE "/async", OUTCOME_SUCCESS, true},      {HERE "/async_two", OUTCOME_SUCCESS, false},
+        {HERE "/async_not", OUTCOME_SUCCESS, false}, {HERE "/async_200", OUTCOME_SUCCESS, false},
+        {HERE "/async_500", OUTCOME_FAILED, false},  {HERE "/async_short", OUTCOME_BAD_RESPONSE, false},
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct run *run = attempt(cases[i].url, "");
+        assert_int_equal(run->result.outcome, cases[i].outcome);
+        assert_int_equal(run->result.later, cases[i].later);
+        run_free(run);
+    }
+    struct run *run = attempt(HERE "/async", "\"success_codes\":[200]"); // it says nothing of success yet
+    assert_true(run->result.later && run->result.status == 202 && str_is(run->result.response, "soon"));
+    run_free(run);
 }
 
 static void a_long_answer_is_cut_and_says_so(void **state)
@@ -463,6 +493,7 @@ int main(void)
         promise(every_method_is_sent_with_and_without_a_body),
         promise(a_url_without_a_path_asks_for_the_root),
         promise(an_answer_decides_by_its_status),
+        promise(only_202_with_its_header_means_later),
         promise(a_long_answer_is_cut_and_says_so),
         promise(the_timeout_holds_whatever_the_target_does),
         promise(what_is_not_http_is_a_bad_response),

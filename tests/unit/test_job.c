@@ -38,8 +38,11 @@ static struct job job_in(enum job_state state)
 
 static struct job_policy policy(void)
 {
-    return (struct job_policy){
-        .retry = {.max = 3, .delay_ms = 5000, .max_delay_ms = 600000}, .sla_ms = 30000, .ttl_ms = 86400000, .lost_max = 3};
+    return (struct job_policy){.retry = {.max = 3, .delay_ms = 5000, .max_delay_ms = 600000},
+                               .timeout_ms = 20000,
+                               .sla_ms = 30000,
+                               .ttl_ms = 86400000,
+                               .lost_max = 3};
 }
 
 static struct job_result failure(int64_t completed_at)
@@ -85,6 +88,8 @@ static const struct arrow {
     {JOB_READY, JOB_ON_CANCEL, JOB_CANCELLED},
     {JOB_WATCHING, JOB_ON_CANCEL, JOB_CANCELLED},
     {JOB_RESERVED, JOB_ON_CANCEL, JOB_CANCELLED},
+    {JOB_RESERVED, JOB_ON_DETACH, JOB_RESERVED}, // answered 202: who runs it will say how it ended
+    {JOB_RESERVED, JOB_ON_EXTEND, JOB_RESERVED}, // a heartbeat
 };
 
 static enum job_state expected_next(enum job_state from, enum job_event event)
@@ -188,6 +193,12 @@ static enum err cancel(struct job *job)
     return job_cancel(job, &now_policy, T, STR("by hand"), &step);
 }
 
+static enum err detach(struct job *job)
+{
+    struct job_result answer = {.outcome = OUTCOME_SUCCESS, .status = 202, .later = true};
+    return job_detach(job, &now_policy, &answer);
+}
+
 #define IN(state) (1u << JOB_##state)
 
 static const struct {
@@ -203,6 +214,7 @@ static const struct {
     {"release", release, IN(WATCHING), true},
     {"postpone", postpone, IN(WATCHING), true},
     {"interrupt", interrupt, IN(RESERVED), true},
+    {"detach", detach, IN(RESERVED), true},
     {"lose", lose, IN(WATCHING) | IN(RESERVED), true},
     {"cancel", cancel, IN(BLOCKED) | IN(DELAYED) | IN(READY) | IN(WATCHING) | IN(RESERVED), true},
 };
@@ -767,6 +779,135 @@ static void a_delayed_job_shows_as_ready_once_its_time_has_come(void **state)
 
 // ---- docs/states.md ----
 
+// ---- leases ----
+
+static struct job leased(void)
+{
+    struct job job = job_in(JOB_RESERVED);
+    struct job_policy now = policy();
+    struct job_result answer = {
+        .outcome = OUTCOME_SUCCESS, .status = 202, .response = STR("later"), .truncated = true, .later = true, .completed_at = T};
+    assert_int_equal(job_detach(&job, &now, &answer), ERR_OK);
+    return job;
+}
+
+static void a_detached_attempt_goes_on_in_nobodys_hand(void **state)
+{
+    struct job job = leased();
+    assert_int_equal(job.state, JOB_RESERVED);
+    assert_int_equal(job.token, 11);
+    assert_int_equal(job.lease_until, T - 50 + 20000); // it counts from when the attempt began
+    assert_int_equal(job.holder, ME);                  // who called it, for the record
+    assert_false(job_in_hand(&job));
+    assert_int_equal(job.status, 202);
+    assert_true(str_is(job.response, "later") && job.response_truncated);
+    assert_int_equal(job.completed_at, 0);
+    assert_int_equal(job.outcome, OUTCOME_NONE);
+    struct job_policy now = policy();
+    struct job_result answer = {.later = true};
+    assert_int_equal(job_detach(&job, &now, &answer), ERR_ILLEGAL_TRANSITION); // not twice
+}
+
+static void a_heartbeat_gives_the_attempt_its_whole_time_again(void **state)
+{
+    struct job job = leased();
+    struct job_policy now = policy();
+    assert_int_equal(job_extend(&job, &now, T + 7000, STR("{\"done\":1}")), ERR_OK);
+    assert_int_equal(job.lease_until, T + 27000);
+    assert_int_equal(job.token, 11); // the same lease
+    assert_true(str_is(job.result, "{\"done\":1}"));
+    assert_int_equal(job_extend(&job, &now, T + 8000, (struct str){0}), ERR_OK);
+    assert_true(str_is(job.result, "{\"done\":1}")); // nothing was said of it
+    assert_int_equal(job_extend(&job, &now, T + 9000, STR("")), ERR_OK);
+    assert_int_equal(job.result.n, 0);
+    struct job held = job_in(JOB_RESERVED);
+    assert_int_equal(job_extend(&held, &now, T, (struct str){0}), ERR_ILLEGAL_TRANSITION);
+    assert_int_equal(held.lease_until, 0);
+}
+
+static void a_lease_ends_with_its_attempt_however_it_ends(void **state)
+{
+    for (size_t i = 0; i < array_count(steps); i++) {
+        struct job job = leased();
+        job.result = STR("\"half way\"");
+        now_policy = policy();
+        if (steps[i].act == detach || steps[i].act(&job))
+            continue;
+        assert_int_equal(job.lease_until, 0);
+        assert_int_equal(job.result.n, 0);
+    }
+    struct job job = leased();
+    struct job_policy now = policy();
+    struct job_result result = {.outcome = OUTCOME_SUCCESS, .status = 202, .completed_at = T + 60, .result = STR("[1]")};
+    assert_int_equal(job_finish(&job, &now, &result, 0, &step), ERR_OK);
+    assert_true(str_is(job.result, "[1]"));
+    assert_int_equal(job_delays(&job).target, 110);
+}
+
+static void a_lease_that_ran_out_is_a_timeout_and_not_before(void **state)
+{
+    struct job job = leased(), before = job;
+    struct job_policy now = policy();
+    assert_int_equal(job_lapse(&job, &now, job.lease_until - 1, 0, &step), ERR_ILLEGAL_TRANSITION);
+    assert_memory_equal(&job, &before, sizeof job);
+    assert_int_equal(job_lapse(&job, &now, before.lease_until, 0, &step), ERR_OK);
+    assert_int_equal(job.state, JOB_DELAYED);
+    assert_int_equal(job.retries, 1);
+    assert_int_equal(job.losses, 0);
+    assert_int_equal(job.due_at, before.lease_until + 5000);
+    assert_true(step.kept);
+    assert_int_equal(step.attempt.outcome, OUTCOME_TIMEOUT);
+    struct job held = job_in(JOB_RESERVED);
+    assert_int_equal(job_lapse(&held, &now, T * 2, 0, &step), ERR_ILLEGAL_TRANSITION);
+}
+
+static void a_failure_may_say_that_another_try_is_in_vain(void **state)
+{
+    struct job job = leased();
+    struct job_policy now = policy();
+    struct job_result result = failure(T);
+    result.no_retry = true;
+    assert_int_equal(job_finish(&job, &now, &result, 0, &step), ERR_OK);
+    assert_int_equal(job.state, JOB_ABORTED);
+    assert_int_equal(job.retries, 0);
+}
+
+// What a token is worth at every point of a life: claim 10, detach, fail, claim, give back, claim, start, succeed.
+static void a_token_is_of_one_attempt_only(void **state)
+{
+    struct job job = job_in(JOB_READY);
+    struct job_policy now = policy();
+    struct job_result result = failure(T);
+    assert_int_equal(job_standing(&job, 11), JOB_NOT_YET); // its claim is not visible yet
+    assert_int_equal(job_claim(&job, ME, T), ERR_OK);
+    assert_int_equal(job_standing(&job, 11), JOB_NOT_YET); // nor that it began
+    assert_int_equal(job_standing(&job, 12), JOB_NOT_YET);
+    assert_int_equal(job_standing(&job, 10), JOB_OUTDATED);
+    assert_int_equal(job_start(&job, &now, T), ERR_OK);
+    assert_int_equal(job_standing(&job, 11), JOB_UNDER_WAY);
+    struct job quick = job;
+    assert_int_equal(job_finish(&quick, &now, &result, 0, &step), ERR_OK);
+    assert_int_equal(job_standing(&quick, 11), JOB_ENDED);
+    assert_int_equal(detach(&job), ERR_OK);
+    assert_int_equal(job_standing(&job, 11), JOB_UNDER_WAY);
+    assert_int_equal(job_standing(&job, 10), JOB_OUTDATED);
+    assert_int_equal(job_standing(&job, 12), JOB_NOT_YET);
+    assert_int_equal(job_finish(&job, &now, &result, 0, &step), ERR_OK);
+    assert_int_equal(job_standing(&job, 11), JOB_ENDED);
+    assert_int_equal(job_standing(&job, 10), JOB_OUTDATED);
+    assert_int_equal(job_claim(&job, ME, T), ERR_OK);
+    assert_int_equal(job_standing(&job, 11), JOB_OUTDATED);
+    assert_int_equal(job_release(&job, T, T), ERR_OK);
+    assert_int_equal(job_standing(&job, 11), JOB_OUTDATED);
+    assert_int_equal(job_claim(&job, ME, T), ERR_OK);
+    int64_t last = job.token;
+    assert_int_equal(job_start(&job, &now, T), ERR_OK);
+    assert_int_equal(job_standing(&job, last), JOB_UNDER_WAY);
+    assert_int_equal(job_cancel(&job, &now, T, STR("by hand"), &step), ERR_OK);
+    assert_int_equal(job_standing(&job, last), JOB_ENDED);
+    assert_int_equal(job_standing(&job, 11), JOB_OUTDATED);
+}
+
 static void put_events(struct buf *buf)
 {
     buf_puts(buf, "## Events\n\n| event | what happened |\n|---|---|\n");
@@ -885,6 +1026,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_late_start_stays_on_the_record),
         cmocka_unit_test(a_retry_is_measured_from_its_own_time),
         cmocka_unit_test(a_delayed_job_shows_as_ready_once_its_time_has_come),
+        cmocka_unit_test(a_detached_attempt_goes_on_in_nobodys_hand),
+        cmocka_unit_test(a_heartbeat_gives_the_attempt_its_whole_time_again),
+        cmocka_unit_test(a_lease_ends_with_its_attempt_however_it_ends),
+        cmocka_unit_test(a_lease_that_ran_out_is_a_timeout_and_not_before),
+        cmocka_unit_test(a_failure_may_say_that_another_try_is_in_vain),
+        cmocka_unit_test(a_token_is_of_one_attempt_only),
         cmocka_unit_test(the_committed_picture_is_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

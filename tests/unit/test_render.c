@@ -33,7 +33,8 @@ static void a_planned_job_has_every_member(void **state)
         "\"scheduled_at\":\"2027-01-15T08:00:00.005Z\",\"due_at\":\"2027-01-15T08:00:00.005Z\",\"nominal_at\":null,\"picked_at\":"
         "null,\"started_at\":null,\"completed_"
         "at\":null,"
-        "\"status\":null,\"response\":null,\"response_truncated\":false,\"result\":null,\"reason\":null,\"sla_met\":null,"
+        "\"status\":null,\"response\":null,\"response_truncated\":false,\"result\":null,\"result_left_out\":false,\"progress\":"
+        "null,\"reason\":null,\"sla_met\":null,"
         "\"late_stage\":null,\"delays\":{\"puller\":null,\"queue\":null,\"target\":null},\"retry_count\":0,\"executor\":null,"
         "\"lease_until\":null,\"attempts\":[]}"));
 }
@@ -111,6 +112,28 @@ static void a_running_attempt_has_no_outcome_yet(void **state)
     assert_json(json, "attempts.0.outcome", "null");
     assert_json(json, "attempts.0.completed_at", "null");
     assert_json(json, "delays.target", "null");
+}
+
+static void a_result_is_shown_as_it_came_and_progress_until_then(void **state)
+{
+    buf_auto struct buf buf = {0};
+    struct job job = {.id = 1, .task_id = 1, .state = JOB_RESERVED, .lease_until = T, .result = STR("{\"at\":  1.0}")};
+    struct json json = show_job(&buf, &job, NULL, 0);
+    assert_json(json, "lease_until", "\"2027-01-15T08:00:00.000Z\"");
+    assert_json(json, "progress", "{\"at\":  1.0}");
+    assert_json(json, "result", "null");
+    job.state = JOB_SUCCESS;
+    job.lease_until = 0;
+    json = show_job(&buf, &job, NULL, 0);
+    assert_json(json, "lease_until", "null");
+    assert_json(json, "progress", "null");
+    assert_json(json, "result", "{\"at\":  1.0}");
+    assert_json(json, "result_left_out", "false");
+    job.result = (struct str){0};
+    job.result_left_out = true;
+    json = show_job(&buf, &job, NULL, 0);
+    assert_json(json, "result", "null");
+    assert_json(json, "result_left_out", "true");
 }
 
 static void an_empty_answer_is_not_a_missing_one(void **state)
@@ -246,6 +269,7 @@ int main(void)
         cmocka_unit_test(a_job_whose_time_has_come_shows_as_ready),
         cmocka_unit_test(a_successful_job_shows_its_last_attempt_behind_the_kept_ones),
         cmocka_unit_test(a_running_attempt_has_no_outcome_yet),
+        cmocka_unit_test(a_result_is_shown_as_it_came_and_progress_until_then),
         cmocka_unit_test(an_empty_answer_is_not_a_missing_one),
         cmocka_unit_test(sla_met_says_what_happened_so_far),
         cmocka_unit_test(a_task_is_what_its_jobs_are),

@@ -50,7 +50,7 @@ static void the_smallest_task_has_all_defaults(void **state)
     assert_int_equal(task.in_ms, -1);
     assert_int_equal(task.not_after_ms, 0);
     assert_int_equal(task.not_after_in_ms, -1);
-    assert_int_equal(task.timeout_ms, 30000);
+    assert_int_equal(task.policy.timeout_ms, 30000);
     assert_int_equal(task.policy.retry.max, 3);
     assert_int_equal(task.policy.retry.delay_ms, 5000);
     assert_int_equal(task.policy.retry.max_delay_ms, 600000);
