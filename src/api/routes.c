@@ -21,11 +21,14 @@ static const struct route routes[] = {
     {"GET",  "/v1/queues",               ROUTE_BODY_NONE,  TYPE_NONE, "limit cursor", queues_list,   "what waits where"},
     {"POST", "/v1/queues/{queue}/pause", ROUTE_BODY_SMALL, TYPE_JSON, "",             queues_pause,  "hold a queue; submits go on"},
     {"POST", "/v1/queues/{queue}/resume",ROUTE_BODY_SMALL, TYPE_JSON, "",             queues_resume, "let it go"},
-    {"GET",  "/v1/stats",                ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_stats,     "jobs per state"},
+    {"GET",  "/v1/stats",                ROUTE_BODY_NONE,  TYPE_NONE, "",             stats_show,    "jobs per state; rates, lateness, SLA of the last minute"},
+    {"GET",  "/v1/stats/series",         ROUTE_BODY_NONE,  TYPE_NONE, "from to step", stats_series,  "the same over time"},
+    {"GET",  "/v1/events",               ROUTE_BODY_NONE,  TYPE_NONE, "task type",    events_stream, "what happens, as it happens (SSE)"},
     {"POST", "/tasks",                   ROUTE_BODY_BULK,  TYPE_JSON | TYPE_NDJSON, "brief", tasks_submit, "the same as POST /v1/tasks"},
     {"GET",  "/tasks/{id}",              ROUTE_BODY_NONE,  TYPE_NONE, "",             tasks_show,    "the same as GET /v1/tasks/{id}"},
     {"GET",  "/healthz",                 ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_health,    "the process lives", true},
     {"GET",  "/readyz",                  ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_ready,     "it can do its work; says what not", true},
+    {"GET",  "/metrics",                 ROUTE_BODY_NONE,  TYPE_NONE, "",             metrics_show,  "counters and histograms for Prometheus", true},
     {"GET",  "/",                        ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_root,      "this page", true},
 };
 // clang-format on

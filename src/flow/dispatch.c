@@ -214,6 +214,7 @@ static void start(struct dispatch *dispatch, struct run *run)
     CRASH_POINT("dispatch.before_start");
     run->end = RUN_ENDED;
     run->mono_start = dispatch->now.mono_ms;
+    node_started(dispatch->node, run);
     list_append(&dispatch->fresh, &run->link);
     dispatch->exec->ops->start(dispatch->exec, run, dispatch->now);
 }

@@ -25,6 +25,8 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     flow->survey = survey_new(node, flow->reap);
     flow->own = own_new(node, flow->reap);
     flow->heed = heed_new(node, flow->reap, flow->pull, flow->steer);
+    flow->hear = node->hear = hear_new(node, flow->reap);
+    flow->report = report_new(node);
     return flow;
 }
 
@@ -32,6 +34,8 @@ void flow_free(struct flow *flow)
 {
     if (!flow)
         return;
+    report_free(flow->report);
+    hear_free(flow->hear);
     heed_free(flow->heed);
     own_free(flow->own);
     survey_free(flow->survey);
@@ -62,12 +66,21 @@ int64_t flow_turn(struct flow *flow, struct now now)
     next = time_min(next, heed_turn(flow->heed, now));
     next = time_min(next, steer_turn(flow->steer, now));
     next = time_min(next, survey_turn(flow->survey, now));
+    next = time_min(next, hear_turn(flow->hear, now));
+    next = time_min(next, report_turn(flow->report, now));
     return time_min(next, pull_turn(flow->pull, now));
 }
 
 int64_t flow_exec_turn(struct flow *flow, struct now now)
 {
     return dispatch_turn(flow->dispatch, now);
+}
+
+void flow_leave(struct flow *flow)
+{
+    hear_leave(flow->hear);
+    report_leave(flow->report);
+    beat_leave(flow->beat);
 }
 
 bool flow_drained(struct flow *flow)

@@ -34,7 +34,7 @@ err_check enum err http_server_start(struct http_server **ret_server, const stru
                                      char why[ERR_WHY_MAX]);
 bool http_listen_is_loopback(const char *listen); // can only this machine reach it
 int http_server_port(const struct http_server *server);
-void http_server_quiesce(struct http_server *server); // no new connections; answers carry Connection: close
+void http_server_quiesce(struct http_server *server); // no new connections; answers carry Connection: close; streams end
 // Waits until every waiting request was resumed by somebody, and a little for answers still being sent; accepts NULL.
 void http_server_stop(struct http_server *server);
 
@@ -51,6 +51,20 @@ bool http_query_each(struct http_request *request, bool (*each)(void *ctx, struc
 void http_header_set(struct http_request *request, const char *name, const char *value); // of the answer
 void http_reply(struct http_request *request, int status, const char *type,
                 struct buf *body); // takes the bytes of `body`, which may be NULL
+
+// An answer without an end. read() is called on the HTTP thread whenever there is room to send: it copies up to `max` bytes and
+// returns how many; 0: nothing now, it sleeps until it is woken; -1: that was all. closed() comes last, on the HTTP thread, whatever
+// happened; until then the stream may be woken and cut. A client that left is noticed when its stream is woken. When the server
+// is quiesced all streams end.
+struct http_stream;
+struct http_stream_ops {
+    long (*read)(void *ctx, char *to, size_t max);
+    void (*closed)(void *ctx);
+};
+struct http_stream *http_reply_stream(struct http_request *request, const char *type, const struct http_stream_ops *ops,
+                                      void *ctx);
+void http_stream_wake(struct http_stream *stream); // any thread; never from read() or closed()
+void http_stream_cut(struct http_stream *stream);  // the same: ends it, even if the client does not take what was sent
 
 // To be called before the work is handed out that will resume it. `next` is called exactly once for each wait, even if the client
 // has left meanwhile: the reply then goes nowhere.

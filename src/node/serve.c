@@ -3,9 +3,11 @@
 // The threads, and what each owns (ARCHITECTURE.md has the same table):
 //   http    libmicrohttpd's: requests, admit, rendering        flow    pull, complete, steer and the tenders
 //   exec    dispatch, the HTTP client                          store   the store's own: one writes, one reads
+//   events  wakes the streams of GET /v1/events
 #include "node/serve.h"
 
 #include "api/api.h"
+#include "api/events.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/exec.h"
@@ -44,6 +46,7 @@ struct server {
     struct flow *flow;
     struct loop flow_loop, exec_loop;
     struct http_server *http;
+    struct events *events;
     struct api api;
     unsigned roles; // enum role
     bool misused;   // it could not be started because an option is wrong
@@ -108,11 +111,15 @@ static bool start_http(struct server *server, const struct serve_config *config,
                        char why[ERR_WHY_MAX])
 {
     struct flow *flow = server->flow;
+    server->events = events_new(&flow->node, shares->connections_in / 2); // the other half is for who asks something
     server->api = (struct api){.node = &flow->node,
                                .admit = flow->admit,
                                .steer = flow->steer,
                                .store = server->store,
                                .lanes = flow->lanes,
+                               .report = flow->report,
+                               .beat = flow->beat,
+                               .events = server->events,
                                .listen = config->listen,
                                .no_api = !(server->roles & ROLE_API),
                                .ready = ready,
@@ -204,12 +211,14 @@ static void stop(struct server *server, const sigset_t *signals)
             log_warn("jobs are still in hand; the next start takes them back");
     }
     http_server_stop(server->http);
+    events_free(server->events);
+    server->events = NULL;
     atomic_store(&server->exec_loop.stop, true);
     exec_http_waker(server->exec)->wake(exec_http_waker(server->exec));
     loop_stop(&server->exec_loop);
     loop_stop(&server->flow_loop);
     if (atomic_load(&server->drained))
-        beat_leave(server->flow->beat);
+        flow_leave(server->flow);
     store_close(server->store);
     log_info("stopped");
 }
@@ -217,6 +226,7 @@ static void stop(struct server *server, const sigset_t *signals)
 // As much of it as there is: it may not have been started.
 static void take_apart(struct server *server)
 {
+    events_free(server->events);
     flow_free(server->flow);
     broker_close(server->broker);
     if (server->exec)

@@ -230,6 +230,21 @@ static void clear_stats(struct store_op *op)
     memset(stats->counts, 0, sizeof stats->counts);
 }
 
+static void clear_series(struct store_op *op)
+{
+    struct store_series *series = container_of(op, struct store_series, op);
+    series->minutes = NULL;
+    series->minute_count = 0;
+}
+
+static void clear_hear(struct store_op *op)
+{
+    struct store_hear *hear = container_of(op, struct store_hear, op);
+    hear->news = NULL;
+    hear->last = NULL;
+    hear->news_count = hear->last_count = 0;
+}
+
 static void clear_nothing(struct store_op *op)
 {
 }
@@ -240,6 +255,7 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_ADD] = clear_add,       [STORE_CLAIM] = clear_claim,     [STORE_CHANGE] = clear_change, [STORE_DUE] = clear_due,
     [STORE_HELD] = clear_held,     [STORE_EXPIRED] = clear_expired, [STORE_LANES] = clear_lanes,   [STORE_PAUSE] = clear_pause,
     [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,
+    [STORE_TALLY] = clear_nothing, [STORE_SERIES] = clear_series,   [STORE_TELL] = clear_nothing,  [STORE_HEAR] = clear_hear,
 };
 
 void store_op_clear(struct store_op *op)

@@ -69,6 +69,13 @@ enum sql {
     SQL_GET_JOB,
     SQL_GET_JOBS,
     SQL_GET_ATTEMPTS,
+    SQL_TALLY,
+    SQL_SERIES,
+    SQL_REMOVE_SERIES,
+    SQL_TELL,
+    SQL_SOURCES,
+    SQL_HEAR,
+    SQL_REMOVE_NEWS,
     SQL_TOTAL
 };
 
