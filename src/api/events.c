@@ -1,6 +1,6 @@
-// A stream has a position in the news and sleeps while there is nothing for it. The thread looks at all of them when something was
-// told, but not more often than every PUMP_MS: at a thousand events a second a client is sent a hundred at once, and not a thousand
-// times one. What a stream's filter leaves out is passed over without waking it.
+// A stream has a position in the news and sleeps while there is nothing for it. The thread looks at all of them when something
+// was told, but not more often than every PUMP_MS: at a thousand events a second a client is sent a hundred at once, and not a
+// thousand times one. What a stream's filter leaves out is passed over without waking it.
 //
 // A client that does not take what it is sent falls behind until its position is not kept any more; then it is cut off, and may
 // come back with Last-Event-ID.
@@ -261,9 +261,7 @@ static bool parse_types(const struct api_call *call, unsigned *ret_types)
     struct str rest = http_query(call->request, "type");
     enum news_type type;
     *ret_types = rest.p ? 0 : ~0u;
-    if (rest.p && !rest.n)
-        return refuse_type(call);
-    while (rest.n) {
+    while (rest.p) {
         if (!news_type_parse(cut_word(&rest), &type))
             return refuse_type(call);
         *ret_types |= 1u << type;

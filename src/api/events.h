@@ -1,7 +1,7 @@
 // The clients of GET /v1/events: streams of server-sent events.
 //
-// Layer: api. A thread of its own, `events`, wakes the streams that have something to send; the HTTP thread sends it. What is sent
-// is the text of flow/news, which is rendered once for all.
+// Layer: api. A thread of its own, `events`, wakes the streams that have something to send; the HTTP thread sends it. What is
+// sent is the text of flow/news, which is rendered once for all.
 #pragma once
 #include "flow/node.h"
 

@@ -104,8 +104,7 @@ static void put_queues(struct buf *buf, const struct store_lanes *lanes)
                            job_state_text((enum job_state)state), (long long)lanes->lanes[i].counts[state]);
     put_head(buf, "rota_queue_paused", "gauge", "1 while the queue is held.");
     for (size_t i = 0; i < lanes->lane_count; i++)
-        buf_printf(buf, "rota_queue_paused{queue=\"" STR_FMT "\"} %d\n", STR_ARG(lanes->lanes[i].queue),
-                   lanes->lanes[i].paused);
+        buf_printf(buf, "rota_queue_paused{queue=\"" STR_FMT "\"} %d\n", STR_ARG(lanes->lanes[i].queue), lanes->lanes[i].paused);
 }
 
 // ---- the node and its process

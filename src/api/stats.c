@@ -32,27 +32,39 @@ static void put_quantiles(struct buf *buf, const char *name, const struct histog
                    histogram_quantile_ms(histogram, 0.99));
 }
 
-static void put_counts(struct buf *buf, const char *name, const struct tally_values *values)
+static void put_count(struct buf *buf, const char *name, int64_t count)
 {
-    const int64_t *n = values->counters;
-    buf_printf(buf,
-               "\"%s\":{\"submitted\":%lld,\"started\":%lld,\"succeeded\":%lld,\"failed\":%lld,\"retried\":%lld,"
-               "\"cancelled\":%lld}",
-               name, (long long)n[TALLY_SUBMITTED], (long long)n[TALLY_STARTED], (long long)n[TALLY_SUCCESS],
-               (long long)(n[TALLY_ABORTED] + n[TALLY_BURIED]), (long long)n[TALLY_RETRIED], (long long)n[TALLY_CANCELLED]);
+    buf_printf(buf, "%s\"%s\":%lld", buf->p[buf->n - 1] == '{' ? "" : ",", name, (long long)count);
+}
+
+static void put_counts(struct buf *buf, const char *name, const int64_t *n)
+{
+    buf_printf(buf, "\"%s\":{", name);
+    put_count(buf, "submitted", n[TALLY_SUBMITTED]);
+    put_count(buf, "started", n[TALLY_STARTED]);
+    put_count(buf, "succeeded", n[TALLY_SUCCESS]);
+    put_count(buf, "failed", n[TALLY_ABORTED] + n[TALLY_BURIED]);
+    put_count(buf, "retried", n[TALLY_RETRIED]);
+    put_count(buf, "cancelled", n[TALLY_CANCELLED]);
+    buf_putc(buf, '}');
 }
 
 static void put_sla(struct buf *buf, const int64_t *n)
 {
-    buf_printf(buf, "\"sla\":{\"met\":%lld,\"missed\":%lld,\"by_stage\":{\"puller\":%lld,\"queue\":%lld,\"target\":%lld}}",
-               (long long)n[TALLY_SLA_MET], (long long)(n[TALLY_LATE_PULLER] + n[TALLY_LATE_QUEUE] + n[TALLY_LATE_TARGET]),
-               (long long)n[TALLY_LATE_PULLER], (long long)n[TALLY_LATE_QUEUE], (long long)n[TALLY_LATE_TARGET]);
+    buf_puts(buf, "\"sla\":{");
+    put_count(buf, "met", n[TALLY_SLA_MET]);
+    put_count(buf, "missed", n[TALLY_LATE_PULLER] + n[TALLY_LATE_QUEUE] + n[TALLY_LATE_TARGET]);
+    buf_puts(buf, ",\"by_stage\":{");
+    put_count(buf, "puller", n[TALLY_LATE_PULLER]);
+    put_count(buf, "queue", n[TALLY_LATE_QUEUE]);
+    put_count(buf, "target", n[TALLY_LATE_TARGET]);
+    buf_puts(buf, "}}");
 }
 
 static void put_values(struct buf *buf, const char *counts, const struct tally_values *values)
 {
     static const enum tally_histogram stages[] = {TALLY_PULLER_DELAY, TALLY_QUEUE_DELAY, TALLY_TARGET_DELAY, TALLY_COMMIT_DELAY};
-    put_counts(buf, counts, values);
+    put_counts(buf, counts, values->counters);
     buf_putc(buf, ',');
     put_quantiles(buf, "lateness", &values->histograms[TALLY_START_DELAY]);
     buf_putc(buf, ',');
@@ -213,8 +225,8 @@ static bool parse_range(const struct api_call *call, struct charting *charting)
     }
     int64_t count = (charting->to - charting->from + charting->step - 1) / charting->step;
     if (count > POINTS_MAX) {
-        problem_say(call->request, ERR_INVALID_FIELD, "step", "That would be %lld points; at most %d are given: choose a larger step.",
-                    (long long)count, POINTS_MAX);
+        problem_say(call->request, ERR_INVALID_FIELD, "step",
+                    "That would be %lld points; at most %d are given: choose a larger step.", (long long)count, POINTS_MAX);
         return false;
     }
     charting->point_count = (size_t)count;
@@ -294,9 +306,8 @@ void stats_series(const struct api_call *call)
         return;
     charting->points = arena_array(http_arena(call->request), struct tally_values, charting->point_count);
     take_own(call->api, &charting->own);
-    struct tally_values *point = charting->own.counted && charting->own.key.at < charting->to
-                                     ? point_of(charting, charting->own.key.at)
-                                     : NULL;
+    struct tally_values *point =
+        charting->own.counted && charting->own.key.at < charting->to ? point_of(charting, charting->own.key.at) : NULL;
     if (point)
         tally_add(point, &charting->own.values, 1);
     ask_page(charting, charting->from, 0);

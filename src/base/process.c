@@ -42,9 +42,8 @@ static void read_stat(struct process_info *info)
     const char *rest = strrchr(text, ')');
     unsigned long long user, system, start, virtual_bytes;
     long long threads, pages;
-    if (!rest || sscanf(rest,
-                        ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %lld %*d %llu %llu %lld", &user,
-                        &system, &threads, &start, &virtual_bytes, &pages) != 6)
+    if (!rest || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %lld %*d %llu %llu %lld",
+                        &user, &system, &threads, &start, &virtual_bytes, &pages) != 6)
         return;
     double ticks = (double)sysconf(_SC_CLK_TCK);
     info->cpu_seconds = (double)(user + system) / ticks;

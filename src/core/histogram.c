@@ -4,8 +4,9 @@
 #define SECOND INT64_C(1000000)
 
 const int64_t histogram_bounds_us[HISTOGRAM_BUCKETS - 1] = {
-    100,     250,          500,        1 * MS,         5 * MS / 2, 5 * MS,     10 * MS,     25 * MS,     50 * MS,      100 * MS,
-    250 * MS, 500 * MS, 1 * SECOND, 5 * SECOND / 2, 5 * SECOND, 10 * SECOND, 30 * SECOND, 60 * SECOND, 300 * SECOND, 3600 * SECOND,
+    100,        250,         500,         1 * MS,      5 * MS / 2,   5 * MS,        10 * MS,
+    25 * MS,    50 * MS,     100 * MS,    250 * MS,    500 * MS,     1 * SECOND,    5 * SECOND / 2,
+    5 * SECOND, 10 * SECOND, 30 * SECOND, 60 * SECOND, 300 * SECOND, 3600 * SECOND,
 };
 
 int histogram_bucket(int64_t us)

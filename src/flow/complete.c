@@ -211,9 +211,8 @@ static void tell_gap(struct complete *complete, const struct batch *batch, struc
     for (size_t i = 0; i < batch->change.count && batch->failures; i++)
         refused |= batch->change.steps[i].err != ERR_OK;
     if (refused)
-        news_tell(complete->node->news, &(struct news_item){.type = NEWS_GAP,
-                                                            .at_ms = now.wall_ms,
-                                                            .reason = STR("an answer of the store was lost")});
+        news_tell(complete->node->news,
+                  &(struct news_item){.type = NEWS_GAP, .at_ms = now.wall_ms, .reason = STR("an answer of the store was lost")});
 }
 
 // 200, 400, 800, 1600 ms: a store that is back is noticed within two seconds.

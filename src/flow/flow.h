@@ -52,8 +52,8 @@ void flow_free(struct flow *flow); // nothing may be in flight
 int64_t flow_turn(struct flow *flow, struct now now);
 int64_t flow_exec_turn(struct flow *flow, struct now now);
 
-// Writes down what is still to be written of counts and news, and says goodbye: call when nothing is held any more, and no turn is
-// to come. Waits for the store.
+// Writes down what is still to be written of counts and news, and says goodbye: call when nothing is held any more, and no turn
+// is to come. Waits for the store.
 void flow_leave(struct flow *flow);
 
 bool flow_drained(struct flow *flow); // stopping, and nothing is in hand or to be written any more. Flow thread

@@ -1,6 +1,7 @@
-// Nothing is written while nobody listens. A node with a client says so with its beat, and reads what others put out until, a while
-// after the last client left, it says the opposite. The others see it with their next beat, begin to put out what happens, and say
-// that with another beat at once. When all who live have said so, nothing is missed from then on: the clients are told (`ready`).
+// Nothing is written while nobody listens. A node with a client says so with its beat, and reads what others put out until, a
+// while after the last client left, it says the opposite. The others see it with their next beat, begin to put out what happens,
+// and say that with another beat at once. When all who live have said so, nothing is missed from then on: the clients are told
+// (`ready`).
 //
 // Beats that change what is said come one after the other (`in_turn`), so of one who begins to listen and one who wants to stop
 // telling, the later sees the earlier. Who has just joined tells, until a beat has shown that nobody listens.
@@ -13,8 +14,8 @@
 #include "flow/reap.h"
 
 enum {
-    LINGER_MS = 60000,  // news are kept so long for clients that come back
-    TELL_MS = 100,      // from one lot to the next
+    LINGER_MS = 60000, // news are kept so long for clients that come back
+    TELL_MS = 100,     // from one lot to the next
     POLL_MS = 200,
     BEAT_AGAIN_MS = 250, // while it waits for the others
     COMPANY_MS = 10000,  // those who left may have told something just before
@@ -30,7 +31,7 @@ struct hear {
     const struct reap *reap;
     struct mailbox answers;
     enum step step;
-    int64_t life;                 // the incarnation all this was said by
+    int64_t life;                  // the incarnation all this was said by
     bool said_listens, said_tells; // with the last beat that was written
     bool sent_listens, sent_tells; // with the one under way
     bool tells;                    // what is to be said

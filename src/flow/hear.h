@@ -13,9 +13,9 @@ void hear_free(struct hear *hear);
 int64_t hear_turn(struct hear *hear, struct now now); // on the wall clock: when to turn again
 
 // What the beat asks and tells. All accept NULL.
-void hear_joined(struct hear *hear, bool alone);                         // a life begins
-void hear_fill(struct hear *hear, struct store_beat *beat);              // before a beat is sent
-void hear_saw(struct hear *hear, const struct store_beat *beat);         // after it was written
+void hear_joined(struct hear *hear, bool alone);                 // a life begins
+void hear_fill(struct hear *hear, struct store_beat *beat);      // before a beat is sent
+void hear_saw(struct hear *hear, const struct store_beat *beat); // after it was written
 
 // Tells what is left. Waits for the store.
 void hear_leave(struct hear *hear);

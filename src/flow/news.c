@@ -32,11 +32,11 @@ struct news {
     atomic_int clients;
     pthread_mutex_t lock; // of all below
     struct waker *waker;
-    struct kept *ring;     // of NEWS_KEPT, by number; NULL before the first client
-    uint64_t first, next;  // numbers: what is kept, and what comes next
-    size_t bytes;          // of texts
-    struct buf out;        // lines
-    bool out_lost;         // some did not fit
+    struct kept *ring;    // of NEWS_KEPT, by number; NULL before the first client
+    uint64_t first, next; // numbers: what is kept, and what comes next
+    size_t bytes;         // of texts
+    struct buf out;       // lines
+    bool out_lost;        // some did not fit
 };
 
 static const char *const texts[NEWS_TYPE_COUNT] = {
@@ -331,6 +331,8 @@ enum news_reading news_read(struct news *news, const struct news_filter *filter,
     while (*ret_n < max && (found = seek(news, filter, at)) == NEWS_SOME) {
         const struct kept *kept = at_number(news, at->seq);
         size_t left = kept->n - at->offset, n = left < max - *ret_n ? left : max - *ret_n;
+        if (*ret_n && n < left)
+            break; // whole ones, unless one alone is too large
         memcpy(to + *ret_n, kept->text + at->offset, n);
         *ret_n += n;
         at->offset = n < left ? at->offset + n : 0;

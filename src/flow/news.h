@@ -89,7 +89,11 @@ struct news_at news_end(struct news *news); // behind all that is there
 bool news_find(struct news *news, struct str id, struct news_at *ret_at);
 void news_put_id(struct news *news, struct buf *buf, struct news_at at); // of what is before it
 
-enum news_reading { NEWS_NOTHING, NEWS_SOME, NEWS_GONE }; // GONE: the client was too slow, and the next ones are not kept any more
+enum news_reading {
+    NEWS_NOTHING,
+    NEWS_SOME,
+    NEWS_GONE
+}; // GONE: the client was too slow, and the next ones are not kept any more
 
 // Passes over what the filter leaves out, and says whether there is something to read then.
 enum news_reading news_seek(struct news *news, const struct news_filter *filter, struct news_at *at);
@@ -98,6 +102,6 @@ enum news_reading news_read(struct news *news, const struct news_filter *filter,
 
 // ---- other nodes
 
-void news_put_out(struct news *news, bool on); // whether what is told is put out for others
+void news_put_out(struct news *news, bool on);                // whether what is told is put out for others
 bool news_take_out(struct news *news, struct buf *ret_lines); // false: there is nothing
 void news_take_in(struct news *news, struct str lines);       // of another node

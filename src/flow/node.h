@@ -21,9 +21,9 @@ struct node {
     struct waker *flow_waker;                        // wakes the thread that runs pull, complete and the tenders
     void (*correct_clock)(void *ctx, int64_t by_ms); // the wall clock is to go by so much more, or less; NULL: it is right
     void *clock_ctx;
-    bool pulls; // claims and runs jobs; otherwise it only takes requests and tends
-    struct hear *hear; // what the beat tells of; NULL: nothing
-    struct news *news; // any thread
+    bool pulls;         // claims and runs jobs; otherwise it only takes requests and tends
+    struct hear *hear;  // what the beat tells of; NULL: nothing
+    struct news *news;  // any thread
     struct tally tally; // any thread
 
     pthread_mutex_t id_lock;
@@ -55,7 +55,8 @@ int64_t node_make_id(struct node *node, int64_t wall_ms);
 // Logs that the store failed `who`; an outage is one line every few seconds, however many it meets. Flow thread.
 void node_say_failed(struct node *node, const char *who, const struct store_op *op, int64_t mono_ms);
 
-// What happens to a job is counted, and told to whoever listens: it was stored; an attempt of it begins; a step of it was written.
+// What happens to a job is counted, and told to whoever listens: it was stored; an attempt of it begins; a step of it was
+// written.
 void node_submitted(struct node *node, const struct job *job, struct str queue, struct str name, int64_t now_ms);
 void node_started(struct node *node, const struct run *run);
 void node_changed(struct node *node, const struct job *job, const struct attempt *attempt, struct str queue, struct str name);

@@ -1,6 +1,6 @@
-// A minute is one row, written anew every few seconds while something is counted, and once more when it is over; so a process that
-// is killed takes a few seconds with it, and an idle one writes nothing. A row that could not be written is tried again; until then
-// its minute goes on, and what is counted meanwhile is its own.
+// A minute is one row, written anew every few seconds while something is counted, and once more when it is over; so a process
+// that is killed takes a few seconds with it, and an idle one writes nothing. A row that could not be written is tried again;
+// until then its minute goes on, and what is counted meanwhile is its own.
 //
 // Rows of several processes are told apart by their source: the first incarnation this process was. When the clock is set back,
 // minutes come again, and the source becomes another, so that no row is overwritten.

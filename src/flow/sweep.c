@@ -9,7 +9,7 @@
 #include "core/task.h"
 
 enum { KEYS_KEPT_MS = 24 * 3600 * 1000 }; // after their task is gone
-enum { NEWS_KEPT_MS = 60 * 1000 };             // for the nodes that listen
+enum { NEWS_KEPT_MS = 60 * 1000 };        // for the nodes that listen
 static const int64_t SERIES_KEPT_MS = INT64_C(7) * 24 * 3600 * 1000;
 enum { ROUND_MS = 1000, FAIL_WAIT_MS = 1000, EXPIRED_MAX = 500, SWEEP_MAX = 1000, PAUSE_MS = 20 };
 

@@ -1,7 +1,7 @@
 // What a node counts as it goes: one table says what there is, what it is called and what it means.
 //
-// Layer: flow. Any thread counts, with relaxed atomics and without a lock; whoever reads sees each number as it was at some moment.
-// Counts begin at 0 with the process. flow/report writes them down minute by minute.
+// Layer: flow. Any thread counts, with relaxed atomics and without a lock; whoever reads sees each number as it was at some
+// moment. Counts begin at 0 with the process. flow/report writes them down minute by minute.
 #pragma once
 #include "base/buf.h"
 #include "core/histogram.h"
@@ -10,26 +10,28 @@
 #include <stdatomic.h>
 
 // Symbol, name in the stored minutes, metric, its label, help. Rows of one metric lie together.
-#define TALLY_COUNTERS(X)                                                                                                     \
-    X(SUBMITTED, "submitted", "rota_jobs_submitted_total", "", "Jobs that were accepted and stored.")                         \
-    X(STARTED, "started", "rota_attempts_started_total", "", "Attempts that began.")                                          \
-    X(RETRIED, "retried", "rota_jobs_retried_total", "", "Attempts that failed and are followed by another.")                 \
-    X(SUCCESS, "success", "rota_jobs_finished_total", "state=\"success\"", "Jobs that reached a final state.")                \
-    X(ABORTED, "aborted", "rota_jobs_finished_total", "state=\"aborted\"", "")                                                \
-    X(BURIED, "buried", "rota_jobs_finished_total", "state=\"buried\"", "")                                                   \
-    X(CANCELLED, "cancelled", "rota_jobs_finished_total", "state=\"cancelled\"", "")                                          \
-    X(EXPIRED, "expired", "rota_jobs_expired_total", "", "Jobs cancelled because they had not started by their not_after.")   \
-    X(SLA_MET, "sla_met", "rota_sla_met_total", "", "Attempts that began within their SLA.")                                  \
-    X(LATE_PULLER, "late_puller", "rota_sla_missed_total", "stage=\"puller\"", "Attempts that began too late, by the stage that took longest.") \
-    X(LATE_QUEUE, "late_queue", "rota_sla_missed_total", "stage=\"queue\"", "")                                               \
+#define TALLY_COUNTERS(X)                                                                                                   \
+    X(SUBMITTED, "submitted", "rota_jobs_submitted_total", "", "Jobs that were accepted and stored.")                       \
+    X(STARTED, "started", "rota_attempts_started_total", "", "Attempts that began.")                                        \
+    X(RETRIED, "retried", "rota_jobs_retried_total", "", "Attempts that failed and are followed by another.")               \
+    X(SUCCESS, "success", "rota_jobs_finished_total", "state=\"success\"", "Jobs that reached a final state.")              \
+    X(ABORTED, "aborted", "rota_jobs_finished_total", "state=\"aborted\"", "")                                              \
+    X(BURIED, "buried", "rota_jobs_finished_total", "state=\"buried\"", "")                                                 \
+    X(CANCELLED, "cancelled", "rota_jobs_finished_total", "state=\"cancelled\"", "")                                        \
+    X(EXPIRED, "expired", "rota_jobs_expired_total", "", "Jobs cancelled because they had not started by their not_after.") \
+    X(SLA_MET, "sla_met", "rota_sla_met_total", "", "Attempts that began within their SLA.")                                \
+    X(LATE_PULLER, "late_puller", "rota_sla_missed_total", "stage=\"puller\"",                                              \
+      "Attempts that began too late, by the stage that took longest.")                                                      \
+    X(LATE_QUEUE, "late_queue", "rota_sla_missed_total", "stage=\"queue\"", "")                                             \
     X(LATE_TARGET, "late_target", "rota_sla_missed_total", "stage=\"target\"", "")
 
 // Symbol, name in the stored minutes, metric, its label, help.
-#define TALLY_HISTOGRAMS(X)                                                                                                   \
-    X(START, "start", "rota_job_start_delay_seconds", "", "From the moment a job was ready until an attempt of it began.")    \
-    X(PULLER, "puller", "rota_job_stage_delay_seconds", "stage=\"puller\"", "What of the delay each stage took: puller = picked - due, queue = started - picked, target = completed - started.") \
-    X(QUEUE, "queue", "rota_job_stage_delay_seconds", "stage=\"queue\"", "")                                                  \
-    X(TARGET, "target", "rota_job_stage_delay_seconds", "stage=\"target\"", "")                                               \
+#define TALLY_HISTOGRAMS(X)                                                                                                \
+    X(START, "start", "rota_job_start_delay_seconds", "", "From the moment a job was ready until an attempt of it began.") \
+    X(PULLER, "puller", "rota_job_stage_delay_seconds", "stage=\"puller\"",                                                \
+      "What of the delay each stage took: puller = picked - due, queue = started - picked, target = completed - started.") \
+    X(QUEUE, "queue", "rota_job_stage_delay_seconds", "stage=\"queue\"", "")                                               \
+    X(TARGET, "target", "rota_job_stage_delay_seconds", "stage=\"target\"", "")                                            \
     X(COMMIT, "commit", "rota_submit_commit_seconds", "", "From a submit that was understood until it was durable.")
 
 enum tally_counter {

@@ -6,8 +6,8 @@
 // request that outlives its connection (the client left while it waited) becomes an orphan: it goes on without one, so that
 // whoever waits for its end is not forgotten.
 //
-// A stream sleeps as a suspended connection: then the library does not look at its socket, so whoever is woken looks first whether
-// the client is still there.
+// A stream sleeps as a suspended connection: then the library does not look at its socket, so whoever is woken looks first
+// whether the client is still there.
 //
 // Escapes in paths and queries are decoded here: the library would make strings with NUL in the middle of them.
 // Does not route, and does not know what a task is.

@@ -53,9 +53,9 @@ void http_reply(struct http_request *request, int status, const char *type,
                 struct buf *body); // takes the bytes of `body`, which may be NULL
 
 // An answer without an end. read() is called on the HTTP thread whenever there is room to send: it copies up to `max` bytes and
-// returns how many; 0: nothing now, it sleeps until it is woken; -1: that was all. closed() comes last, on the HTTP thread, whatever
-// happened; until then the stream may be woken and cut. A client that left is noticed when its stream is woken. When the server
-// is quiesced all streams end.
+// returns how many; 0: nothing now, it sleeps until it is woken; -1: that was all. closed() comes last, on the HTTP thread,
+// whatever happened; until then the stream may be woken and cut. A client that left is noticed when its stream is woken. When the
+// server is quiesced all streams end.
 struct http_stream;
 struct http_stream_ops {
     long (*read)(void *ctx, char *to, size_t max);

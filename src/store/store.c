@@ -254,8 +254,8 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_OWNERS] = clear_owners, [STORE_DIVIDE] = clear_nothing,  [STORE_ASK] = clear_nothing,   [STORE_ASKED] = clear_asked,
     [STORE_ADD] = clear_add,       [STORE_CLAIM] = clear_claim,     [STORE_CHANGE] = clear_change, [STORE_DUE] = clear_due,
     [STORE_HELD] = clear_held,     [STORE_EXPIRED] = clear_expired, [STORE_LANES] = clear_lanes,   [STORE_PAUSE] = clear_pause,
-    [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,
-    [STORE_TALLY] = clear_nothing, [STORE_SERIES] = clear_series,   [STORE_TELL] = clear_nothing,  [STORE_HEAR] = clear_hear,
+    [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,   [STORE_TALLY] = clear_nothing,
+    [STORE_SERIES] = clear_series, [STORE_TELL] = clear_nothing,    [STORE_HEAR] = clear_hear,
 };
 
 void store_op_clear(struct store_op *op)

@@ -88,9 +88,9 @@ struct store_peer {
 struct store_beat {
     struct store_op op;
     int64_t incarnation;
-    bool listens; // it has clients that want to hear what happens elsewhere
-    bool tells;   // it writes down what happens at it (STORE_TELL)
-    bool in_turn; // one after the other with all others that say so: what one of them wrote, the next one sees
+    bool listens;             // it has clients that want to hear what happens elsewhere
+    bool tells;               // it writes down what happens at it (STORE_TELL)
+    bool in_turn;             // one after the other with all others that say so: what one of them wrote, the next one sees
     int64_t clock_ms;         // out: the wall clock of the store, read after the beat was asked for; 0: it has none of its own
     struct store_peer *peers; // out: all but itself, by incarnation
     size_t peer_count;

@@ -88,8 +88,8 @@ static void read_news(void *ctx, const PGresult *result)
     struct store_hear *hear = ctx;
     for (int row = 0; row < PQntuples(result); row++) {
         hear->news = store_push(&hear->op.arena, hear->news, hear->news_count, sizeof *hear->news);
-        hear->news[hear->news_count++] = (struct store_news){
-            pg_int(result, row, 0), pg_int(result, row, 1), pg_bytes(result, row, 2, &hear->op.arena)};
+        hear->news[hear->news_count++] =
+            (struct store_news){pg_int(result, row, 0), pg_int(result, row, 1), pg_bytes(result, row, 2, &hear->op.arena)};
     }
 }
 

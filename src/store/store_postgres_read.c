@@ -273,9 +273,8 @@ static void send_owners(struct pg_link *link, struct store_op *op)
 }
 
 static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
-    [STORE_OWNERS] = send_owners, [STORE_HELD] = send_held, [STORE_EXPIRED] = send_expired,
-    [STORE_LANES] = send_lanes,   [STORE_GET] = send_get,   [STORE_STATS] = send_stats,
-    [STORE_SERIES] = pg_series_send, [STORE_HEAR] = pg_hear_send,
+    [STORE_OWNERS] = send_owners, [STORE_HELD] = send_held,   [STORE_EXPIRED] = send_expired,  [STORE_LANES] = send_lanes,
+    [STORE_GET] = send_get,       [STORE_STATS] = send_stats, [STORE_SERIES] = pg_series_send, [STORE_HEAR] = pg_hear_send,
 };
 
 void pg_read_group(struct pg_link *link, struct list *group)

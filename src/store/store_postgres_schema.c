@@ -97,7 +97,8 @@ static const char *const steps[][8] = {
         "CREATE TABLE @series(tenant int, at bigint, source bigint, doc text NOT NULL, PRIMARY KEY(tenant, at, source))",
         "CREATE INDEX series_at ON @series(at)",
         // What happened at them, for others who listen: read within a moment, and not worth a line in the log.
-        "CREATE UNLOGGED TABLE @news(source bigint, number bigint, told_at bigint NOT NULL, doc text NOT NULL, PRIMARY KEY(source,"
+        "CREATE UNLOGGED TABLE @news(source bigint, number bigint, told_at bigint NOT NULL, doc text NOT NULL, PRIMARY "
+        "KEY(source,"
         " number)) WITH (" BUSY_TABLE ")",
     },
 };

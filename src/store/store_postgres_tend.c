@@ -89,8 +89,7 @@ static void send_beat(struct pg_link *link, struct store_op *op)
     pg_sql(link,
            "UPDATE @incarnations SET beat=beat+1, listens=$2<>0, tells=$3<>0 WHERE id=$1 AND NOT dead RETURNING " PG_CLOCK_MS,
            read_beat, beat, beat->incarnation, beat->listens, beat->tells);
-    pg_sql(link,
-           "SELECT id, beat, dead::int, pulls::int, listens::int, tells::int FROM @incarnations WHERE id<>$1 ORDER BY id",
+    pg_sql(link, "SELECT id, beat, dead::int, pulls::int, listens::int, tells::int FROM @incarnations WHERE id<>$1 ORDER BY id",
            read_peers, beat, beat->incarnation);
 }
 
@@ -383,8 +382,8 @@ void pg_sweep_run(struct pg_link *link, struct store_op *op)
 // ---- the group
 
 static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
-    [STORE_JOIN] = send_join,      [STORE_BEAT] = send_beat,  [STORE_BURY] = send_bury,   [STORE_FORGET] = send_forget,
-    [STORE_DIVIDE] = send_divide,  [STORE_ASK] = send_ask,    [STORE_ASKED] = send_asked, [STORE_PAUSE] = send_pause,
+    [STORE_JOIN] = send_join,      [STORE_BEAT] = send_beat,  [STORE_BURY] = send_bury,      [STORE_FORGET] = send_forget,
+    [STORE_DIVIDE] = send_divide,  [STORE_ASK] = send_ask,    [STORE_ASKED] = send_asked,    [STORE_PAUSE] = send_pause,
     [STORE_CLAIM] = pg_claim_send, [STORE_DUE] = pg_due_send, [STORE_TALLY] = pg_tally_send, [STORE_TELL] = pg_tell_send,
 };
 

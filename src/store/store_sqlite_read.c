@@ -133,8 +133,8 @@ static void read_owners(struct db *db, struct store_op *op)
 static void read_series(struct db *db, struct store_op *op)
 {
     struct store_series *series = container_of(op, struct store_series, op);
-    sqlite3_stmt *stmt = db_sql(db, SQL_SERIES, series->tenant, series->from_ms, series->to_ms, series->from_source,
-                                limit(series->max));
+    sqlite3_stmt *stmt =
+        db_sql(db, SQL_SERIES, series->tenant, series->from_ms, series->to_ms, series->from_source, limit(series->max));
     while (db_row(db, stmt)) {
         series->minutes = store_push(&op->arena, series->minutes, series->minute_count, sizeof *series->minutes);
         series->minutes[series->minute_count++] = (struct store_minute){.tenant = series->tenant,
@@ -183,7 +183,6 @@ static void read_hear(struct db *db, struct store_op *op)
 }
 
 void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op) = {
-    [STORE_OWNERS] = read_owners, [STORE_HELD] = read_held, [STORE_EXPIRED] = read_expired,
-    [STORE_LANES] = read_lanes,   [STORE_GET] = read_get,   [STORE_STATS] = read_stats,
-    [STORE_SERIES] = read_series, [STORE_HEAR] = read_hear,
+    [STORE_OWNERS] = read_owners, [STORE_HELD] = read_held,   [STORE_EXPIRED] = read_expired, [STORE_LANES] = read_lanes,
+    [STORE_GET] = read_get,       [STORE_STATS] = read_stats, [STORE_SERIES] = read_series,   [STORE_HEAR] = read_hear,
 };

@@ -76,8 +76,11 @@ class Events:
             if not size:
                 raise OSError("closed without an end")
             n = int(size, 16)
-            text += stream.read(n)
-            assert stream.read(2) == b"\r\n"
+            chunk = stream.read(n + 2)
+            if len(chunk) < n + 2:
+                raise OSError("closed in the midst of it")
+            assert chunk.endswith(b"\r\n")
+            text += chunk[:-2]
             if n == 0:
                 return
             *blocks, text = text.split(b"\n\n")

@@ -126,7 +126,8 @@ void http_resume(struct http_request *request)
     request->resumed = true;
 }
 
-struct http_stream *http_reply_stream(struct http_request *request, const char *type, const struct http_stream_ops *ops, void *ctx)
+struct http_stream *http_reply_stream(struct http_request *request, const char *type, const struct http_stream_ops *ops,
+                                      void *ctx)
 {
     fail_msg("streams are tried over real sockets"); // tests/e2e/test_events.py
     return NULL;

@@ -1,4 +1,5 @@
-// What happens is told once and read by many, from where each of them was; what is not kept any more is never passed over silently.
+// What happens is told once and read by many, from where each of them was; what is not kept any more is never passed over
+// silently.
 #include "flow/news.h"
 
 #include "base/mem.h"
@@ -204,7 +205,8 @@ static void what_is_put_out_is_told_elsewhere_as_it_was(void **state)
     struct news *news = *state, *other = news_new(NULL);
     news_put_out(news, true);
     tell(news, NEWS_SUBMITTED, TASK);
-    news_tell(news, &(struct news_item){.type = NEWS_ABORTED, .tenant = TENANT, .task_id = TASK, .reason = STR("two\nlines \xff")});
+    news_tell(news,
+              &(struct news_item){.type = NEWS_ABORTED, .tenant = TENANT, .task_id = TASK, .reason = STR("two\nlines \xff")});
     buf_auto struct buf lines = {0}, none = {0}, text = {0};
     assert_true(news_take_out(news, &lines));
     assert_false(news_take_out(news, &none));

@@ -164,12 +164,9 @@ static void what_is_left_is_written_in_the_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_counts_nothing_writes_nothing),
-        cmocka_unit_test(a_minute_is_one_row_written_anew),
-        cmocka_unit_test(the_next_minute_begins_with_nothing),
-        cmocka_unit_test(what_could_not_be_written_is_written_later),
-        cmocka_unit_test(a_clock_set_back_overwrites_nothing),
-        cmocka_unit_test(what_is_left_is_written_in_the_end),
+        cmocka_unit_test(who_counts_nothing_writes_nothing),   cmocka_unit_test(a_minute_is_one_row_written_anew),
+        cmocka_unit_test(the_next_minute_begins_with_nothing), cmocka_unit_test(what_could_not_be_written_is_written_later),
+        cmocka_unit_test(a_clock_set_back_overwrites_nothing), cmocka_unit_test(what_is_left_is_written_in_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,7 +128,11 @@ static void what_is_written_is_read_again_and_added(void **state)
 
 static void what_is_not_understood_is_passed_over(void **state)
 {
-    static const char *const docs[] = {"", "[1]", "{\"submitted\":", "{\"submitted\":\"x\",\"start\":4}", "{\"newer\":{\"a\":1}}",
+    static const char *const docs[] = {"",
+                                       "[1]",
+                                       "{\"submitted\":",
+                                       "{\"submitted\":\"x\",\"start\":4}",
+                                       "{\"newer\":{\"a\":1}}",
                                        "{\"start\":{\"99\":1,\"-1\":4,\"x\":2,\"us\":null,\"000000000000000000000\":0}}"};
     struct tally_values read = {0}, none = {0};
     for (size_t i = 0; i < array_count(docs); i++)
