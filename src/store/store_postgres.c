@@ -147,9 +147,11 @@ static bool reach(struct pg_desk *desk, struct list *waiting)
     return true;
 }
 
+// A sweep is long; who asks locks another's row; who beats in turn waits for others who do.
 static bool runs_alone(const struct store_op *op)
 {
-    return op->verb == STORE_SWEEP || op->verb == STORE_ASK; // a sweep is long; who asks locks another's row
+    bool in_turn = op->verb == STORE_BEAT && container_of(op, struct store_beat, op)->in_turn;
+    return op->verb == STORE_SWEEP || op->verb == STORE_ASK || in_turn;
 }
 
 // Those that come while a group is under way have waited since it began, at most.
