@@ -305,6 +305,8 @@ def events(options):
             parts[name] = {"clients": clients, "cores": used, "told": told, "heard": heard, "threads_us": threads}
             if heard != told * clients:
                 raise Wrong(f"{told} events were told to {clients} clients, which heard {heard} of {told * clients}")
+            if load and told < 0.9 * EVENT_RATE * seconds:
+                raise Wrong(f"{EVENT_RATE} events/s were not sustained: {told / seconds:.0f}/s")
             print(f"  {name:7} {clients:5} clients, {told / seconds:6.0f} events/s: {used:.3f} cores"
                   f" ({', '.join(f'{thread} {us / 1e6 / seconds:.3f}' for thread, us in sorted(threads.items()) if us > 0)})", flush=True)
         memory = rota.memory_peak_mib()
