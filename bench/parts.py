@@ -8,8 +8,11 @@ import contextlib
 import datetime
 import http.client
 import json
+import multiprocessing
 import os
 import pathlib
+import resource
+import select
 import shutil
 import signal
 import socket
@@ -164,6 +167,56 @@ class Load(Process):
         if self.child.returncode:
             raise Wrong(f"the load generator met errors: {output.decode()}")
         return json.loads(output)
+
+
+class Listeners:
+    """A process that reads many streams of events, and counts what they hear. CPU is not this one's business but rota's."""
+
+    def __init__(self, port, count):
+        self.port, self.count = port, count
+
+    def __enter__(self):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+        self.heard = multiprocessing.Array("q", 2)  # streams that are ready, events
+        self.child = multiprocessing.get_context("fork").Process(target=self.listen, daemon=True)
+        self.child.start()
+        wait_until(lambda: self.heard[0] == self.count, "all streams are ready", READY_SECONDS)
+        return self
+
+    def __exit__(self, *_):
+        self.child.kill()
+        self.child.join()
+
+    def wait(self, told):
+        """How many were heard, when all should have been."""
+        with contextlib.suppress(Wrong):
+            wait_until(lambda: self.heard[1] >= told * self.count, "all heard everything", READY_SECONDS)
+        return self.heard[1]
+
+    def listen(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        poll, streams, buffer = select.epoll(), {}, bytearray(256 * 1024)
+        for _ in range(self.count):
+            stream = socket.create_connection(("127.0.0.1", self.port))
+            stream.sendall(b"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            streams[stream.fileno()] = [stream, b""]
+            poll.register(stream, select.EPOLLIN)
+        while True:
+            for fd, _ in poll.poll():
+                self.take(streams[fd], buffer)
+
+    def take(self, stream, buffer):
+        n = stream[0].recv_into(buffer)
+        if not n:
+            os._exit(1)
+        # What is looked for may lie across two reads, so the end of the last one goes before this one.
+        text, ready, event = stream[1] + buffer[:n], b"event: ready", b"\nevent: "
+        found = text.count(event) - stream[1].count(event)
+        new_ready = text.count(ready) - stream[1].count(ready)
+        stream[1] = bytes(text[-20:])
+        self.heard[0] += new_ready
+        self.heard[1] += found - new_ready
 
 
 class Port(Process):

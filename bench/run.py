@@ -1,4 +1,4 @@
-"""Measures rota against its budgets: life, late, submit, growth, list, snapshot, reads, kill.
+"""Measures rota against its budgets: life, late, submit, growth, list, snapshot, reads, events, kill.
 
 Starts the target, a release build of rota and the load generator on this machine's cores, takes CPU from /proc, prints one line
 a figure, and appends what it saw to bench/results/NAME.jsonl. A figure below its budget is reported, not failed: this is no
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-from parts import ROOT, STORES, TREE, Load, Port, Rota, Session, Wrong, ask, closing, cpu_between, figure, record, running, store_running
+from parts import ROOT, STORES, TREE, Listeners, Load, Port, Rota, Session, Wrong, ask, closing, cpu_between, figure, record, running, store_running
 
 WARM_SECONDS = 3
 
@@ -315,6 +315,39 @@ def reads(options):
     record("reads", "postgres", figures, {"rate": READ_RATE, "jobs": READ_JOBS, "pullers": PULLERS, **seen})
 
 
+EVENT_CLIENTS, EVENT_RATE, EVENT_SECONDS = 1000, 1000, 20
+
+
+def events(options):
+    """Each job is three events: submitted, started, success."""
+    jobs_s, seconds = EVENT_RATE / 3, options.seconds or EVENT_SECONDS
+    with running(options.store) as (target, rota, store):
+        parts = {}
+        for name, clients in [("without", 0), ("idle", EVENT_CLIENTS), ("with", EVENT_CLIENTS)]:
+            with Listeners(rota.port, clients) as listeners:
+                load = [] if name == "idle" else [Load(rota, "--url", target.url, "--connections", 4, "--rate", round(jobs_s),
+                                                       "--seconds", seconds)]
+                before, before_threads, began = rota.cpu_us(), rota.threads_us(), time.monotonic()
+                time.sleep(seconds)
+                used = (rota.cpu_us() - before) / 1e6 / (time.monotonic() - began)
+                threads = cpu_between(before_threads, rota.threads_us())
+                results = [one.result() for one in load]
+                rota.drain()
+                told = 3 * sum(result["acknowledged"] for result in results)
+                heard = listeners.wait(told)
+            parts[name] = {"clients": clients, "cores": used, "told": told, "heard": heard, "threads_us": threads}
+            if heard != told * clients:
+                raise Wrong(f"{told} events were told to {clients} clients, which heard {heard} of {told * clients}")
+            if load and told < 0.9 * EVENT_RATE * seconds:
+                raise Wrong(f"{EVENT_RATE} events/s were not sustained: {told / seconds:.0f}/s")
+            print(f"  {name:7} {clients:5} clients, {told / seconds:6.0f} events/s: {used:.3f} cores"
+                  f" ({', '.join(f'{thread} {us / 1e6 / seconds:.3f}' for thread, us in sorted(threads.items()) if us > 0)})", flush=True)
+        memory = rota.memory_peak_mib()
+    figures = [figure(f"events: cores, {EVENT_CLIENTS:,} clients at {EVENT_RATE:,} events/s", parts["with"]["cores"], 1, False)]
+    print(f"  every client heard every event; peak {memory} MiB")
+    record("events", options.store, figures, {"seconds": seconds, "memory_peak_mib": memory, **parts})
+
+
 # ---- faults
 
 def kill(options):
@@ -327,15 +360,16 @@ def kill(options):
         raise Wrong(f"the ledger checker found something in {rounds} rounds of SIGKILL")
 
 
-BENCHES = {"life": life, "late": late, "submit": submit, "growth": growth, "list": lists, "snapshot": snapshot, "reads": reads, "kill": kill}
+BENCHES = {"life": life, "late": late, "submit": submit, "growth": growth, "list": lists, "snapshot": snapshot, "reads": reads, "events": events,
+           "kill": kill}
 DEFAULT = ["life", "late", "submit"]
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {' '.join(BENCHES)}; default: {' '.join(DEFAULT)}")
-    parser.add_argument("--store", choices=STORES, default="sqlite", help="life, late, submit, growth (sqlite)")
-    parser.add_argument("--seconds", type=int, help="life: the measured window (60); snapshot: how long it is held (600)")
+    parser.add_argument("--store", choices=STORES, default="sqlite", help="life, late, submit, growth, events (sqlite)")
+    parser.add_argument("--seconds", type=int, help="life: the measured window (60); snapshot: how long it is held (600); events (20)")
     parser.add_argument("--bulk", type=int, default=500, help="life, submit: tasks in one request; growth: jobs in one batch")
     parser.add_argument("--pending", type=int, default=20000, help="life: the generator waits while rota has so many jobs pending")
     parser.add_argument("--late-seconds", type=int, default=20)

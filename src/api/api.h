@@ -4,12 +4,16 @@
 // request. api_begin, api_handle and api_refuse are what http_server_config asks for, with a struct api as their ctx.
 #pragma once
 #include "flow/admit.h"
+#include "flow/beat.h"
 #include "flow/lanes.h"
 #include "flow/node.h"
+#include "flow/report.h"
 #include "flow/settle.h"
 #include "flow/steer.h"
 #include "http/server.h"
 #include "store/store.h"
+
+struct events;
 
 struct api {
     struct node *node; // its flow_waker is woken when a queue is let go; may be NULL
@@ -19,6 +23,9 @@ struct api {
     struct settle *settle;
     struct store *store;
     struct lanes *lanes;
+    struct report *report; // NULL: nothing is counted
+    struct beat *beat;     // NULL: the store is taken to be there
+    struct events *events;
     const char *listen; // as given to the server: on a loopback address only loopback names may call
     bool no_api;        // only the operational routes are served: other nodes have the rest
     // Can this process do its work? If not, writes a JSON array of sentences that say what is missing. NULL: always.

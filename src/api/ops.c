@@ -1,47 +1,10 @@
-// What operators ask: does it live, can it work, how much is there to do, what may be asked.
+// What operators ask: does it live, can it work, what may be asked; and a copy of all there is.
 #include "api/documents.h"
-#include "api/render.h"
 #include "api/reply.h"
 #include "api/routes.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
-
-struct counting {
-    struct store_stats stats;
-    struct api_call call;
-};
-
-static void counted(struct store_op *op)
-{
-    http_resume(container_of(op, struct counting, stats.op)->call.request);
-}
-
-static void answer_stats(struct http_request *request, void *state)
-{
-    struct counting *counting = state;
-    struct store_op *op = &counting->stats.op;
-    if (op->err) {
-        problem_store(request, op->err, op->why);
-    } else {
-        struct buf body = {0};
-        buf_putc(&body, '{');
-        render_counts(&body, counting->stats.counts);
-        buf_putc(&body, '}');
-        reply_json(request, 200, &body);
-    }
-    store_op_done(op);
-}
-
-void ops_stats(const struct api_call *call)
-{
-    struct counting *counting = arena_alloc(http_arena(call->request), sizeof *counting);
-    counting->call = *call;
-    store_op_init(&counting->stats.op, STORE_STATS, counted);
-    counting->stats.tenant = call->tenant;
-    http_wait(call->request, answer_stats, counting);
-    store_submit(call->api->store, &counting->stats.op);
-}
 
 struct copying {
     struct store_backup backup;

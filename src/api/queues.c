@@ -82,6 +82,11 @@ static void answer_pause(struct http_request *request, void *state)
         lanes_pause(api->lanes, pause->lane, pause->tenant, pause->queue, pause->paused);
         if (api->node && api->node->flow_waker)
             api->node->flow_waker->wake(api->node->flow_waker);
+        if (api->node)
+            news_tell(api->node->news, &(struct news_item){.type = pause->paused ? NEWS_QUEUE_PAUSED : NEWS_QUEUE_RESUMED,
+                                                           .tenant = pause->tenant,
+                                                           .at_ms = clock_now().wall_ms,
+                                                           .queue = pause->queue});
         struct buf body = {0};
         buf_puts(&body, "{\"queue\":");
         json_put_string(&body, pause->queue);

@@ -35,8 +35,10 @@ static const struct route routes[] = {
     {"POST", "/v1/bulk",                 ROUTE_BODY_SMALL, TYPE_JSON, "",             bulks_start,    "do something to all that match a filter"},
     {"GET",  "/v1/bulk/{id}",            ROUTE_BODY_NONE,  TYPE_NONE, "",             bulks_show,     "how far it has come"},
     {"POST", "/v1/bulk/{id}/stop",       ROUTE_BODY_SMALL, TYPE_JSON, "",             bulks_stop,     "leave the rest as it is"},
-    {"GET",  "/v1/stats",                ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_stats,     "jobs per state"},
     {"GET",  "/v1/backup",               ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_backup,    "a copy of the SQLite database, as it is at this moment"},
+    {"GET",  "/v1/stats",                ROUTE_BODY_NONE,  TYPE_NONE, "",             stats_show,    "jobs per state; rates, lateness, SLA of the last minute"},
+    {"GET",  "/v1/stats/series",         ROUTE_BODY_NONE,  TYPE_NONE, "from to step", stats_series,  "the same over time"},
+    {"GET",  "/v1/events",               ROUTE_BODY_NONE,  TYPE_NONE, "task type",    events_stream, "what happens, as it happens (SSE)"},
     {"POST", "/tasks",                   ROUTE_BODY_BULK,  TYPE_JSON | TYPE_NDJSON, "brief", tasks_submit, "the same as POST /v1/tasks"},
     {"GET",  "/tasks/{id}",              ROUTE_BODY_NONE,  TYPE_NONE, "",             tasks_show,    "the same as GET /v1/tasks/{id}"},
     {"POST", "/task/create",             ROUTE_BODY_ONE,   TYPE_JSON, "",             tasks_create,  "submit one task; takes schedule_at for at, total_retry for retry.max"},
@@ -45,6 +47,7 @@ static const struct route routes[] = {
     {"GET",  "/readyz",                  ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_ready,     "it can do its work; says what not", true},
     {"GET",  "/openapi.json",            ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_openapi,   "these routes, for machines (OpenAPI 3.1)", true},
     {"GET",  "/docs/errors",             ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_errors,    "what the codes of refusals mean", true},
+    {"GET",  "/metrics",                 ROUTE_BODY_NONE,  TYPE_NONE, "",             metrics_show,  "counters and histograms for Prometheus", true},
     {"GET",  "/",                        ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_root,      "this page", true},
 };
 // clang-format on

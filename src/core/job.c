@@ -182,8 +182,7 @@ enum err job_claim(struct job *job, int64_t holder, int64_t now_ms)
     return ERR_OK;
 }
 
-// The stage that took the largest part of the delay.
-static enum job_stage latest_stage(const struct job *job)
+enum job_stage job_slowest_stage(const struct job *job)
 {
     int64_t puller = job->picked_at - job->due_at;
     int64_t queue = job->started_at - (job->picked_at > job->due_at ? job->picked_at : job->due_at);
@@ -202,7 +201,7 @@ enum err job_start(struct job *job, const struct job_policy *policy, int64_t now
     job->started_at = now_ms;
     // I11
     if (job->late_stage == STAGE_NONE && now_ms - job->ready_at > policy->sla_ms)
-        job->late_stage = latest_stage(job);
+        job->late_stage = job_slowest_stage(job);
     return ERR_OK;
 }
 

@@ -244,6 +244,7 @@ struct job_delays {
     int64_t puller, queue, target;
 };
 struct job_delays job_delays(const struct job *job);
+enum job_stage job_slowest_stage(const struct job *job); // of an attempt that has begun: what took the largest part of its delay
 
 // delayed shows as ready once its time has come, even before the store was told.
 enum job_state job_state_at(const struct job *job, int64_t now_ms);

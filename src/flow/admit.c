@@ -100,6 +100,7 @@ static void add_done(struct store_op *op)
     struct admission *admission = container_of(op, struct admission, add.op);
     struct node *node = admission->admit->node;
     CRASH_POINT("admit.after_commit");
+    tally_time(&node->tally, TALLY_COMMIT_DELAY, (clock_mono_ns() - admission->began_ns) / 1000);
     bool wake = op->err != ERR_OK;
     atomic_store(&node->add_err, (int)op->err);
     if (op->err) {
@@ -111,7 +112,10 @@ static void add_done(struct store_op *op)
         const struct job *job = &admission->jobs[i];
         if (op->err || item->err || item->existing_id) {
             drop_push(node, admission->runs[i]);
-        } else if (admission->runs[i]) {
+            continue;
+        }
+        node_submitted(node, job, item->task->queue, item->task->name, admission->add.now_ms);
+        if (admission->runs[i]) {
             pull_push(admission->admit->pull, admission->runs[i]);
         } else {
             lanes_note(node->lanes, job->lane, job->tenant, item->task->queue, job->due_at);
@@ -145,6 +149,7 @@ enum err admit_submit(struct admit *admit, struct admission *admission, struct n
     admission->add.now_ms = now.wall_ms;
     admission->add.holder = incarnation; // also of what is not held: the ids are its own
     admission->add.count = admission->count;
+    admission->began_ns = clock_mono_ns();
     CRASH_POINT("admit.before_submit");
     store_submit(node->store, &admission->add.op);
     return ERR_OK;

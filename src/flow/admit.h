@@ -18,6 +18,7 @@ struct admission {
     struct job *jobs;
     struct run **runs; // of jobs taken in hand at once
     bool pushes;       // counted by node_push_begin
+    int64_t began_ns;  // monotonic
     size_t count, max;
     int32_t tenant;
     struct admit *admit;

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mark.h"
 #include "base/mem.h"
+#include "flow/hear.h"
 #include "flow/reap.h"
 
 enum { FAIL_WAIT_MS = 500, LATE_MS = 5000, CLOCK_SAY_MS = 100 };
@@ -71,6 +72,8 @@ static void send_beat(struct beat *beat, struct now now)
     struct store_beat *op = &beat->beat;
     store_op_post(&op->op, STORE_BEAT, &beat->answers);
     op->incarnation = atomic_load(&beat->node->incarnation);
+    hear_fill(beat->node->hear, op);
+    beat->node->beat_soon = false;
     beat->waiting = true;
     beat->sent = now;
     store_submit(beat->node->store, &op->op);
@@ -137,7 +140,16 @@ static void take_join(struct beat *beat, struct now now)
     stay_alive(beat);
     atomic_store(&node->incarnation, join->incarnation);
     reap_alone(beat->reap, join->alone);
+    hear_joined(beat->node->hear, join->alone);
     beat->next_at = now.mono_ms; // the first beat shows at once who else is there
+}
+
+static void count_nodes(struct node *node, const struct store_beat *op)
+{
+    int count = 1;
+    for (size_t i = 0; i < op->peer_count; i++)
+        count += !op->peers[i].dead;
+    atomic_store(&node->nodes, count);
 }
 
 static void take_beat(struct beat *beat, struct now now)
@@ -164,6 +176,8 @@ static void take_beat(struct beat *beat, struct now now)
     beat->next_at = beat->sent.mono_ms + BEAT_MS;
     fit_clock(beat, op->clock_ms, now);
     reap_saw(beat->reap, op->peers, op->peer_count, now);
+    hear_saw(beat->node->hear, op);
+    count_nodes(beat->node, op);
 }
 
 int64_t beat_turn(struct beat *beat, struct now now)
@@ -181,7 +195,8 @@ int64_t beat_turn(struct beat *beat, struct now now)
             take_beat(beat, now);
         store_op_done(op);
     }
-    if (!beat->waiting && now.mono_ms >= beat->next_at) {
+    bool soon = beat->node->beat_soon && !beat->failed;
+    if (!beat->waiting && (soon || now.mono_ms >= beat->next_at)) {
         if (atomic_load(&beat->node->incarnation))
             send_beat(beat, now);
         else if (!atomic_load(&beat->node->stopping))

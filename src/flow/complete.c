@@ -198,11 +198,24 @@ static void written(struct complete *complete, struct decided *item, const struc
     const struct job *job = step->job;
     if (step->err)
         mark(MARK_STALE_WRITE);
-    else if (job_state_waiting(job->state))
+    else if (item->run)
+        node_changed(complete->node, job, step->attempt, item->run->task.queue, item->run->task.name);
+    if (!step->err && job_state_waiting(job->state))
         lanes_due(complete->node->lanes, job->lane, job->due_at);
     if (item->run)
         pull_returned(complete->pull, job->id, item->run->token);
     item_free(item);
+}
+
+// When a batch was tried again, a step that is refused may have been written the first time, and nobody was told of it.
+static void tell_gap(struct complete *complete, const struct batch *batch, struct now now)
+{
+    bool refused = false;
+    for (size_t i = 0; i < batch->change.count && batch->failures; i++)
+        refused |= batch->change.steps[i].err != ERR_OK;
+    if (refused)
+        news_tell(complete->node->news,
+                  &(struct news_item){.type = NEWS_GAP, .at_ms = now.wall_ms, .reason = STR("an answer of the store was lost")});
 }
 
 // 200, 400, 800, 1600 ms: a store that is back is noticed within two seconds.
@@ -232,6 +245,7 @@ static void take_answers(struct complete *complete, struct now now)
         }
         complete->failures = 0;
         complete->next_at = now.mono_ms;
+        tell_gap(complete, batch, now);
         for (size_t i = 0; i < batch->change.count; i++)
             written(complete, &batch->items[i], &batch->change.steps[i]);
         batch_free(batch);

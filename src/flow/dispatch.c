@@ -232,6 +232,7 @@ static void start(struct dispatch *dispatch, struct run *run)
     ticket_write(dispatch->key, run->job.id, run->token, run->ticket);
     run->end = RUN_ENDED;
     run->mono_start = dispatch->now.mono_ms;
+    node_started(dispatch->node, run);
     list_append(&dispatch->fresh, &run->link);
     dispatch->exec->ops->start(dispatch->exec, run, dispatch->now);
 }

@@ -28,6 +28,8 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     flow->heed = heed_new(node, flow->reap, flow->pull, flow->steer);
     flow->settle = settle_new(node, config->seed + 2);
     flow->lapse = lapse_new(node, flow->reap, config->seed + 3);
+    flow->hear = node->hear = hear_new(node, flow->reap);
+    flow->report = report_new(node);
     return flow;
 }
 
@@ -37,6 +39,8 @@ void flow_free(struct flow *flow)
         return;
     lapse_free(flow->lapse);
     settle_free(flow->settle);
+    report_free(flow->report);
+    hear_free(flow->hear);
     heed_free(flow->heed);
     bulk_free(flow->bulk);
     own_free(flow->own);
@@ -71,12 +75,21 @@ int64_t flow_turn(struct flow *flow, struct now now)
     next = time_min(next, bulk_turn(flow->bulk, now));
     next = time_min(next, settle_turn(flow->settle, now));
     next = time_min(next, survey_turn(flow->survey, now));
+    next = time_min(next, hear_turn(flow->hear, now));
+    next = time_min(next, report_turn(flow->report, now));
     return time_min(next, pull_turn(flow->pull, now));
 }
 
 int64_t flow_exec_turn(struct flow *flow, struct now now)
 {
     return dispatch_turn(flow->dispatch, now);
+}
+
+void flow_leave(struct flow *flow)
+{
+    hear_leave(flow->hear);
+    report_leave(flow->report);
+    beat_leave(flow->beat);
 }
 
 bool flow_drained(struct flow *flow)

@@ -6,12 +6,14 @@
 #include "flow/bulk.h"
 #include "flow/complete.h"
 #include "flow/dispatch.h"
+#include "flow/hear.h"
 #include "flow/heed.h"
 #include "flow/lapse.h"
 #include "flow/node.h"
 #include "flow/own.h"
 #include "flow/pull.h"
 #include "flow/reap.h"
+#include "flow/report.h"
 #include "flow/settle.h"
 #include "flow/steer.h"
 #include "flow/survey.h"
@@ -43,6 +45,8 @@ struct flow {
     struct heed *heed;
     struct settle *settle;
     struct lapse *lapse;
+    struct hear *hear;
+    struct report *report;
 };
 
 // The store, broker and executor stay the caller's. flow_waker and exec_waker wake the threads that run the turns.
@@ -53,5 +57,9 @@ void flow_free(struct flow *flow); // nothing may be in flight
 // Does all that is due and says when, on the wall clock, to call it again.
 int64_t flow_turn(struct flow *flow, struct now now);
 int64_t flow_exec_turn(struct flow *flow, struct now now);
+
+// Writes down what is still to be written of counts and news, and says goodbye: call when nothing is held any more, and no turn
+// is to come. Waits for the store.
+void flow_leave(struct flow *flow);
 
 bool flow_drained(struct flow *flow); // stopping, and nothing is in hand or to be written any more. Flow thread

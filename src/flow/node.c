@@ -8,10 +8,12 @@ void node_init(struct node *node, struct store *store, struct broker *broker, st
 {
     *node = (struct node){.store = store, .broker = broker, .lanes = lanes, .flow_waker = flow_waker};
     pthread_mutex_init(&node->id_lock, NULL);
+    node->news = news_new(flow_waker);
 }
 
 void node_done(struct node *node)
 {
+    news_free(node->news);
     pthread_mutex_destroy(&node->id_lock);
 }
 
@@ -31,6 +33,96 @@ int64_t node_make_id(struct node *node, int64_t wall_ms)
 bool node_alive(struct node *node, int64_t mono_ms)
 {
     return mono_ms < atomic_load(&node->alive_until_ms);
+}
+
+void node_submitted(struct node *node, const struct job *job, struct str queue, struct str name, int64_t now_ms)
+{
+    tally_count(&node->tally, TALLY_SUBMITTED, 1);
+    if (news_wanted(node->news))
+        news_tell(node->news, &(struct news_item){.type = NEWS_SUBMITTED,
+                                                  .tenant = job->tenant,
+                                                  .at_ms = now_ms,
+                                                  .task_id = job->task_id,
+                                                  .job_id = job->id,
+                                                  .state = job->state,
+                                                  .queue = queue,
+                                                  .name = name});
+}
+
+void node_started(struct node *node, const struct run *run)
+{
+    const struct job *job = &run->job;
+    tally_started(&node->tally, job, &run->task.policy);
+    if (news_wanted(node->news))
+        news_tell(node->news, &(struct news_item){.type = NEWS_STARTED,
+                                                  .tenant = job->tenant,
+                                                  .at_ms = job->started_at,
+                                                  .task_id = job->task_id,
+                                                  .job_id = job->id,
+                                                  .state = job->state,
+                                                  .queue = run->task.queue,
+                                                  .name = run->task.name,
+                                                  .attempt = job->attempts});
+}
+
+// NEWS_TYPE_COUNT: nothing that anybody was waiting for.
+static enum news_type type_of(const struct job *job, const struct attempt *attempt)
+{
+    static const enum news_type ends[JOB_STATE_COUNT] = {
+        [JOB_SUCCESS] = NEWS_SUCCESS, [JOB_ABORTED] = NEWS_ABORTED, [JOB_BURIED] = NEWS_BURIED, [JOB_CANCELLED] = NEWS_CANCELLED};
+    if (job_state_final(job->state))
+        return ends[job->state];
+    if (!attempt)
+        return NEWS_TYPE_COUNT;
+    return attempt->outcome == OUTCOME_LOST ? NEWS_LOST : attempt->outcome == OUTCOME_RELEASED ? NEWS_RELEASED : NEWS_RETRIED;
+}
+
+static void tell_changed(struct node *node, const struct job *job, const struct attempt *attempt, struct str queue,
+                         struct str name)
+{
+    enum news_type type = type_of(job, attempt);
+    struct attempt latest = job_latest_attempt(job);
+    if (type == NEWS_TYPE_COUNT)
+        return;
+    bool final = job_state_final(job->state);
+    attempt = attempt && !final ? attempt : &latest;
+    news_tell(node->news, &(struct news_item){.type = type,
+                                              .tenant = job->tenant,
+                                              .at_ms = attempt->completed_at,
+                                              .task_id = job->task_id,
+                                              .job_id = job->id,
+                                              .state = job->state,
+                                              .queue = queue,
+                                              .name = name,
+                                              .attempt = attempt->number,
+                                              .status = attempt->status,
+                                              .outcome = attempt->outcome,
+                                              .reason = final ? job->reason : attempt->reason,
+                                              .next_at = type == NEWS_RETRIED ? job->due_at : 0});
+}
+
+void node_changed(struct node *node, const struct job *job, const struct attempt *attempt, struct str queue, struct str name)
+{
+    tally_changed(&node->tally, job, attempt);
+    if (news_wanted(node->news))
+        tell_changed(node, job, attempt, queue, name);
+}
+
+void node_changed_doc(struct node *node, const struct job *job, const struct attempt *attempt, struct str doc)
+{
+    struct task task = {.queue = STR("")};
+    struct json object;
+    struct problem problem;
+    struct arena arena;
+    char why[ERR_WHY_MAX];
+    tally_changed(&node->tally, job, attempt);
+    if (!news_wanted(node->news))
+        return;
+    arena_init(&arena);
+    if (json_check(doc, &object, why) || task_parse(&task, object, &arena, &problem))
+        task.queue = task.name = (struct str){0}; // it is told all the same
+    tell_changed(node, job, attempt, task.queue, task.name);
+    arena_done(&arena);
 }
 
 bool node_push_begin(struct node *node)

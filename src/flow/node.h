@@ -7,9 +7,13 @@
 #include "broker/broker.h"
 #include "core/id.h"
 #include "flow/lanes.h"
+#include "flow/news.h"
+#include "flow/tally.h"
 #include "store/store.h"
 
 #include <stdatomic.h>
+
+struct hear;
 
 struct node {
     struct store *store;
@@ -18,7 +22,10 @@ struct node {
     struct waker *flow_waker;                        // wakes the thread that runs pull, complete and the tenders
     void (*correct_clock)(void *ctx, int64_t by_ms); // the wall clock is to go by so much more, or less; NULL: it is right
     void *clock_ctx;
-    bool pulls; // claims and runs jobs; otherwise it only takes requests and tends
+    bool pulls;         // claims and runs jobs; otherwise it only takes requests and tends
+    struct hear *hear;  // what the beat tells of; NULL: nothing
+    struct news *news;  // any thread
+    struct tally tally; // any thread
 
     uint8_t secret[STORE_SECRET_SIZE]; // of the store. Set once, by the flow thread, before there is an incarnation
     bool has_secret;
@@ -26,6 +33,7 @@ struct node {
     pthread_mutex_t id_lock;
     struct id_maker ids; // under id_lock
 
+    bool beat_soon;  // the flow thread's: something is to be said to the others with a beat
     bool clock_set;  // the flow thread's: the clock was corrected, and the turn under way still has the time of before
     int64_t said_at; // the flow thread's, monotonic: when a failure of the store was last logged
     int unsaid;      // and how many were not since
@@ -42,6 +50,7 @@ struct node {
     _Atomic bool recount_wanted; // an answer of the store was lost: something may be held unknowingly
     _Atomic int add_err;         // enum err of the last insertion: what a client would meet now
     _Atomic bool stopping;
+    _Atomic int nodes; // that live, this one included, as the last beat showed
 };
 
 void node_init(struct node *node, struct store *store, struct broker *broker, struct lanes *lanes, struct waker *flow_waker);
@@ -50,6 +59,14 @@ struct digest_key *node_ticket_key(const struct node *node); // to write and rea
 int64_t node_make_id(struct node *node, int64_t wall_ms);
 // Logs that the store failed `who`; an outage is one line every few seconds, however many it meets. Flow thread.
 void node_say_failed(struct node *node, const char *who, const struct store_op *op, int64_t mono_ms);
+
+// What happens to a job is counted, and told to whoever listens: it was stored; an attempt of it begins; a step of it was
+// written.
+void node_submitted(struct node *node, const struct job *job, struct str queue, struct str name, int64_t now_ms);
+void node_started(struct node *node, const struct run *run);
+void node_changed(struct node *node, const struct job *job, const struct attempt *attempt, struct str queue, struct str name);
+// The same for who has the task only as its document.
+void node_changed_doc(struct node *node, const struct job *job, const struct attempt *attempt, struct str doc);
 
 bool node_push_begin(struct node *node); // false: not now
 void node_push_end(struct node *node);

@@ -270,6 +270,8 @@ static void take_change(struct reap *reap)
     for (size_t i = 0; i < reap->change.count; i++) {
         const struct store_step *step = &reap->change.steps[i];
         reap->taken += !step->err;
+        if (!step->err)
+            node_changed_doc(reap->node, step->job, step->attempt, container_of(step->job, struct store_job, job)->doc);
         if (!step->err && !job_state_final(step->job->state))
             mark(step->job->losses ? MARK_LOST_BEGUN : MARK_LOST_WATCHED);
         if (!step->err && job_state_waiting(step->job->state))

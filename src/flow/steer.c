@@ -549,6 +549,8 @@ static void take_change(struct work *work)
         read_record(work);
         return;
     }
+    if (!work->write.err)
+        node_changed(work->steer->node, &work->job, work->write.attempt, work->get.task.queue, work->get.task.name);
     if (!work->write.err && job_state_waiting(work->job.state))
         lanes_due(work->steer->node->lanes, work->job.lane, work->job.due_at);
     if (work->write.err)
@@ -565,8 +567,10 @@ static void take_add(struct work *work)
 {
     enum err err = work->add.op.err ? work->add.op.err : work->item.err;
     store_op_done(&work->add.op);
-    if (!err)
+    if (!err) {
+        node_submitted(work->steer->node, &work->job, work->get.task.queue, work->get.task.name, work->steer->now.wall_ms);
         lanes_due(work->steer->node->lanes, work->job.lane, work->job.due_at);
+    }
     finish(work, err, err ? "the new job could not be added" : "");
 }
 

@@ -9,6 +9,8 @@
 #include "core/task.h"
 
 enum { KEYS_KEPT_MS = 24 * 3600 * 1000 }; // after their task is gone
+enum { NEWS_KEPT_MS = 60 * 1000 };        // for the nodes that listen
+static const int64_t SERIES_KEPT_MS = INT64_C(7) * 24 * 3600 * 1000;
 enum { ROUND_MS = 1000, FAIL_WAIT_MS = 1000, EXPIRED_MAX = 500, SWEEP_MAX = 1000, PAUSE_MS = 20 };
 
 struct sweep {
@@ -62,6 +64,8 @@ static void send_sweep(struct sweep *sweep, struct now now)
     sweep->sweep.now_ms = now.wall_ms;
     sweep->sweep.keys_until = now.wall_ms + KEYS_KEPT_MS;
     sweep->sweep.max = SWEEP_MAX;
+    sweep->sweep.series_before = now.wall_ms - SERIES_KEPT_MS;
+    sweep->sweep.news_before = now.wall_ms - NEWS_KEPT_MS;
     submit(sweep, &sweep->sweep.op);
 }
 
@@ -86,6 +90,15 @@ static void send_change(struct sweep *sweep, struct now now)
     submit(sweep, &change->op);
 }
 
+static void take_change(struct sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->change.count && !sweep->change.op.err; i++) {
+        const struct store_step *step = &sweep->change.steps[i];
+        if (!step->err)
+            node_changed_doc(sweep->node, step->job, NULL, container_of(step->job, struct store_job, job)->doc);
+    }
+}
+
 static void take_answer(struct sweep *sweep, struct store_op *op, struct now now)
 {
     sweep->waiting = false;
@@ -94,8 +107,10 @@ static void take_answer(struct sweep *sweep, struct store_op *op, struct now now
         send_change(sweep, now);
         return;
     }
-    if (op == &sweep->change.op)
+    if (op == &sweep->change.op) {
+        take_change(sweep);
         store_op_done(&sweep->expired.op);
+    }
     enum err err = op->err;
     if (err)
         node_say_failed(sweep->node, "sweep", op, now.mono_ms);

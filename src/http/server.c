@@ -6,6 +6,9 @@
 // request that outlives its connection (the client left while it waited) becomes an orphan: it goes on without one, so that
 // whoever waits for its end is not forgotten.
 //
+// A stream sleeps as a suspended connection: then the library does not look at its socket, so whoever is woken looks first
+// whether the client is still there.
+//
 // Escapes in paths and queries are decoded here: the library would make strings with NUL in the middle of them.
 // Does not route, and does not know what a task is.
 #include "http/server.h"
@@ -46,6 +49,18 @@ struct pair {
     struct pair *next;
 };
 
+struct http_stream {
+    struct http_server *server;
+    struct MHD_Connection *connection; // there until closed() has returned
+    int fd;
+    const struct http_stream_ops *ops;
+    void *ctx;
+    struct list link; // among the server's, under its lock
+    pthread_mutex_t lock;
+    bool asleep; // its connection is suspended
+    bool woken;  // while it was not asleep: it must look again before it sleeps
+};
+
 struct http_request {
     struct http_server *server;
     struct MHD_Connection *connection; // NULL: an orphan
@@ -68,6 +83,7 @@ struct http_request {
     bool adrift;      // it waits as an orphan
     bool raw;         // the library can no longer answer: the reply is written to the socket
     struct list link; // among the orphans to be continued
+    struct http_stream *stream;
 };
 
 struct http_server {
@@ -85,6 +101,7 @@ struct http_server {
     atomic_int busy, suspended, adrift, resuming;
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    struct list streams;
 };
 
 static int listen_on(const char *address, char why[ERR_WHY_MAX]);
@@ -107,6 +124,7 @@ enum err http_server_start(struct http_server **ret_server, const struct http_se
     server->listen_fd = fd;
     server->port = port_of(fd);
     mailbox_init(&server->orphans, NULL);
+    list_init(&server->streams);
     pthread_mutex_init(&server->lock, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -146,6 +164,7 @@ void http_server_limit_bodies(struct http_server *server, int body_timeout_ms, s
     atomic_store(&server->body_timeout_ms, body_timeout_ms);
     atomic_store(&server->bodies_max, bodies_max);
 }
+static void for_all_streams(struct http_server *server, void (*each)(struct http_stream *stream));
 
 void http_server_quiesce(struct http_server *server)
 {
@@ -156,6 +175,7 @@ void http_server_quiesce(struct http_server *server)
     MHD_quiesce_daemon(server->daemon);
     if (!server->config.socket)
         shutdown(server->listen_fd, SHUT_RDWR);
+    for_all_streams(server, http_stream_wake);
 }
 
 static void wait_until_answered(struct http_server *server);
@@ -167,6 +187,7 @@ void http_server_stop(struct http_server *server)
     if (!server)
         return;
     http_server_quiesce(server);
+    for_all_streams(server, http_stream_cut);
     wait_until_answered(server);
     MHD_stop_daemon(server->daemon);
     wait_for_orphans(server);
@@ -429,9 +450,13 @@ static void drop_body(struct http_request *request)
     buf_done(&request->body);
 }
 
+static void stream_free(struct http_stream *stream);
+
 static void request_free(struct http_request *request)
 {
     struct http_server *server = request->server;
+    if (request->stream)
+        stream_free(request->stream);
     if (request->response)
         MHD_destroy_response(request->response);
     drop_body(request);
@@ -792,6 +817,107 @@ void http_reply_file(struct http_request *request, const char *type, int fd, uin
     if (!request->response)
         abort();
     add_headers(request, type);
+}
+
+// --- streams
+
+static bool client_left(const struct http_stream *stream)
+{
+    char byte;
+    return recv(stream->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static bool ending(const struct http_stream *stream)
+{
+    return atomic_load(&stream->server->quiesced);
+}
+
+// True: it sleeps from now on. False: something came meanwhile.
+static bool fall_asleep(struct http_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    bool sleeps = !stream->woken && !ending(stream);
+    stream->woken = false;
+    stream->asleep = sleeps;
+    if (sleeps)
+        MHD_suspend_connection(stream->connection);
+    pthread_mutex_unlock(&stream->lock);
+    return sleeps;
+}
+
+static ssize_t on_stream(void *ctx, uint64_t at, char *to, size_t max)
+{
+    struct http_stream *stream = ctx;
+    if (client_left(stream))
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    while (!ending(stream)) {
+        long n = stream->ops->read(stream->ctx, to, max);
+        if (n)
+            return n > 0 ? n : MHD_CONTENT_READER_END_OF_STREAM;
+        if (fall_asleep(stream))
+            return 0;
+    }
+    return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+struct http_stream *http_reply_stream(struct http_request *request, const char *type, const struct http_stream_ops *ops,
+                                      void *ctx)
+{
+    enum { BLOCK = 16 * 1024 };
+    assert(!request->answered && request->connection && !request->raw);
+    struct http_server *server = request->server;
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct http_stream *stream = mem_zero(sizeof *stream);
+    *stream = (struct http_stream){
+        .server = server, .connection = request->connection, .fd = info ? info->connect_fd : -1, .ops = ops, .ctx = ctx};
+    pthread_mutex_init(&stream->lock, NULL);
+    pthread_mutex_lock(&server->lock);
+    list_append(&server->streams, &stream->link);
+    pthread_mutex_unlock(&server->lock);
+    request->stream = stream;
+    request->answered = true;
+    request->status = MHD_HTTP_OK;
+    request->response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, on_stream, stream, NULL);
+    if (!request->response)
+        abort();
+    add_headers(request, type);
+    return stream;
+}
+
+// closed() is called with no lock held: it waits for those who are just waking this stream.
+static void stream_free(struct http_stream *stream)
+{
+    struct http_server *server = stream->server;
+    pthread_mutex_lock(&server->lock);
+    list_remove(&stream->link);
+    pthread_mutex_unlock(&server->lock);
+    stream->ops->closed(stream->ctx);
+    pthread_mutex_destroy(&stream->lock);
+    mem_free(stream);
+}
+
+void http_stream_wake(struct http_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream->woken = !stream->asleep;
+    if (stream->asleep)
+        MHD_resume_connection(stream->connection);
+    stream->asleep = false;
+    pthread_mutex_unlock(&stream->lock);
+}
+
+void http_stream_cut(struct http_stream *stream)
+{
+    shutdown(stream->fd, SHUT_RDWR);
+    http_stream_wake(stream);
+}
+
+static void for_all_streams(struct http_server *server, void (*each)(struct http_stream *stream))
+{
+    pthread_mutex_lock(&server->lock);
+    list_each (&server->streams, link)
+        each(list_entry(link, struct http_stream, link));
+    pthread_mutex_unlock(&server->lock);
 }
 
 // Best effort, on a connection that is closed right after.

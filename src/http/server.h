@@ -41,8 +41,8 @@ int http_server_port(const struct http_server *server);
 bool http_server_address(const struct http_server *server, struct sockaddr_storage *ret_address, socklen_t *ret_size);
 // From now on, see the config. Any thread.
 void http_server_limit_bodies(struct http_server *server, int body_timeout_ms, size_t bodies_max);
-// No new connections; answers carry Connection: close. Newcomers are refused, but wait for the next server if the socket was
-// another's.
+// No new connections; answers carry Connection: close; streams end. Newcomers are refused, but wait for the next server if the
+// socket was another's.
 void http_server_quiesce(struct http_server *server);
 // Waits until every waiting request was resumed by somebody, and a little for answers still being sent; accepts NULL.
 void http_server_stop(struct http_server *server);
@@ -63,6 +63,19 @@ void http_reply(struct http_request *request, int status, const char *type,
 
 // Answers 200 with a file from its beginning, and closes it when it is sent.
 void http_reply_file(struct http_request *request, const char *type, int fd, uint64_t size);
+// An answer without an end. read() is called on the HTTP thread whenever there is room to send: it copies up to `max` bytes and
+// returns how many; 0: nothing now, it sleeps until it is woken; -1: that was all. closed() comes last, on the HTTP thread,
+// whatever happened; until then the stream may be woken and cut. A client that left is noticed when its stream is woken. When the
+// server is quiesced all streams end.
+struct http_stream;
+struct http_stream_ops {
+    long (*read)(void *ctx, char *to, size_t max);
+    void (*closed)(void *ctx);
+};
+struct http_stream *http_reply_stream(struct http_request *request, const char *type, const struct http_stream_ops *ops,
+                                      void *ctx);
+void http_stream_wake(struct http_stream *stream); // any thread; never from read() or closed()
+void http_stream_cut(struct http_stream *stream);  // the same: ends it, even if the client does not take what was sent
 
 // To be called before the work is handed out that will resume it. `next` is called exactly once for each wait, even if the client
 // has left meanwhile: the reply then goes nowhere.

@@ -4,9 +4,11 @@
 //   http    libmicrohttpd's: requests, admit, rendering        flow    pull, complete, steer and the tenders
 //   exec    dispatch, the HTTP client                          store   the store's own: one writes, one reads
 //   main    signals, reloading, and the watch over the others
+//   events  wakes the streams of GET /v1/events
 #include "node/serve.h"
 
 #include "api/api.h"
+#include "api/events.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/exec.h"
@@ -48,6 +50,7 @@ struct server {
     struct flow *flow;
     struct loop flow_loop, exec_loop;
     struct http_server *http;
+    struct events *events;
     struct api api;
     struct watch watch;
     char socket_name[ACTIVATION_NAME_MAX];
@@ -126,6 +129,7 @@ static bool start_http(struct server *server, const struct shares *shares, char 
     struct flow *flow = server->flow;
     const struct config *config = server->config;
     server->listen = server->socket ? server->socket_name : config_text(config, SET_LISTEN);
+    server->events = events_new(&flow->node, shares->connections_in / 2); // the other half is for who asks something
     server->api = (struct api){.node = &flow->node,
                                .admit = flow->admit,
                                .steer = flow->steer,
@@ -133,6 +137,9 @@ static bool start_http(struct server *server, const struct shares *shares, char 
                                .settle = flow->settle,
                                .store = server->store,
                                .lanes = flow->lanes,
+                               .report = flow->report,
+                               .beat = flow->beat,
+                               .events = server->events,
                                .listen = server->listen,
                                .no_api = !(config_number(config, SET_ROLE) & ROLE_API),
                                .ready = ready,
@@ -295,12 +302,14 @@ static void stop(struct server *server, const sigset_t *signals)
             log_warn("jobs are still in hand; the next start takes them back");
     }
     http_server_stop(server->http);
+    events_free(server->events);
+    server->events = NULL;
     atomic_store(&server->exec_loop.stop, true);
     exec_http_waker(server->exec)->wake(exec_http_waker(server->exec));
     loop_stop(&server->exec_loop);
     loop_stop(&server->flow_loop);
     if (atomic_load(&server->drained))
-        beat_leave(server->flow->beat);
+        flow_leave(server->flow);
     store_close(server->store);
     log_info("stopped");
 }
@@ -308,6 +317,7 @@ static void stop(struct server *server, const sigset_t *signals)
 // As much of it as there is: it may not have been started.
 static void take_apart(struct server *server)
 {
+    events_free(server->events);
     flow_free(server->flow);
     broker_close(server->broker);
     if (server->exec)

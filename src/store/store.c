@@ -274,6 +274,21 @@ static void clear_stats(struct store_op *op)
     memset(stats->counts, 0, sizeof stats->counts);
 }
 
+static void clear_series(struct store_op *op)
+{
+    struct store_series *series = container_of(op, struct store_series, op);
+    series->minutes = NULL;
+    series->minute_count = 0;
+}
+
+static void clear_hear(struct store_op *op)
+{
+    struct store_hear *hear = container_of(op, struct store_hear, op);
+    hear->news = NULL;
+    hear->last = NULL;
+    hear->news_count = hear->last_count = 0;
+}
+
 static void clear_nothing(struct store_op *op)
 {
 }
@@ -285,7 +300,8 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_HELD] = clear_held,     [STORE_EXPIRED] = clear_expired, [STORE_LANES] = clear_lanes,   [STORE_PAUSE] = clear_pause,
     [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,   [STORE_LIST] = clear_list,
     [STORE_AMEND] = clear_amend,   [STORE_BULKS] = clear_bulks,     [STORE_BULK] = clear_nothing,  [STORE_BACKUP] = clear_backup,
-    [STORE_LAPSED] = clear_lapsed,
+    [STORE_LAPSED] = clear_lapsed, [STORE_TALLY] = clear_nothing,   [STORE_SERIES] = clear_series, [STORE_TELL] = clear_nothing,
+    [STORE_HEAR] = clear_hear,
 };
 
 int store_list_failed(const struct store_list *list)

@@ -39,6 +39,10 @@ enum store_verb {
     STORE_BULKS,   // read bulks
     STORE_BULK,    // a bulk begins, goes on, or ends
     STORE_BACKUP,  // a copy of everything, as it is at one moment
+    STORE_TALLY,   // what a process counted in a minute
+    STORE_SERIES,  // … of all of them, over time
+    STORE_TELL,    // what happened at a process, for others who listen
+    STORE_HEAR,    // … which they read
     STORE_VERB_COUNT
 };
 
@@ -87,12 +91,17 @@ struct store_peer {
     int64_t beat; // counts up while it lives
     bool pulls;   // as it said when it joined
     bool dead;    // has been declared dead
+    bool listens; // as it said with its latest beat; false before the first
+    bool tells;   // the same; true before the first
 };
 
 // ERR_FENCED: this incarnation was declared dead, or is unknown.
 struct store_beat {
     struct store_op op;
     int64_t incarnation;
+    bool listens;             // it has clients that want to hear what happens elsewhere
+    bool tells;               // it writes down what happens at it (STORE_TELL)
+    bool in_turn;             // one after the other with all others that say so: what one of them wrote, the next one sees
     int64_t clock_ms;         // out: the wall clock of the store, read after the beat was asked for; 0: it has none of its own
     struct store_peer *peers; // out: all but itself, by incarnation
     size_t peer_count;
@@ -311,6 +320,8 @@ struct store_sweep {
     int64_t now_ms;
     int64_t keys_until; // the keys of tasks that go now are kept until then
     size_t max;
+    int64_t series_before; // counts of minutes before this go, too, and news told before that; at most `max` of each
+    int64_t news_before;
     size_t removed; // out: jobs
 };
 
@@ -404,6 +415,64 @@ struct store_stats {
     struct store_op op;
     int32_t tenant; // 0: all
     int64_t counts[JOB_STATE_COUNT];
+};
+
+// What one process counted for a tenant in one minute, as a text that only its writer and reader understand.
+struct store_minute {
+    int32_t tenant;
+    int64_t at;     // when the minute began
+    int64_t source; // which process
+    struct str doc;
+};
+
+// Written again, it replaces what was there.
+struct store_tally {
+    struct store_op op;
+    struct store_minute minute;
+};
+
+// A tenant's minutes with from_ms <= at < to_ms, by time, then by source. Who goes on behind the last one given names its time as
+// from_ms and its source as from_source: of that time, only larger ones are given. Otherwise from_source is 0.
+struct store_series {
+    struct store_op op;
+    int32_t tenant;
+    int64_t from_ms, to_ms, from_source;
+    size_t max;
+    struct store_minute *minutes; // out
+    size_t minute_count;
+};
+
+// News of one process. A source counts its own up from 1, so that who reads them notices when some are missing: they are kept for
+// a short time, and need not survive a crash of the database.
+struct store_news {
+    int64_t source, number;
+    struct str doc;
+};
+
+// Told again, it changes nothing.
+struct store_tell {
+    struct store_op op;
+    int64_t now_ms;
+    struct store_news news;
+};
+
+struct store_heard {
+    int64_t source, number;
+};
+
+// News behind those that were heard, by source, then by number; of a source that is not named, all. `skip` is who asks.
+// With from_now nothing is given, but `last`: the latest number of every source.
+struct store_hear {
+    struct store_op op;
+    int64_t skip;
+    const struct store_heard *heard; // no source twice
+    size_t heard_count;
+    size_t max; // of each source
+    bool from_now;
+    struct store_news *news; // out
+    size_t news_count;
+    struct store_heard *last; // out
+    size_t last_count;
 };
 
 struct store;

@@ -5,7 +5,7 @@
 // An operation is carried out inside store_submit() and given back there, after the lock is released. One sorted array
 // `places` plays the part of the index (place, due_at, id); whatever is rare is a walk over all jobs.
 //
-// The verbs about jobs are in store_memory_jobs.c.
+// The verbs about jobs are in store_memory_jobs.c, those about what is counted and told in store_memory_news.c.
 //
 // What it does not do: survive its process, or stay fast beyond some ten thousand waiting jobs.
 #include "core/id.h"
@@ -137,7 +137,7 @@ static struct memory_incarnation *add_incarnation(struct memory *memory, int64_t
     while (at < count && memory->incarnations[at].id < id)
         at++;
     memmove(&memory->incarnations[at + 1], &memory->incarnations[at], (count - at) * sizeof *memory->incarnations);
-    memory->incarnations[at] = (struct memory_incarnation){.id = id, .node = node};
+    memory->incarnations[at] = (struct memory_incarnation){.id = id, .node = node, .tells = true};
     return &memory->incarnations[at];
 }
 
@@ -173,14 +173,17 @@ static void run_beat(struct memory *memory, struct store_op *op)
         store_op_fail(op, ERR_FENCED, "this incarnation was declared dead, or is unknown");
         return;
     }
-    find_incarnation(memory, beat->incarnation)->beat++;
+    struct memory_incarnation *self = find_incarnation(memory, beat->incarnation);
+    self->beat++;
+    self->listens = beat->listens;
+    self->tells = beat->tells;
     for (size_t i = 0; i < memory->incarnation_count; i++) {
         const struct memory_incarnation *other = &memory->incarnations[i];
         if (other->id == beat->incarnation)
             continue;
         beat->peers = store_push(&op->arena, beat->peers, beat->peer_count, sizeof *beat->peers);
         beat->peers[beat->peer_count++] =
-            (struct store_peer){.incarnation = other->id, .beat = other->beat, .pulls = other->pulls, .dead = other->dead};
+            (struct store_peer){other->id, other->beat, other->pulls, other->dead, other->listens, other->tells};
     }
 }
 
@@ -444,6 +447,10 @@ static void (*const runs[STORE_VERB_COUNT])(struct memory *memory, struct store_
     [STORE_BULK] = run_bulk,
     [STORE_BACKUP] = run_backup,
     [STORE_STATS] = run_stats,
+    [STORE_TALLY] = memory_run_tally,
+    [STORE_SERIES] = memory_run_series,
+    [STORE_TELL] = memory_run_tell,
+    [STORE_HEAR] = memory_run_hear,
 };
 
 static enum err memory_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX])
@@ -505,6 +512,7 @@ static void memory_close(struct store *store)
     for (size_t i = 0; i < memory->bulk_count; i++)
         memory_free_str(&memory->bulks[i].doc);
     mem_free(memory->bulks);
+    memory_free_news(memory);
     pthread_mutex_destroy(&memory->lock);
     mem_free(memory);
 }

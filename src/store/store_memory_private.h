@@ -40,9 +40,14 @@ struct memory_lane {
 struct memory_incarnation {
     int64_t id, beat;
     int node;
-    bool pulls, dead;
+    bool pulls, dead, listens, tells;
     struct store_asked_job *asked; // by job id
     size_t asked_count;
+};
+
+struct memory_news {
+    struct store_news news;
+    int64_t told_at;
 };
 
 struct memory {
@@ -60,6 +65,10 @@ struct memory {
     size_t owner_count;
     struct store_bulk_row *bulks; // by id
     size_t bulk_count;
+    struct store_minute *minutes; // by tenant, time, source
+    size_t minute_count;
+    struct memory_news *news; // by source, number
+    size_t news_count;
     int64_t id_floor;    // the largest id ever added
     int64_t purge_after; // nothing is to be swept before this, and nothing expires before that
     int64_t expire_after;
@@ -121,6 +130,14 @@ void memory_run_lapsed(struct memory *memory, struct store_op *op);
 void memory_run_sweep(struct memory *memory, struct store_op *op);
 void memory_run_get(struct memory *memory, struct store_op *op);
 void memory_run_list(struct memory *memory, struct store_op *op);
+
+// The verbs about what is counted and what is told.
+void memory_run_tally(struct memory *memory, struct store_op *op);
+void memory_run_series(struct memory *memory, struct store_op *op);
+void memory_run_tell(struct memory *memory, struct store_op *op);
+void memory_run_hear(struct memory *memory, struct store_op *op);
+void memory_sweep_news(struct memory *memory, const struct store_sweep *sweep);
+void memory_free_news(struct memory *memory);
 
 void memory_free_job(struct memory_job *job);
 void memory_free_task(struct memory_task *task);

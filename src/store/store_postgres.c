@@ -39,13 +39,14 @@ static const struct {
 };
 
 static const int desk_of[STORE_VERB_COUNT] = {
-    [STORE_JOIN] = DESK_TEND,   [STORE_BEAT] = DESK_TEND,     [STORE_BURY] = DESK_TEND,  [STORE_FORGET] = DESK_TEND,
-    [STORE_OWNERS] = DESK_READ, [STORE_DIVIDE] = DESK_TEND,   [STORE_ASK] = DESK_TEND,   [STORE_ASKED] = DESK_TEND,
-    [STORE_ADD] = DESK_ADD,     [STORE_CLAIM] = DESK_TEND,    [STORE_DUE] = DESK_TEND,   [STORE_PAUSE] = DESK_TEND,
-    [STORE_SWEEP] = DESK_TEND,  [STORE_CHANGE] = DESK_CHANGE, [STORE_HELD] = DESK_READ,  [STORE_EXPIRED] = DESK_READ,
-    [STORE_LANES] = DESK_READ,  [STORE_GET] = DESK_READ,      [STORE_STATS] = DESK_READ, [STORE_LIST] = DESK_READ,
-    [STORE_AMEND] = DESK_TEND,  [STORE_BULKS] = DESK_READ,    [STORE_BULK] = DESK_TEND,  [STORE_BACKUP] = DESK_READ,
-    [STORE_LAPSED] = DESK_READ,
+    [STORE_JOIN] = DESK_TEND,   [STORE_BEAT] = DESK_TEND,     [STORE_BURY] = DESK_TEND,   [STORE_FORGET] = DESK_TEND,
+    [STORE_OWNERS] = DESK_READ, [STORE_DIVIDE] = DESK_TEND,   [STORE_ASK] = DESK_TEND,    [STORE_ASKED] = DESK_TEND,
+    [STORE_ADD] = DESK_ADD,     [STORE_CLAIM] = DESK_TEND,    [STORE_DUE] = DESK_TEND,    [STORE_PAUSE] = DESK_TEND,
+    [STORE_SWEEP] = DESK_TEND,  [STORE_CHANGE] = DESK_CHANGE, [STORE_HELD] = DESK_READ,   [STORE_EXPIRED] = DESK_READ,
+    [STORE_LANES] = DESK_READ,  [STORE_GET] = DESK_READ,      [STORE_STATS] = DESK_READ,  [STORE_LIST] = DESK_READ,
+    [STORE_AMEND] = DESK_TEND,  [STORE_BULKS] = DESK_READ,    [STORE_BULK] = DESK_TEND,   [STORE_BACKUP] = DESK_READ,
+    [STORE_LAPSED] = DESK_READ, [STORE_TALLY] = DESK_TEND,    [STORE_SERIES] = DESK_READ, [STORE_TELL] = DESK_TEND,
+    [STORE_HEAR] = DESK_READ,
 };
 
 static int64_t now_ms(void)
@@ -148,10 +149,12 @@ static bool reach(struct pg_desk *desk, struct list *waiting)
     return true;
 }
 
+// A sweep is long; who asks locks another's row; who beats in turn waits for others who do.
 static bool runs_alone(const struct store_op *op)
 {
+    bool in_turn = op->verb == STORE_BEAT && container_of(op, struct store_beat, op)->in_turn;
     // A sweep is long; who asks locks another's row, and who amends rows that a CHANGE may have.
-    return op->verb == STORE_SWEEP || op->verb == STORE_ASK || op->verb == STORE_AMEND;
+    return op->verb == STORE_SWEEP || op->verb == STORE_ASK || op->verb == STORE_AMEND || in_turn;
 }
 
 // Those that come while a group is under way have waited since it began, at most.

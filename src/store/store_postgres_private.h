@@ -211,8 +211,13 @@ void pg_amend_send(struct pg_link *link, struct store_op *op);
 void pg_due_send(struct pg_link *link, struct store_op *op);
 void pg_list_send(struct pg_link *link, struct store_op *op); // waits for its answer: the next question follows from it
 void pg_sweep_run(struct pg_link *link, struct store_op *op);
+void pg_tally_send(struct pg_link *link, struct store_op *op);
+void pg_series_send(struct pg_link *link, struct store_op *op);
+void pg_tell_send(struct pg_link *link, struct store_op *op);
+void pg_hear_send(struct pg_link *link, struct store_op *op);
+void pg_sweep_news_send(struct pg_link *link, const struct store_sweep *sweep, int64_t max);
 
-enum pg_lock { PG_LOCK_SCHEMA, PG_LOCK_LANES, PG_LOCK_NODES, PG_LOCK_SWEEP };
+enum pg_lock { PG_LOCK_SCHEMA, PG_LOCK_LANES, PG_LOCK_NODES, PG_LOCK_SWEEP, PG_LOCK_TURN };
 int64_t pg_lock_key(const struct pg *pg, enum pg_lock lock); // of an advisory lock of this schema
 void pg_lock(struct pg_link *link, enum pg_lock lock);       // until the transaction ends
 

@@ -329,9 +329,9 @@ static void send_backup(struct pg_link *link, struct store_op *op)
 }
 
 static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
-    [STORE_OWNERS] = send_owners, [STORE_HELD] = send_held,     [STORE_EXPIRED] = send_expired, [STORE_LANES] = send_lanes,
-    [STORE_GET] = send_get,       [STORE_STATS] = send_stats,   [STORE_LIST] = pg_list_send,    [STORE_BULKS] = send_bulks,
-    [STORE_BACKUP] = send_backup, [STORE_LAPSED] = send_lapsed,
+    [STORE_OWNERS] = send_owners, [STORE_HELD] = send_held,     [STORE_EXPIRED] = send_expired,  [STORE_LANES] = send_lanes,
+    [STORE_GET] = send_get,       [STORE_STATS] = send_stats,   [STORE_LIST] = pg_list_send,     [STORE_BULKS] = send_bulks,
+    [STORE_BACKUP] = send_backup, [STORE_LAPSED] = send_lapsed, [STORE_SERIES] = pg_series_send, [STORE_HEAR] = pg_hear_send,
 };
 
 void pg_read_group(struct pg_link *link, struct list *group)

@@ -110,6 +110,17 @@ static const char *const steps[][8] = {
         "ALTER TABLE @jobs_done ADD COLUMN lease_until bigint NOT NULL DEFAULT 0, ADD COLUMN result bytea",
         "ALTER TABLE @meta ADD COLUMN bytes bytea",
     },
+    {
+        "ALTER TABLE @incarnations ADD COLUMN listens boolean NOT NULL DEFAULT false, ADD COLUMN tells boolean NOT NULL DEFAULT"
+        " true",
+        // What processes counted, minute by minute.
+        "CREATE TABLE @series(tenant int, at bigint, source bigint, doc text NOT NULL, PRIMARY KEY(tenant, at, source))",
+        "CREATE INDEX series_at ON @series(at)",
+        // What happened at them, for others who listen: read within a moment, and not worth a line in the log.
+        "CREATE UNLOGGED TABLE @news(source bigint, number bigint, told_at bigint NOT NULL, doc text NOT NULL, PRIMARY "
+        "KEY(source,"
+        " number)) WITH (" BUSY_TABLE ")",
+    },
 };
 
 enum { SCHEMA_VERSION = array_count(steps), MIGRATION_MS = 600000 };

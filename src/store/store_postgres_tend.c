@@ -100,6 +100,8 @@ static void read_peers(void *ctx, const PGresult *result)
             .beat = pg_int(result, row, 1),
             .dead = pg_int(result, row, 2),
             .pulls = pg_int(result, row, 3),
+            .listens = pg_int(result, row, 4),
+            .tells = pg_int(result, row, 5),
         };
     }
 }
@@ -107,10 +109,13 @@ static void read_peers(void *ctx, const PGresult *result)
 static void send_beat(struct pg_link *link, struct store_op *op)
 {
     struct store_beat *beat = container_of(op, struct store_beat, op);
-    pg_sql(link, "UPDATE @incarnations SET beat=beat+1 WHERE id=$1 AND NOT dead RETURNING " PG_CLOCK_MS, read_beat, beat,
-           beat->incarnation);
-    pg_sql(link, "SELECT id, beat, dead::int, pulls::int FROM @incarnations WHERE id<>$1 ORDER BY id", read_peers, beat,
-           beat->incarnation);
+    if (beat->in_turn)
+        pg_lock(link, PG_LOCK_TURN);
+    pg_sql(link,
+           "UPDATE @incarnations SET beat=beat+1, listens=$2<>0, tells=$3<>0 WHERE id=$1 AND NOT dead RETURNING " PG_CLOCK_MS,
+           read_beat, beat, beat->incarnation, beat->listens, beat->tells);
+    pg_sql(link, "SELECT id, beat, dead::int, pulls::int, listens::int, tells::int FROM @incarnations WHERE id<>$1 ORDER BY id",
+           read_peers, beat, beat->incarnation);
 }
 
 static const char bury_one[] = "WITH l AS MATERIALIZED (SELECT id, beat, dead FROM @incarnations WHERE id=$1 FOR UPDATE),"
@@ -423,6 +428,7 @@ void pg_sweep_run(struct pg_link *link, struct store_op *op)
         if (sweeping.count)
             remove_tasks_of(link, &sweeping);
         pg_sql(link, remove_keys, NULL, NULL, sweep->now_ms, max);
+        pg_sweep_news_send(link, sweep, max);
         if (clock_mono_ns() / 1000000 >= link->fold_at)
             pg_sql(link, fold_counts, read_folded, link, pg_period(), FOLD_MAX);
     }
@@ -434,9 +440,10 @@ void pg_sweep_run(struct pg_link *link, struct store_op *op)
 // ---- the group
 
 static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
-    [STORE_JOIN] = send_join,      [STORE_BEAT] = send_beat,  [STORE_BURY] = send_bury,      [STORE_FORGET] = send_forget,
-    [STORE_DIVIDE] = send_divide,  [STORE_ASK] = send_ask,    [STORE_ASKED] = send_asked,    [STORE_PAUSE] = send_pause,
-    [STORE_CLAIM] = pg_claim_send, [STORE_DUE] = pg_due_send, [STORE_AMEND] = pg_amend_send, [STORE_BULK] = send_bulk,
+    [STORE_JOIN] = send_join,      [STORE_BEAT] = send_beat,    [STORE_BURY] = send_bury,      [STORE_FORGET] = send_forget,
+    [STORE_DIVIDE] = send_divide,  [STORE_ASK] = send_ask,      [STORE_ASKED] = send_asked,    [STORE_PAUSE] = send_pause,
+    [STORE_CLAIM] = pg_claim_send, [STORE_DUE] = pg_due_send,   [STORE_AMEND] = pg_amend_send, [STORE_BULK] = send_bulk,
+    [STORE_TALLY] = pg_tally_send, [STORE_TELL] = pg_tell_send,
 };
 
 // A sweep is a group of its own (see take_group in store_postgres.c), because it needs to see one answer before it asks on.

@@ -78,6 +78,13 @@ static const char *const schema_steps[] = {
     "ALTER TABLE jobs ADD COLUMN lease_until INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN result BLOB;"
     "CREATE INDEX jobs_lease ON jobs(lease_until) WHERE lease_until>0;",
+    // What processes counted, minute by minute; and what happened at them, for others who listen.
+    "ALTER TABLE incarnations ADD COLUMN listens INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE incarnations ADD COLUMN tells INTEGER NOT NULL DEFAULT 1;"
+    "CREATE TABLE series(tenant INTEGER, at INTEGER, source INTEGER, doc BLOB, PRIMARY KEY(tenant, at, source)) WITHOUT ROWID;"
+    "CREATE INDEX series_at ON series(at);"
+    "CREATE TABLE news(source INTEGER, number INTEGER, told_at INTEGER NOT NULL, doc BLOB, PRIMARY KEY(source, number))"
+    " WITHOUT ROWID;",
 };
 
 enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };
@@ -98,10 +105,10 @@ static const struct {
     [SQL_SECRET] = {"SELECT value FROM meta WHERE name='secret'"},
     [SQL_SET_SECRET] = {"INSERT INTO meta(name, value) VALUES('secret', ?1)"},
     [SQL_INCARNATION] = {"SELECT dead, node, beat FROM incarnations WHERE id=?"},
-    [SQL_INCARNATIONS] = {"SELECT id, beat, dead, pulls FROM incarnations WHERE id<>? ORDER BY id"},
+    [SQL_INCARNATIONS] = {"SELECT id, beat, dead, pulls, listens, tells FROM incarnations WHERE id<>? ORDER BY id"},
     [SQL_NODES] = {"SELECT node FROM incarnations ORDER BY node"},
     [SQL_ADD_INCARNATION] = {"INSERT INTO incarnations(id, node, pulls, beat, dead) VALUES(?, ?, ?, 0, 0)"},
-    [SQL_BEAT] = {"UPDATE incarnations SET beat=beat+1 WHERE id=?"},
+    [SQL_BEAT] = {"UPDATE incarnations SET beat=beat+1, listens=?, tells=? WHERE id=?"},
     [SQL_BURY] = {"UPDATE incarnations SET dead=1 WHERE id=?"},
     [SQL_FORGET] = {"DELETE FROM incarnations WHERE id=?"},
     [SQL_TERM] = {"SELECT value FROM meta WHERE name='term'", true},
@@ -213,6 +220,17 @@ static const struct {
     [SQL_GET_ATTEMPTS] = {"SELECT number, status, outcome, picked_at, started_at, completed_at, holder, reason FROM attempts"
                           " WHERE job_id=? ORDER BY number",
                           true},
+    [SQL_TALLY] = {"REPLACE INTO series(tenant, at, source, doc) VALUES(?, ?, ?, ?)"},
+    [SQL_SERIES] = {"SELECT at, source, doc FROM series WHERE tenant=?1 AND at>=?2 AND at<?3 AND (at>?2 OR source>?4)"
+                    " ORDER BY at, source LIMIT ?5",
+                    true},
+    [SQL_REMOVE_SERIES] = {"DELETE FROM series WHERE (tenant, at, source) IN (SELECT tenant, at, source FROM series INDEXED BY"
+                           " series_at WHERE at<? ORDER BY at, tenant, source LIMIT ?)"},
+    [SQL_TELL] = {"INSERT INTO news(source, number, told_at, doc) VALUES(?, ?, ?, ?) ON CONFLICT DO NOTHING"},
+    [SQL_SOURCES] = {"SELECT source, max(number) FROM news GROUP BY source ORDER BY source", true},
+    [SQL_HEAR] = {"SELECT number, doc FROM news WHERE source=? AND number>? ORDER BY number LIMIT ?", true},
+    [SQL_REMOVE_NEWS] = {"DELETE FROM news WHERE (source, number) IN (SELECT source, number FROM news WHERE told_at<?"
+                         " ORDER BY told_at, source, number LIMIT ?)"},
 };
 
 // What a connection is set to, and what it must say when asked.

@@ -87,6 +87,13 @@ enum sql {
     SQL_LIST_FAILED,
     SQL_LIST_OF_TASK,
     SQL_TASK_NAMED,
+    SQL_TALLY,
+    SQL_SERIES,
+    SQL_REMOVE_SERIES,
+    SQL_TELL,
+    SQL_SOURCES,
+    SQL_HEAR,
+    SQL_REMOVE_NEWS,
     SQL_TOTAL
 };
 

@@ -265,8 +265,60 @@ static void read_owners(struct db *db, struct store_op *op)
     }
 }
 
+static void read_series(struct db *db, struct store_op *op)
+{
+    struct store_series *series = container_of(op, struct store_series, op);
+    sqlite3_stmt *stmt =
+        db_sql(db, SQL_SERIES, series->tenant, series->from_ms, series->to_ms, series->from_source, limit(series->max));
+    while (db_row(db, stmt)) {
+        series->minutes = store_push(&op->arena, series->minutes, series->minute_count, sizeof *series->minutes);
+        series->minutes[series->minute_count++] = (struct store_minute){.tenant = series->tenant,
+                                                                        .at = sqlite3_column_int64(stmt, 0),
+                                                                        .source = sqlite3_column_int64(stmt, 1),
+                                                                        .doc = db_bytes(stmt, 2, &op->arena)};
+    }
+}
+
+static int64_t heard_of(const struct store_hear *hear, int64_t source)
+{
+    for (size_t i = 0; i < hear->heard_count; i++)
+        if (hear->heard[i].source == source)
+            return hear->heard[i].number;
+    return 0;
+}
+
+static void read_news(struct db *db, struct store_hear *hear, int64_t source)
+{
+    sqlite3_stmt *stmt = db_sql(db, SQL_HEAR, source, heard_of(hear, source), limit(hear->max));
+    while (db_row(db, stmt)) {
+        hear->news = store_push(&hear->op.arena, hear->news, hear->news_count, sizeof *hear->news);
+        hear->news[hear->news_count++] =
+            (struct store_news){source, sqlite3_column_int64(stmt, 0), db_bytes(stmt, 1, &hear->op.arena)};
+    }
+}
+
+static void read_hear(struct db *db, struct store_op *op)
+{
+    struct store_hear *hear = container_of(op, struct store_hear, op);
+    struct store_heard *sources = NULL;
+    size_t count = 0;
+    sqlite3_stmt *stmt = db->stmts[SQL_SOURCES];
+    while (db_row(db, stmt)) {
+        sources = store_push(&op->arena, sources, count, sizeof *sources);
+        sources[count++] = (struct store_heard){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1)};
+    }
+    if (hear->from_now) {
+        hear->last = sources;
+        hear->last_count = count;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (sources[i].source != hear->skip)
+            read_news(db, hear, sources[i].source);
+}
+
 void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op) = {
-    [STORE_OWNERS] = read_owners, [STORE_HELD] = read_held,   [STORE_EXPIRED] = read_expired,
-    [STORE_LANES] = read_lanes,   [STORE_GET] = read_get,     [STORE_STATS] = read_stats,
-    [STORE_LIST] = read_list,     [STORE_BULKS] = read_bulks, [STORE_LAPSED] = read_lapsed,
+    [STORE_OWNERS] = read_owners, [STORE_HELD] = read_held,     [STORE_EXPIRED] = read_expired, [STORE_LANES] = read_lanes,
+    [STORE_GET] = read_get,       [STORE_STATS] = read_stats,   [STORE_LIST] = read_list,       [STORE_BULKS] = read_bulks,
+    [STORE_LAPSED] = read_lapsed, [STORE_SERIES] = read_series, [STORE_HEAR] = read_hear,
 };

@@ -231,14 +231,16 @@ static void write_beat(struct writer *writer, struct store_op *op)
         store_op_fail(op, ERR_FENCED, "this incarnation was declared dead, or is unknown");
         return;
     }
-    db_run(&writer->db, db_sql(&writer->db, SQL_BEAT, beat->incarnation));
+    db_run(&writer->db, db_sql(&writer->db, SQL_BEAT, beat->listens, beat->tells, beat->incarnation));
     sqlite3_stmt *stmt = db_sql(&writer->db, SQL_INCARNATIONS, beat->incarnation);
     while (db_row(&writer->db, stmt)) {
         beat->peers = store_push(&op->arena, beat->peers, beat->peer_count, sizeof *beat->peers);
         beat->peers[beat->peer_count++] = (struct store_peer){.incarnation = sqlite3_column_int64(stmt, 0),
                                                               .beat = sqlite3_column_int64(stmt, 1),
                                                               .dead = sqlite3_column_int(stmt, 2),
-                                                              .pulls = sqlite3_column_int(stmt, 3)};
+                                                              .pulls = sqlite3_column_int(stmt, 3),
+                                                              .listens = sqlite3_column_int(stmt, 4),
+                                                              .tells = sqlite3_column_int(stmt, 5)};
     }
 }
 
@@ -706,6 +708,8 @@ static void write_sweep(struct writer *writer, struct store_op *op)
     if (job_count)
         db_run(&writer->db, db_sql(&writer->db, SQL_SET_FLOOR, largest));
     remove_loose_keys(writer, sweep, limit);
+    db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_SERIES, sweep->series_before, limit));
+    db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_NEWS, sweep->news_before, limit));
     sweep->removed = job_count;
 }
 
@@ -729,9 +733,28 @@ static void write_bulk(struct writer *writer, struct store_op *op)
     db_run(db, db_sql(db, SQL_FORGET_BULKS, bulk->forget_before));
 }
 
+// ---- what is counted and told
+
+static void write_tally(struct writer *writer, struct store_op *op)
+{
+    const struct store_minute *minute = &container_of(op, struct store_tally, op)->minute;
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_TALLY, minute->tenant, minute->at, minute->source);
+    db_bind_bytes(stmt, 4, minute->doc);
+    db_run(&writer->db, stmt);
+}
+
+static void write_tell(struct writer *writer, struct store_op *op)
+{
+    const struct store_tell *tell = container_of(op, struct store_tell, op);
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_TELL, tell->news.source, tell->news.number, tell->now_ms);
+    db_bind_bytes(stmt, 4, tell->news.doc);
+    db_run(&writer->db, stmt);
+}
+
 void (*const sqlite_writes[STORE_VERB_COUNT])(struct writer *writer, struct store_op *op) = {
     [STORE_JOIN] = write_join,     [STORE_BEAT] = write_beat,     [STORE_BURY] = write_bury,   [STORE_FORGET] = write_forget,
     [STORE_DIVIDE] = write_divide, [STORE_ASK] = write_ask,       [STORE_ASKED] = write_asked, [STORE_ADD] = write_add,
     [STORE_CLAIM] = write_claim,   [STORE_CHANGE] = write_change, [STORE_AMEND] = write_amend, [STORE_BULK] = write_bulk,
-    [STORE_DUE] = write_due,       [STORE_PAUSE] = write_pause,   [STORE_SWEEP] = write_sweep,
+    [STORE_DUE] = write_due,       [STORE_PAUSE] = write_pause,   [STORE_SWEEP] = write_sweep, [STORE_TALLY] = write_tally,
+    [STORE_TELL] = write_tell,
 };

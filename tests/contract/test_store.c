@@ -1344,6 +1344,158 @@ static void the_counters_equal_a_recount(void **state)
     }
 }
 
+// ---- what is counted and told
+
+static void tally(struct world *world, int32_t tenant, int64_t at, int64_t source, const char *doc)
+{
+    struct store_tally *op = OP(world, store_tally, STORE_TALLY);
+    op->minute = (struct store_minute){.tenant = tenant, .at = at, .source = source, .doc = str_of(doc)};
+    assert_int_equal(call(world, &op->op), ERR_OK);
+}
+
+static struct store_series *series(struct world *world, int64_t from, int64_t to, int64_t from_source, size_t max)
+{
+    struct store_series *op = OP(world, store_series, STORE_SERIES);
+    *op = (struct store_series){
+        .op = op->op, .tenant = TENANT, .from_ms = from, .to_ms = to, .from_source = from_source, .max = max};
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op;
+}
+
+static void assert_minute(const struct store_series *op, size_t i, int64_t at, int64_t source, const char *doc)
+{
+    assert_true(i < op->minute_count);
+    assert_int_equal(op->minutes[i].tenant, TENANT);
+    assert_int_equal(op->minutes[i].at, at);
+    assert_int_equal(op->minutes[i].source, source);
+    assert_true(str_is(op->minutes[i].doc, doc));
+}
+
+static void minutes_are_given_by_time_then_by_source(void **state)
+{
+    struct world *world = *state;
+    tally(world, TENANT, 180, 5, "{\"c\":1}");
+    tally(world, TENANT, 60, 9, "{\"b\":1}");
+    tally(world, TENANT, 60, 5, "{\"a\":1}");
+    tally(world, TENANT, 240, 5, "{}");
+    tally(world, TENANT + 1, 60, 5, "{\"x\":1}");
+    struct store_series *all = series(world, 60, 240, 0, 10);
+    assert_int_equal(all->minute_count, 3);
+    assert_minute(all, 0, 60, 5, "{\"a\":1}");
+    assert_minute(all, 1, 60, 9, "{\"b\":1}");
+    assert_minute(all, 2, 180, 5, "{\"c\":1}");
+    struct store_series *page = series(world, 60, 240, 0, 1);
+    assert_int_equal(page->minute_count, 1);
+    page = series(world, page->minutes[0].at, 240, page->minutes[0].source, 10);
+    assert_int_equal(page->minute_count, 2);
+    assert_minute(page, 0, 60, 9, "{\"b\":1}");
+}
+
+static void a_minute_written_again_replaces_what_was_there(void **state)
+{
+    struct world *world = *state;
+    tally(world, TENANT, 60, 5, "{\"a\":1}");
+    tally(world, TENANT, 60, 5, "{\"a\":2}");
+    struct store_series *op = series(world, 0, 100, 0, 10);
+    assert_int_equal(op->minute_count, 1);
+    assert_minute(op, 0, 60, 5, "{\"a\":2}");
+}
+
+static void tell(struct world *world, int64_t at, int64_t source, int64_t number, const char *doc)
+{
+    struct store_tell *op = OP(world, store_tell, STORE_TELL);
+    op->now_ms = at;
+    op->news = (struct store_news){source, number, str_of(doc)};
+    assert_int_equal(call(world, &op->op), ERR_OK);
+}
+
+static struct store_hear *hear(struct world *world, const struct store_heard *heard, size_t count, size_t max)
+{
+    struct store_hear *op = OP(world, store_hear, STORE_HEAR);
+    *op = (struct store_hear){.op = op->op, .skip = A, .heard = heard, .heard_count = count, .max = max};
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op;
+}
+
+static void assert_news(const struct store_hear *op, size_t i, int64_t source, int64_t number, const char *doc)
+{
+    assert_true(i < op->news_count);
+    assert_int_equal(op->news[i].source, source);
+    assert_int_equal(op->news[i].number, number);
+    assert_true(str_is(op->news[i].doc, doc));
+}
+
+static void news_are_heard_from_where_one_was(void **state)
+{
+    struct world *world = *state;
+    for (int i = 1; i <= 3; i++)
+        tell(world, NOW, B, i, i == 1 ? "one" : i == 2 ? "two" : "three");
+    tell(world, NOW, 33, 1, "other");
+    tell(world, NOW, A, 1, "its own");
+    tell(world, NOW, B, 2, "told again");
+    struct store_hear *op = hear(world, (struct store_heard[]){{B, 1}, {404, 7}}, 2, 10);
+    assert_int_equal(op->news_count, 3);
+    assert_news(op, 0, B, 2, "two");
+    assert_news(op, 1, B, 3, "three");
+    assert_news(op, 2, 33, 1, "other");
+    op = hear(world, NULL, 0, 1);
+    assert_int_equal(op->news_count, 2);
+    assert_news(op, 0, B, 1, "one");
+    assert_news(op, 1, 33, 1, "other");
+}
+
+static void who_begins_to_listen_learns_where_to_begin(void **state)
+{
+    struct world *world = *state;
+    tell(world, NOW, B, 4, "four");
+    tell(world, NOW, B, 5, "five");
+    tell(world, NOW, A, 1, "one");
+    struct store_hear *op = OP(world, store_hear, STORE_HEAR);
+    op->from_now = true;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(op->news_count, 0);
+    assert_int_equal(op->last_count, 2);
+    assert_int_equal(op->last[0].source, A);
+    assert_int_equal(op->last[0].number, 1);
+    assert_int_equal(op->last[1].source, B);
+    assert_int_equal(op->last[1].number, 5);
+}
+
+static void sweeping_removes_old_minutes_and_news(void **state)
+{
+    struct world *world = *state;
+    for (int i = 0; i < 4; i++) {
+        tally(world, TENANT, 60 * i, 5, "{}");
+        tell(world, 100 + i, B, i + 1, "news");
+    }
+    struct store_sweep *op = OP(world, store_sweep, STORE_SWEEP);
+    *op = (struct store_sweep){.op = op->op, .now_ms = NOW, .max = 2, .series_before = 180, .news_before = 103};
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(series(world, 0, 1000, 0, 10)->minute_count, 2); // at most two, and the earliest first
+    assert_int_equal(series(world, 120, 1000, 0, 10)->minute_count, 2);
+    assert_int_equal(hear(world, NULL, 0, 10)->news_count, 2);
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(series(world, 0, 1000, 0, 10)->minute_count, 1);
+    assert_int_equal(series(world, 180, 1000, 0, 10)->minute_count, 1);
+    assert_news(hear(world, NULL, 0, 10), 0, B, 4, "news");
+}
+
+static void a_beat_shows_who_listens_and_who_tells(void **state)
+{
+    struct world *world = *state;
+    join(world, B);
+    struct store_beat *seen = beat(world, A);
+    assert_false(seen->peers[0].listens);
+    assert_true(seen->peers[0].tells); // who has just come cannot know that nobody listens
+    struct store_beat *op = OP(world, store_beat, STORE_BEAT);
+    op->incarnation = B;
+    op->listens = op->in_turn = true;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    seen = beat(world, A);
+    assert_true(seen->peers[0].listens);
+    assert_false(seen->peers[0].tells);
+}
+
 // ---- many callers
 
 enum { THREADS = 4, EACH = 200 };
@@ -1506,6 +1658,12 @@ int main(int argc, char *argv[])
         PROMISE(lanes_are_listed_with_what_waits_in_them),
         PROMISE(pausing_makes_a_lane_that_is_not_there),
         PROMISE(the_counters_equal_a_recount),
+        PROMISE(minutes_are_given_by_time_then_by_source),
+        PROMISE(a_minute_written_again_replaces_what_was_there),
+        PROMISE(news_are_heard_from_where_one_was),
+        PROMISE(who_begins_to_listen_learns_where_to_begin),
+        PROMISE(sweeping_removes_old_minutes_and_news),
+        PROMISE(a_beat_shows_who_listens_and_who_tells),
         PROMISE(several_threads_at_once_get_each_job_once),
         PROMISE(closing_completes_what_is_in_flight),
         PROMISE(an_unknown_scheme_is_refused_with_words),

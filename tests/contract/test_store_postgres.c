@@ -133,6 +133,73 @@ static void what_others_have_locked_is_left_out_and_not_waited_for(void **state)
     }
 }
 
+// ---- beats in turn
+
+struct beater {
+    struct store *store;
+    struct store_beat beat;
+    pthread_t thread;
+};
+
+static void *beater_main(void *ctx)
+{
+    struct beater *beater = ctx;
+    store_call(beater->store, &beater->beat.op);
+    return NULL;
+}
+
+static void start_beat(struct beater *beater, struct world *world, int64_t incarnation)
+{
+    char url[160], why[ERR_WHY_MAX];
+    world_url(world, url);
+    assert_int_equal(store_open(&beater->store, url, why), ERR_OK);
+    store_op_init(&beater->beat.op, STORE_BEAT, NULL);
+    beater->beat.incarnation = incarnation;
+    beater->beat.in_turn = true;
+    assert_int_equal(pthread_create(&beater->thread, NULL, beater_main, beater), 0);
+}
+
+static void wait_until_asked(const char *what)
+{
+    PGconn *session = session_new(true);
+    char sql[300];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type='Lock' AND %s", what);
+    while (session_ask(session, sql) == 0)
+        ;
+    PQfinish(session);
+}
+
+// Somebody begins to listen, and while that is not committed yet somebody else wants to stop telling: it waits, and sees it.
+static void of_two_beats_in_turn_the_second_sees_the_first(void **state)
+{
+    enum { B = 22 };
+    struct world *world = *state;
+    struct beater first = {.beat = {.listens = true, .tells = true}}, second = {.beat = {.tells = false}};
+    char sql[120];
+    join(world, B);
+    PGconn *session = session_new(false);
+    session_do(session, "BEGIN");
+    snprintf(sql, sizeof sql, "SELECT 1 FROM %s.incarnations WHERE id=%d FOR UPDATE", world->schema, A);
+    session_do(session, sql);
+    start_beat(&first, world, A);
+    snprintf(sql, sizeof sql, "query LIKE 'UPDATE%%%s%%incarnations%%'", world->schema);
+    wait_until_asked(sql);
+    start_beat(&second, world, B);
+    wait_until_asked("wait_event='advisory'");
+    session_do(session, "COMMIT");
+    PQfinish(session);
+    pthread_join(first.thread, NULL);
+    pthread_join(second.thread, NULL);
+    assert_int_equal(first.beat.op.err, ERR_OK);
+    assert_int_equal(second.beat.op.err, ERR_OK);
+    assert_true(first.beat.peers[0].tells);
+    assert_true(second.beat.peers[0].listens);
+    store_op_done(&first.beat.op);
+    store_op_done(&second.beat.op);
+    store_close(first.store);
+    store_close(second.store);
+}
+
 // ---- what is scanned stays small
 
 static long long floor_of(const struct world *world)
@@ -268,7 +335,7 @@ static void migrations_go_on_after_a_cut_at_any_point(void **state)
         proxy_cut_at_sync(proxy, 0);
         store_close(store);
         world_open(world); // goes on where it was cut
-        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 9);
+        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 10);
         join(world, A);
         add(world, (struct sample){0});
     }
@@ -683,6 +750,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         PROMISE(several_sessions_at_once_get_each_job_once),
         PROMISE(what_others_have_locked_is_left_out_and_not_waited_for),
+        PROMISE(of_two_beats_in_turn_the_second_sees_the_first),
         PROMISE(a_job_that_comes_long_after_its_time_is_claimed_at_once),
         PROMISE(finished_jobs_leave_the_table_that_is_scanned),
         PROMISE(days_that_are_past_are_dropped_and_the_counters_stay_right),

@@ -99,7 +99,7 @@ static void put_answer(struct buf *buf, struct store_op *op)
     if (op->verb == STORE_BEAT)
         for (size_t i = 0; i < container_of(op, struct store_beat, op)->peer_count; i++) {
             const struct store_peer *peer = &container_of(op, struct store_beat, op)->peers[i];
-            PUT(buf, "peer", peer->incarnation, peer->beat, peer->pulls, peer->dead);
+            PUT(buf, "peer", peer->incarnation, peer->beat, peer->pulls, peer->dead, peer->listens, peer->tells);
         }
     if (op->verb == STORE_OWNERS) {
         const struct store_owners *owners = container_of(op, struct store_owners, op);
@@ -153,6 +153,21 @@ static void put_answer(struct buf *buf, struct store_op *op)
         put_list(buf, container_of(op, struct store_list, op));
     if (op->verb == STORE_STATS)
         put_ints(buf, "stats", container_of(op, struct store_stats, op)->counts, JOB_STATE_COUNT);
+    if (op->verb == STORE_SERIES)
+        for (size_t i = 0; i < container_of(op, struct store_series, op)->minute_count; i++) {
+            const struct store_minute *minute = &container_of(op, struct store_series, op)->minutes[i];
+            PUT(buf, "minute", minute->tenant, minute->at, minute->source);
+            put_bytes(buf, minute->doc);
+        }
+    if (op->verb == STORE_HEAR) {
+        const struct store_hear *hear = container_of(op, struct store_hear, op);
+        for (size_t i = 0; i < hear->last_count; i++)
+            PUT(buf, "last", hear->last[i].source, hear->last[i].number);
+        for (size_t i = 0; i < hear->news_count; i++) {
+            PUT(buf, "news", hear->news[i].source, hear->news[i].number);
+            put_bytes(buf, hear->news[i].doc);
+        }
+    }
 }
 
 // Both are asked, and must say the same.
@@ -387,7 +402,8 @@ static void step_asked(struct pair *pair, struct store_op *ops[2])
 static void step_beat(struct pair *pair, struct store_op *ops[2])
 {
     int64_t holder = some_holder(pair);
-    BOTH(store_beat, STORE_BEAT, .incarnation = holder)
+    bool listens = below(pair, 2), tells = below(pair, 2), in_turn = below(pair, 2);
+    BOTH(store_beat, STORE_BEAT, .incarnation = holder, .listens = listens, .tells = tells, .in_turn = in_turn)
 }
 
 static void step_bury(struct pair *pair, struct store_op *ops[2])
@@ -450,7 +466,9 @@ static void step_sweep(struct pair *pair, struct store_op *ops[2])
 {
     int64_t now = some_time(pair);
     size_t max = (size_t)below(pair, 5);
-    BOTH(store_sweep, STORE_SWEEP, .now_ms = now, .keys_until = now + (int64_t)max, .max = max)
+    int64_t minutes = below(pair, 8), news = below(pair, 40);
+    BOTH(store_sweep, STORE_SWEEP, .now_ms = now, .keys_until = now + (int64_t)max, .max = max, .series_before = minutes,
+         .news_before = news)
 }
 
 static void step_get(struct pair *pair, struct store_op *ops[2])
@@ -516,13 +534,44 @@ static void step_stats(struct pair *pair, struct store_op *ops[2])
     BOTH(store_stats, STORE_STATS, .tenant = tenant)
 }
 
+static void step_tally(struct pair *pair, struct store_op *ops[2])
+{
+    struct store_minute minute = {.tenant = (int32_t)(1 + below(pair, 2)), .at = below(pair, 8), .source = 1 + below(pair, 3)};
+    minute.doc = below(pair, 2) ? STR("{}") : STR("{\"submitted\":1}");
+    BOTH(store_tally, STORE_TALLY, .minute = minute)
+}
+
+static void step_series(struct pair *pair, struct store_op *ops[2])
+{
+    int32_t tenant = (int32_t)(1 + below(pair, 2));
+    int64_t from = below(pair, 5), to = from + below(pair, 6), source = below(pair, 3);
+    size_t max = (size_t)below(pair, 6);
+    BOTH(store_series, STORE_SERIES, .tenant = tenant, .from_ms = from, .to_ms = to, .from_source = source, .max = max)
+}
+
+static void step_tell(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t now = below(pair, 50), source = 1 + below(pair, 3), number = 1 + below(pair, 9);
+    BOTH(store_tell, STORE_TELL, .now_ms = now, .news = {source, number, STR("news")})
+}
+
+static void step_hear(struct pair *pair, struct store_op *ops[2])
+{
+    static const struct store_heard heard[] = {{1, 2}, {3, 4}, {9, 1}};
+    int64_t skip = below(pair, 4);
+    size_t count = (size_t)below(pair, 4), max = (size_t)below(pair, 4);
+    bool from_now = below(pair, 3) == 0;
+    BOTH(store_hear, STORE_HEAR, .skip = skip, .heard = heard, .heard_count = count, .max = max, .from_now = from_now)
+}
+
 // What is common comes more than once.
 static void (*const steps_of[])(struct pair *pair, struct store_op *ops[2]) = {
     step_add,    step_add,    step_add,    step_add,    step_add,     step_claim,  step_claim,  step_claim, step_claim,
     step_change, step_change, step_change, step_change, step_change,  step_join,   step_join,   step_beat,  step_bury,
     step_forget, step_due,    step_due,    step_held,   step_expired, step_lanes,  step_pause,  step_sweep, step_sweep,
     step_get,    step_get,    step_stats,  step_owners, step_divide,  step_divide, step_ask,    step_ask,   step_asked,
-    step_list,   step_list,   step_list,   step_amend,  step_amend,   step_lapsed, step_change,
+    step_list,   step_list,   step_list,   step_amend,  step_amend,   step_lapsed, step_change, step_tally, step_tally,
+    step_series, step_tell,   step_tell,   step_hear,
 };
 
 static void compare_all_that_can_be_read(struct pair *pair)

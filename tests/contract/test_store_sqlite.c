@@ -124,7 +124,7 @@ static void a_newer_schema_is_refused_with_words(void **state)
     assert_non_null(strstr(why, "not one of rota's"));
 }
 
-// The first version had no owners, wishes and leases.
+// The first version had no owners, wishes, lists, bulks and leases, and told nothing of itself.
 static void an_older_schema_is_brought_up_to_date(void **state)
 {
     struct world *world = *state;
@@ -134,6 +134,8 @@ static void an_older_schema_is_brought_up_to_date(void **state)
                    "DROP INDEX jobs_listed; DROP INDEX jobs_failed; ALTER TABLE tasks DROP COLUMN version;"
                    "ALTER TABLE tasks DROP COLUMN paused; ALTER TABLE tasks DROP COLUMN gone;"
                    "DROP INDEX jobs_lease; ALTER TABLE jobs DROP COLUMN lease_until; ALTER TABLE jobs DROP COLUMN result;"
+                   "ALTER TABLE incarnations DROP COLUMN listens; ALTER TABLE incarnations DROP COLUMN tells;"
+                   "DROP TABLE series; DROP TABLE news;"
                    "UPDATE meta SET value=1 WHERE name='schema'");
     world_open(world);
     assert_int_equal(job_now(world, id).state, JOB_READY);

@@ -580,8 +580,25 @@ static void queues_are_listed_page_by_page(void **state)
     fake_free(request);
 }
 
+// Two processes counted in the minute that is not over.
+static void give_minutes(struct store_series *series)
+{
+    static struct store_minute minutes[2];
+    minutes[0] =
+        (struct store_minute){.source = 5, .doc = STR("{\"submitted\":3,\"success\":2,\"start\":{\"us\":9000,\"5\":3}}")};
+    minutes[1] = (struct store_minute){.source = 6, .doc = STR("{\"submitted\":4,\"aborted\":1,\"sla_met\":2,\"late_queue\":1}")};
+    for (size_t i = 0; i < array_count(minutes); i++)
+        minutes[i].at = series->to_ms - REPORT_MINUTE_MS;
+    series->minutes = minutes;
+    series->minute_count = array_count(minutes);
+}
+
 static void store_counts(struct store_op *op)
 {
+    if (op->verb == STORE_SERIES) {
+        give_minutes(container_of(op, struct store_series, op));
+        return;
+    }
     struct store_stats *stats = container_of(op, struct store_stats, op);
     stats->counts[JOB_READY] = 3;
     stats->counts[JOB_RESERVED] = 1;
@@ -595,6 +612,34 @@ static void stats_count_what_is_pending(void **state)
     assert_json(fake_json(request), "states.success", "40");
     assert_json(fake_json(request), "states.blocked", "0");
     assert_json(fake_json(request), "pending", "4");
+    fake_free(request);
+}
+
+static void stats_add_up_what_all_processes_counted(void **state)
+{
+    fake.on_store = store_counts;
+    struct http_request *request = fake_ask("GET", "/v1/stats", NULL, NULL);
+    assert_json(fake_json(request), "rates.submitted", "7");
+    assert_json(fake_json(request), "rates.failed", "1");
+    assert_json(fake_json(request), "lateness.p50", "3.8");
+    assert_json(fake_json(request), "sla.missed", "1");
+    assert_json(fake_json(request), "sla.by_stage.queue", "1");
+    assert_json(fake_json(request), "stages.target", "null");
+    fake_free(request);
+}
+
+static void a_series_has_a_point_for_each_step(void **state)
+{
+    fake.on_store = store_counts;
+    struct http_request *request =
+        fake_ask("GET", "/v1/stats/series?from=2026-01-01T00:00:00Z&to=2026-01-01T00:04:00Z&step=2m", NULL, NULL);
+    assert_int_equal(request->status, 200);
+    assert_json(fake_json(request), "step", "\"2m\"");
+    assert_json(fake_json(request), "points.0.at", "\"2026-01-01T00:00:00.000Z\"");
+    assert_json(fake_json(request), "points.0.counts.submitted", "0");
+    assert_json(fake_json(request), "points.1.at", "\"2026-01-01T00:02:00.000Z\"");
+    assert_json(fake_json(request), "points.1.counts.submitted", "7");
+    assert_int_equal(json_at(fake_json(request), "points.2").type, JSON_ABSENT);
     fake_free(request);
 }
 
@@ -654,6 +699,8 @@ int main(void)
         TEST(a_queue_is_held_and_let_go),
         TEST(queues_are_listed_page_by_page),
         TEST(stats_count_what_is_pending),
+        TEST(stats_add_up_what_all_processes_counted),
+        TEST(a_series_has_a_point_for_each_step),
         TEST(readiness_says_what_is_missing),
         TEST(the_first_page_names_the_routes),
     };

@@ -28,6 +28,10 @@ struct world {
     pthread_cond_t changed;
     struct http_request *held[HELD_MAX];
     int held_count, ended;
+    struct http_stream *stream; // the one that was opened last, until it is closed
+    struct buf told;            // what it is to send; "!" ends it
+    bool endless;               // it never runs dry
+    int closed;
 };
 
 static struct world world = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -96,6 +100,40 @@ static void echo(struct http_request *request)
     http_reply(request, 200, "text/plain", &body);
 }
 
+static long read_stream(void *ctx, char *to, size_t max)
+{
+    pthread_mutex_lock(&world.lock);
+    size_t n = world.endless ? max : world.told.n < max ? world.told.n : max;
+    bool over = n && !world.endless && world.told.p[0] == '!';
+    if (world.endless) {
+        memset(to, 'x', max);
+    } else if (n) {
+        memcpy(to, world.told.p, n);
+        memmove(world.told.p, world.told.p + n, world.told.n -= n);
+    }
+    pthread_mutex_unlock(&world.lock);
+    return over ? -1 : (long)n;
+}
+
+static void close_stream(void *ctx)
+{
+    pthread_mutex_lock(&world.lock);
+    world.stream = NULL;
+    world.closed++;
+    pthread_cond_broadcast(&world.changed);
+    pthread_mutex_unlock(&world.lock);
+}
+
+static void open_stream(struct http_request *request)
+{
+    static const struct http_stream_ops ops = {read_stream, close_stream};
+    struct http_stream *stream = http_reply_stream(request, "text/event-stream", &ops, NULL);
+    pthread_mutex_lock(&world.lock);
+    world.stream = stream;
+    pthread_cond_broadcast(&world.changed);
+    pthread_mutex_unlock(&world.lock);
+}
+
 static size_t on_begin(void *ctx, struct http_request *request)
 {
     if (str_is(http_path(request), "/never"))
@@ -117,6 +155,8 @@ static void on_handle(void *ctx, struct http_request *request)
     } else if (str_is(path, "/inline")) {
         http_wait(request, end, "inline");
         http_resume(request);
+    } else if (str_is(path, "/stream")) {
+        open_stream(request);
     } else {
         echo(request);
     }
@@ -139,7 +179,9 @@ static void start(int idle_timeout_s, int body_timeout_ms)
                                         .refuse = on_refuse};
     char why[ERR_WHY_MAX];
     assert_int_equal(http_server_start(&world.server, &config, why), ERR_OK);
-    world.held_count = world.ended = 0;
+    world.held_count = world.ended = world.closed = 0;
+    world.endless = false;
+    buf_done(&world.told);
 }
 
 static int setup(void **state)
@@ -525,6 +567,134 @@ static void stopping_waits_for_those_who_wait(void **state)
     world.server = NULL;
 }
 
+// Tells the stream something and wakes it, as whoever owns it does: under the lock that closing takes.
+static void tell(const char *text)
+{
+    pthread_mutex_lock(&world.lock);
+    while (!world.stream && !world.closed)
+        pthread_cond_wait(&world.changed, &world.lock);
+    buf_puts(&world.told, text);
+    if (world.stream)
+        http_stream_wake(world.stream);
+    pthread_mutex_unlock(&world.lock);
+}
+
+static void wait_until_closed(void)
+{
+    pthread_mutex_lock(&world.lock);
+    while (!world.closed)
+        pthread_cond_wait(&world.changed, &world.lock);
+    pthread_mutex_unlock(&world.lock);
+}
+
+// One chunk. False: the last one, or none at all, as *ret_clean says.
+static bool hear_chunk(int fd, struct buf *to, bool *ret_clean)
+{
+    char line[16] = "", *text;
+    for (size_t n = 0; !strstr(line, "\r\n"); n++)
+        if (n + 1 >= sizeof line || !read_exactly(fd, line + n, 1)) {
+            *ret_clean = false;
+            return false;
+        }
+    size_t size = strtoul(line, NULL, 16);
+    text = mem_alloc(size + 2);
+    *ret_clean = read_exactly(fd, text, size + 2);
+    buf_put(to, (struct str){text, size});
+    mem_free(text);
+    return *ret_clean && size;
+}
+
+static void a_stream_sends_what_comes_when_it_comes(void **state)
+{
+    int fd = get("/stream");
+    bool clean;
+    assert_int_equal(hear(fd).status, 200); // before there is anything to send
+    for (int i = 0; i < 3; i++) {
+        buf_auto struct buf text = {0};
+        tell(i == 1 ? "two" : "one");
+        assert_true(hear_chunk(fd, &text, &clean));
+        assert_true(str_is(buf_str(&text), i == 1 ? "two" : "one"));
+    }
+    buf_auto struct buf rest = {0};
+    tell("!");
+    assert_false(hear_chunk(fd, &rest, &clean));
+    assert_true(clean && rest.n == 0);
+    wait_until_closed();
+    close(fd);
+}
+
+static void *tell_much(void *arg)
+{
+    for (int i = 0; i < 5000; i++)
+        tell("0123456789");
+    return NULL;
+}
+
+static void no_waking_is_lost(void **state)
+{
+    int fd = get("/stream");
+    pthread_t thread;
+    bool clean = true;
+    buf_auto struct buf text = {0};
+    assert_int_equal(hear(fd).status, 200);
+    pthread_create(&thread, NULL, tell_much, NULL);
+    while (text.n < 50000 && hear_chunk(fd, &text, &clean))
+        ;
+    pthread_join(thread, NULL);
+    assert_int_equal(text.n, 50000);
+    close(fd);
+}
+
+static void a_client_that_left_is_noticed_when_its_stream_is_woken(void **state)
+{
+    int fd = get("/stream");
+    assert_int_equal(hear(fd).status, 200);
+    close(fd);
+    tell("");
+    wait_until_closed();
+}
+
+static void a_stream_can_be_cut_while_its_client_does_not_read(void **state)
+{
+    world.endless = true;
+    int fd = get("/stream");
+    pthread_mutex_lock(&world.lock);
+    while (!world.stream)
+        pthread_cond_wait(&world.changed, &world.lock);
+    http_stream_cut(world.stream);
+    pthread_mutex_unlock(&world.lock);
+    wait_until_closed();
+    close(fd);
+}
+
+static void streams_end_when_the_server_stops(void **state)
+{
+    int asleep = get("/stream");
+    bool clean;
+    buf_auto struct buf rest = {0};
+    assert_int_equal(hear(asleep).status, 200);
+    tell("");
+    http_server_quiesce(world.server);
+    assert_false(hear_chunk(asleep, &rest, &clean));
+    assert_true(clean);
+    wait_until_closed();
+    close(asleep);
+}
+
+static void a_stream_that_is_not_read_does_not_keep_the_server_from_stopping(void **state)
+{
+    world.endless = true;
+    int fd = get("/stream");
+    pthread_mutex_lock(&world.lock);
+    while (!world.stream)
+        pthread_cond_wait(&world.changed, &world.lock);
+    pthread_mutex_unlock(&world.lock);
+    http_server_stop(world.server);
+    assert_int_equal(world.closed, 1);
+    close(fd);
+    start(60, 0);
+}
+
 static void a_body_that_stays_away_is_timed_out(void **state)
 {
     http_server_stop(world.server);
@@ -674,6 +844,12 @@ int main(void)
         promise(a_client_may_leave_while_it_waits),
         promise(one_who_left_is_continued_to_its_end),
         promise(stopping_waits_for_those_who_wait),
+        promise(a_stream_sends_what_comes_when_it_comes),
+        promise(no_waking_is_lost),
+        promise(a_client_that_left_is_noticed_when_its_stream_is_woken),
+        promise(a_stream_can_be_cut_while_its_client_does_not_read),
+        promise(streams_end_when_the_server_stops),
+        promise(a_stream_that_is_not_read_does_not_keep_the_server_from_stopping),
         promise(a_body_that_stays_away_is_timed_out),
         promise(a_body_that_drips_is_timed_out),
         promise(broken_framing_never_reaches_a_handler),
