@@ -16,6 +16,7 @@ struct reason {
 struct question {
     struct arena *arena;
     const struct job *job;
+    const struct attempt *last; // of those that failed, or NULL: who takes a job in hand clears what its record says of it
     const struct store_task *task;
     struct lanes *lanes;
     bool runs_here; // this node takes jobs in hand
@@ -58,10 +59,11 @@ static struct reason wait_for_time(const struct question *question)
         reason.detail =
             arena_printf(question->arena, "Its host has as many calls as it may have at once; it is tried again at " STR_FMT ".",
                          STR_ARG(when));
-    } else if (job->retries > 0 || job->outcome != OUTCOME_NONE) {
+    } else if (question->last) {
+        struct str why = question->last->reason;
         reason.what = "retry";
         reason.detail = arena_printf(question->arena, "Attempt %d failed%s" STR_FMT "; the next one is at " STR_FMT ".",
-                                     (int)job->attempts, job->reason.n ? ": " : "", STR_ARG(job->reason), STR_ARG(when));
+                                     (int)question->last->number, why.n ? ": " : "", STR_ARG(why), STR_ARG(when));
     } else {
         reason.detail = arena_printf(question->arena, "It is planned for " STR_FMT ".", STR_ARG(when));
     }
@@ -101,9 +103,21 @@ static struct reason wait_for_slot(const struct question *question)
                            .expected_at = question->now_ms};
 }
 
+static struct reason wait_for_word(const struct question *question)
+{
+    const struct job *job = question->job;
+    return (struct reason){.what = "attempt",
+                           .detail = arena_printf(question->arena,
+                                                  "Attempt %d was answered 202; its target says how it went, until " STR_FMT ".",
+                                                  (int)job->attempts, STR_ARG(when_in_words(question, job->lease_until))),
+                           .expected_at = job->started_at};
+}
+
 static struct reason wait_for_end(const struct question *question)
 {
     const struct job *job = question->job;
+    if (job->lease_until)
+        return wait_for_word(question);
     char id[ID_TEXT_SIZE];
     id_format(id, ID_INCARNATION, job->holder);
     return (struct reason){.what = "attempt",
@@ -167,12 +181,13 @@ static struct str end_in_words(const struct question *question)
                         STR_ARG(job->reason));
 }
 
-void explain_put(struct buf *body, const struct api *api, const struct store_task *task, const struct job *job, int64_t now_ms,
-                 struct arena *arena)
+void explain_put(struct buf *body, const struct api *api, const struct store_get *found, int64_t now_ms, struct arena *arena)
 {
+    const struct job *job = &found->jobs[0];
     struct question question = {.arena = arena,
                                 .job = job,
-                                .task = task,
+                                .last = found->attempt_count ? &found->attempts[found->attempt_count - 1] : NULL,
+                                .task = &found->task,
                                 .lanes = api->lanes,
                                 .runs_here = api->node && api->node->pulls,
                                 .now_ms = now_ms};

@@ -63,7 +63,7 @@ static enum err put_explanation(struct reading *reading, struct buf *body, int64
     const struct store_get *get = &reading->get;
     if (!get->job_count)
         return ERR_NOT_FOUND;
-    explain_put(body, reading->call.api, &get->task, &get->jobs[0], now_ms, http_arena(reading->call.request));
+    explain_put(body, reading->call.api, get, now_ms, http_arena(reading->call.request));
     return ERR_OK;
 }
 

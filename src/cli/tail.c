@@ -243,7 +243,8 @@ static int run_tail(struct cli *cli)
 static const struct option options[] = {
     {"task", 0, "ID", "only what happens to this task and its jobs"},
     {"type", 0, "TYPE", "only events of this type; several with commas between",
-     .choices = "submitted started retried lost released success aborted buried cancelled queue_paused queue_resumed"},
+     .choices = "submitted started retried lost released success aborted buried cancelled task_paused task_resumed task_changed "
+                "task_deleted queue_paused queue_resumed"},
     {"after", 0, "EVENT", "begin behind the event of this id, if the server still has it"},
     {"count", 0, "N", "end after so many events"},
     {0},

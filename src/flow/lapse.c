@@ -98,6 +98,7 @@ static void take_change(struct lapse *lapse)
         if (step->err || step->job->lease_until)
             continue;
         mark(MARK_LAPSED);
+        node_changed_doc(lapse->node, step->job, step->attempt, container_of(step->job, struct store_job, job)->doc);
         if (job_state_waiting(step->job->state))
             lanes_due(lapse->node->lanes, step->job->lane, step->job->due_at);
     }

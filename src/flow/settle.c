@@ -247,6 +247,7 @@ static void take_change(struct work *work)
         read_record(work);
         return;
     }
+    node_changed(work->settle->node, &work->job, work->write.attempt, work->get.task.queue, work->get.task.name);
     if (job_state_waiting(work->job.state))
         lanes_due(work->settle->node->lanes, work->job.lane, work->job.due_at);
     finish(work, ERR_OK, "");

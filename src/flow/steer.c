@@ -503,6 +503,21 @@ static void delete (struct work *work)
     send_amend(work);
 }
 
+static void tell_amended(const struct work *work)
+{
+    static const enum news_type types[] = {[STEER_PAUSE] = NEWS_TASK_PAUSED,
+                                           [STEER_RESUME] = NEWS_TASK_RESUMED,
+                                           [STEER_PATCH] = NEWS_TASK_CHANGED,
+                                           [STEER_DELETE] = NEWS_TASK_DELETED};
+    const struct store_task *task = &work->amend.task;
+    news_tell(work->steer->node->news, &(struct news_item){.type = types[work->op->act],
+                                                           .tenant = task->tenant,
+                                                           .at_ms = work->steer->now.wall_ms,
+                                                           .task_id = task->id,
+                                                           .queue = task->queue,
+                                                           .name = task->name});
+}
+
 static void take_amend(struct work *work)
 {
     enum err err = work->amend.op.err;
@@ -513,6 +528,8 @@ static void take_amend(struct work *work)
         read_record(work);
         return;
     }
+    if (!err)
+        tell_amended(work);
     if (!err)
         for (size_t i = 0; i < amend->count; i++)
             lanes_due(work->steer->node->lanes, amend->steps[i].job->lane, amend->steps[i].job->due_at);
