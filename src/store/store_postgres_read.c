@@ -4,7 +4,7 @@
 
 // clang-format off
 static const char held_jobs[] =
-    "SELECT " PG_JOB_OF_J "," PG_DOC_OF("j") " FROM @jobs j"
+    "SELECT " PG_JOB_OF_J ", CASE WHEN $4<>0 AND j.state=3 THEN " PG_DOC_TO_RUN("j") " ELSE " PG_DOC_OF("j") " END FROM @jobs j"
     " WHERE j.id=" PG_ANY("SELECT id FROM @jobs WHERE place=-$1 AND id>$2 ORDER BY id LIMIT $3") " ORDER BY j.id";
 static const char expired_jobs[] =
     "SELECT " PG_JOB_OF_J "," PG_DOC_OF("j") " FROM (SELECT * FROM @jobs WHERE expires_at>0 AND state<=2 AND expires_at<=$1"
@@ -59,7 +59,7 @@ static void read_held(void *ctx, const PGresult *result)
 static void send_held(struct pg_link *link, struct store_op *op)
 {
     struct store_held *held = container_of(op, struct store_held, op);
-    pg_sql(link, held_jobs, read_held, held, held->holder, held->after_id, limit(held->max));
+    pg_sql(link, held_jobs, read_held, held, held->holder, held->after_id, limit(held->max), held->to_run);
 }
 
 static void read_expired(void *ctx, const PGresult *result)
