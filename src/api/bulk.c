@@ -10,6 +10,8 @@
 struct bulking {
     struct store_bulks read;
     struct store_bulk write;
+    struct store_list newest;
+    struct store_bulk_row start;
     struct api_call call;
     int64_t id;
     int status; // of the answer when all went well
@@ -135,7 +137,36 @@ void bulks_stop(const struct api_call *call)
     look(call, true);
 }
 
-// It begins with what is there now: what is submitted later is not its business.
+static void found_newest(struct store_op *op)
+{
+    http_resume(container_of(op, struct bulking, newest.op)->call.request);
+}
+
+static void answer_newest(struct http_request *request, void *state)
+{
+    struct bulking *bulking = state;
+    struct store_list *newest = &bulking->newest;
+    if (newest->op.err) {
+        problem_store(request, newest->op.err, newest->op.why);
+    } else {
+        if (newest->task_count && newest->tasks[0].id >= bulking->start.next.id)
+            bulking->start.next.id = newest->tasks[0].id + 1;
+        write_row(bulking, &bulking->start);
+    }
+    store_op_done(&newest->op);
+}
+
+// It begins with what is there now: what is submitted later is not its business. Ids of a node whose clock was ahead are larger
+// than the bulk's own, so it is asked which is the newest.
+static void find_newest(struct bulking *bulking)
+{
+    bulking->newest =
+        (struct store_list){.tenant = bulking->call.tenant, .before = {INT64_MAX, INT64_MAX}, .max = 1, .look = 1, .max_jobs = 1};
+    store_op_init(&bulking->newest.op, STORE_LIST, found_newest);
+    http_wait(bulking->call.request, answer_newest, bulking);
+    store_submit(bulking->call.api->store, &bulking->newest.op);
+}
+
 static void start(const struct api_call *call, const struct bulk_plan *plan, struct str doc)
 {
     struct bulking *bulking = arena_alloc(http_arena(call->request), sizeof *bulking);
@@ -146,11 +177,13 @@ static void start(const struct api_call *call, const struct bulk_plan *plan, str
     *bulking = (struct bulking){.call = *call, .status = 202};
     id_format(text, ID_BULK, id);
     http_header_set(call->request, "Location", arena_printf(http_arena(call->request), "/v1/bulk/%s", text).p);
-    write_row(bulking, &(struct store_bulk_row){.id = id,
-                                                .tenant = call->tenant,
-                                                .created_at = now_ms,
-                                                .next = {newest.at, plan->filter.of == FILTER_TASKS ? id : newest.id},
-                                                .doc = doc});
+    bool tasks = plan->filter.of == FILTER_TASKS;
+    bulking->start = (struct store_bulk_row){
+        .id = id, .tenant = call->tenant, .created_at = now_ms, .next = {newest.at, tasks ? id : newest.id}, .doc = doc};
+    if (tasks)
+        find_newest(bulking);
+    else
+        write_row(bulking, &bulking->start);
 }
 
 void bulks_start(const struct api_call *call)

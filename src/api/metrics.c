@@ -195,6 +195,7 @@ void metrics_show(const struct api_call *call)
     store_op_init(&scraping->lanes.op, STORE_LANES, lanes_done);
     scraping->lanes.tenant = call->tenant;
     scraping->lanes.max = QUEUES_MAX;
+    scraping->lanes.counts = true;
     http_wait(call->request, answer, scraping);
     store_submit(call->api->store, &scraping->stats.op);
     store_submit(call->api->store, &scraping->lanes.op);

@@ -419,8 +419,8 @@ static enum err wait_until(struct job *job, int64_t due_at, int64_t now_ms)
 
 enum err job_replan(struct job *job, int64_t scheduled_at, int64_t now_ms)
 {
-    if (scheduled_at == job->scheduled_at)
-        return wait_until(job, job->due_at, now_ms);
+    if (scheduled_at == job->scheduled_at) // what put it off beyond that may be over
+        return wait_until(job, job->ready_at, now_ms);
     enum err err = wait_until(job, scheduled_at, now_ms);
     if (!err)
         job->scheduled_at = job->ready_at = scheduled_at;

@@ -120,12 +120,12 @@ static int64_t expiry(const struct task *task, int64_t scheduled_at)
 enum err patch_job(const struct patched *patched, struct job *job, int64_t now_ms, struct problem *why)
 {
     int64_t scheduled_at = job->scheduled_at, expires_at;
-    if (patched->replanned) {
+    if (patched->replanned && !job->attempts) {
         enum err err = task_plan(&patched->task, now_ms, &scheduled_at, &expires_at, why);
         if (err)
             return why->err = err;
     }
     job->priority = (uint8_t)patched->task.priority;
     job->expires_at = expiry(&patched->task, scheduled_at);
-    return job_replan(job, job->attempts ? job->scheduled_at : scheduled_at, now_ms);
+    return job_replan(job, scheduled_at, now_ms);
 }

@@ -3,10 +3,14 @@
 // do nothing the second time.
 //
 // Who stops a bulk writes its row; who is at it notices when it writes the next page.
+//
+// A holder that is not known here may just have joined. It is taken for dead only when it stayed unknown for as long as this node
+// may act without having heard of the others.
 #include "flow/bulk.h"
 
 #include "base/mem.h"
 #include "core/bulk_plan.h"
+#include "flow/beat.h"
 #include "flow/reap.h"
 #include "flow/steer.h"
 
@@ -18,6 +22,7 @@ enum {
     IDLE_MS = 5000,      // how often it is looked for one that somebody else began, or left behind
     FAIL_WAIT_MS = 1000, // when the store failed
     ROWS_MAX = 20,
+    ROUNDS_MAX = 3, // how often a page is tried again when it is not the store that fails
     KEPT_MS = 7 * 24 * 3600 * 1000,
 };
 
@@ -33,12 +38,18 @@ struct bulk {
     struct store_bulks look;
     struct store_bulk save;
     struct store_list page;
+    struct suspect {
+        int64_t id, holder;
+        int64_t since;    // monotonic
+    } suspects[ROWS_MAX]; // rows whose holder was not known to live when they were last looked at
+    size_t suspect_count;
 
     struct store_bulk_row row; // the one this node is at; id 0: none
     struct arena arena;        // of the row's document
     struct bulk_plan plan;
     struct steer_op ops[PAGE_MAX]; // what is done to the page at hand
     size_t count, pending;
+    int rounds; // of them
     enum { AT_LOOK, AT_PAGE, AT_ACTS, AT_SAVE } at;
     bool counted; // the page at hand is in the row, but not in the store's
     int64_t matched, changed, unchanged, failed;
@@ -114,7 +125,8 @@ static void count_page(struct bulk *bulk)
     bulk->row.failed += bulk->failed;
 }
 
-// The row as somebody else left it, while this node was at a page.
+// The row is not as this node wrote it last: it was stopped, or another has taken it, or that write was this node's own and its
+// answer was lost. Nobody but who is at it counts, so the counters tell.
 static void meet_row(struct bulk *bulk, const struct store_bulk_row *found, struct now now)
 {
     if (found->state == STORE_BULK_RUNNING && found->holder != bulk->row.holder) {
@@ -123,17 +135,27 @@ static void meet_row(struct bulk *bulk, const struct store_bulk_row *found, stru
     }
     struct str doc = bulk->row.doc;
     struct store_key next = bulk->row.next;
+    bool uncounted = bulk->counted && found->matched != bulk->row.matched;
     bulk->row = *found;
     bulk->row.doc = doc;
-    bulk->row.next = next;
-    if (bulk->counted)
+    if (uncounted) {
+        bulk->row.next = next;
         count_page(bulk);
-    save(bulk, now);
+        save(bulk, now);
+    } else if (bulk->row.state != STORE_BULK_RUNNING) {
+        let_go(bulk);
+    } else {
+        bulk->counted = false;
+        bulk->at = AT_PAGE;
+    }
 }
 
-static bool is_free(const struct bulk *bulk, const struct store_bulk_row *row)
+static int64_t silent_since(const struct bulk *bulk, const struct store_bulk_row *row, struct now now)
 {
-    return !row->holder || row->holder == atomic_load(&bulk->node->incarnation) || !reap_lives(bulk->reap, row->holder);
+    for (size_t i = 0; i < bulk->suspect_count; i++)
+        if (bulk->suspects[i].id == row->id && bulk->suspects[i].holder == row->holder)
+            return bulk->suspects[i].since;
+    return now.mono_ms;
 }
 
 static void take_row(struct bulk *bulk, const struct store_bulk_row *found, struct now now)
@@ -150,16 +172,35 @@ static void take_row(struct bulk *bulk, const struct store_bulk_row *found, stru
     save(bulk, now);
 }
 
+// Takes the first that nobody is at.
+static void find_row(struct bulk *bulk, struct now now)
+{
+    struct suspect suspects[ROWS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < bulk->look.row_count; i++) {
+        const struct store_bulk_row *row = &bulk->look.rows[i];
+        int64_t since = silent_since(bulk, row, now);
+        bool ours = !row->holder || row->holder == atomic_load(&bulk->node->incarnation) || reap_is_alone(bulk->reap);
+        if (!ours && reap_lives(bulk->reap, row->holder))
+            continue;
+        if (!bulk->row.id && (ours || now.mono_ms - since >= BEAT_ALIVE_MS))
+            take_row(bulk, row, now);
+        else
+            suspects[count++] = (struct suspect){row->id, row->holder, since};
+    }
+    memcpy(bulk->suspects, suspects, count * sizeof *suspects);
+    bulk->suspect_count = count;
+}
+
 static void take_look(struct bulk *bulk, struct now now)
 {
     const struct store_bulks *found = &bulk->look;
-    if (bulk->row.id && found->op.err == ERR_NOT_FOUND)
+    if (!bulk->row.id)
+        find_row(bulk, now);
+    else if (found->op.err == ERR_NOT_FOUND)
         let_go(bulk);
-    else if (bulk->row.id && !found->op.err)
+    else if (!found->op.err)
         meet_row(bulk, &found->rows[0], now);
-    for (size_t i = 0; i < found->row_count && !bulk->row.id; i++)
-        if (is_free(bulk, &found->rows[i]))
-            take_row(bulk, &found->rows[i], now);
     if (!bulk->row.id)
         bulk->next_at = now.mono_ms + IDLE_MS;
     else if (found->op.err)
@@ -209,6 +250,8 @@ static void acted(struct steer_op *op)
 {
     struct bulk *bulk = op->ctx;
     bulk->pending--;
+    if (!bulk->pending && bulk->node->flow_waker) // in a turn that bulk's own was before
+        bulk->node->flow_waker->wake(bulk->node->flow_waker);
 }
 
 static void act(struct bulk *bulk, int64_t id)
@@ -273,6 +316,7 @@ static void take_page(struct bulk *bulk, struct now now)
         return;
     }
     bulk->count = 0;
+    bulk->rounds = 0;
     if (bulk->page.jobs)
         act_on_jobs(bulk, now);
     else
@@ -281,18 +325,26 @@ static void take_page(struct bulk *bulk, struct now now)
     store_op_done(&bulk->page.op);
 }
 
-// What the store could not do just now is tried again, alone, before the page counts as done.
+// As long as the store is away nothing else could be done either; what is busy for another reason is not waited for without end.
+static bool is_worth_trying(const struct bulk *bulk, enum err err)
+{
+    bool store = err == ERR_STORE_UNAVAILABLE || err == ERR_STORAGE_FULL || err == ERR_FENCED;
+    return err && err_info(err)->may_retry && (store || bulk->rounds < ROUNDS_MAX);
+}
+
+// What could not be done just now is tried again, alone, before the page counts as done.
 static bool try_again(struct bulk *bulk, struct now now)
 {
     for (size_t i = 0; i < bulk->count; i++) {
         struct steer_op *op = &bulk->ops[i];
-        if (!op->err || !err_info(op->err)->may_retry)
+        if (!is_worth_trying(bulk, op->err))
             continue;
         *op = (struct steer_op){
             .act = op->act, .tenant = op->tenant, .task_id = op->task_id, .job_id = op->job_id, .done = acted, .ctx = bulk};
         bulk->pending++;
         steer_submit(bulk->steer, op);
     }
+    bulk->rounds++;
     bulk->next_at = now.mono_ms + (bulk->pending ? FAIL_WAIT_MS : 0);
     return bulk->pending > 0;
 }
@@ -342,7 +394,8 @@ static void take_answers(struct bulk *bulk, struct now now)
 int64_t bulk_turn(struct bulk *bulk, struct now now)
 {
     take_answers(bulk, now);
-    if (atomic_exchange(&bulk->poked, false) && !bulk->row.id)
+    // Not while it is looked already: that may have been before what it was poked for.
+    if (!bulk->waiting && atomic_exchange(&bulk->poked, false) && !bulk->row.id)
         bulk->next_at = 0;
     if (bulk->waiting || bulk->pending || atomic_load(&bulk->node->stopping) || !node_alive(bulk->node, now.mono_ms))
         return TIME_NEVER; // an answer or a beat wakes

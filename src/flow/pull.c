@@ -30,6 +30,7 @@ enum {
 struct hold {
     int64_t job_id, token, lane;
     struct run *run; // in the wheel, or NULL: on its way
+    bool given_up;   // and is on its way back without having begun
     bool asked;      // somebody waits for its end
 };
 
@@ -123,6 +124,9 @@ bool pull_idle(const struct pull *pull)
 // Hands a run that did not begin to the completer, which writes what follows.
 static void give_up(struct pull *pull, struct run *run, enum run_end end)
 {
+    struct hold *hold = map_get(&pull->held, run->job.id);
+    if (hold && hold->token == run->token)
+        hold->given_up = true;
     run->end = end;
     run->note = (struct run_note){.run = run};
     broker_note(pull->node->broker, &run->note);
@@ -202,15 +206,15 @@ static void take_in_hand(struct pull *pull, struct run *run, struct now now)
         mark(MARK_CLAIMED_AGAIN);
         forget(pull, earlier);
     }
-    if (is_called_off(pull, run->job.id)) {
-        mark(MARK_CALLED_OFF);
-        give_up(pull, run, RUN_CANCELLED);
-        return;
-    }
-    if (!run->doc_size) { // its task is paused
+    if (!run->doc_size) { // its task is paused. If it was called off, too: how long to keep it is not known here
         mark(MARK_TASK_PAUSED);
         run->postpone_to = job_paused_until(&run->job, now.wall_ms);
         give_up(pull, run, RUN_POSTPONED);
+        return;
+    }
+    if (is_called_off(pull, run->job.id)) {
+        mark(MARK_CALLED_OFF);
+        give_up(pull, run, RUN_CANCELLED);
         return;
     }
     if (run->readable) {
@@ -245,9 +249,10 @@ static void take_asks(struct pull *pull)
         struct hold *hold = map_get(&pull->held, ask->job_id);
         if (ask->end == RUN_CANCELLED) // even if it is in hand: a later claim of it may be on its way
             call_off(pull, ask->job_id);
-        bool wanted = hold && (hold->run || ask->end == RUN_CANCELLED);
+        bool wanted = hold && (hold->run || hold->given_up || ask->end == RUN_CANCELLED);
         if (!wanted) {
             ask->found = false;
+            ask->begins = hold != NULL;
             ask->done(ask);
             continue;
         }
@@ -257,7 +262,7 @@ static void take_asks(struct pull *pull)
             mark(ask->end == RUN_CANCELLED ? MARK_CANCELLED_WAITING : ask->end == RUN_HURRIED ? MARK_HURRIED : MARK_RECALLED);
             hold->run->postpone_to = ask->postpone_to;
             give_up_waiting(pull, hold, ask->end);
-        } else {
+        } else if (!hold->given_up) {
             dispatch_revoke(pull->dispatch, ask->job_id);
         }
     }
@@ -452,6 +457,7 @@ static void start_recount(struct pull *pull, struct now now)
     struct store_held *recount = &pull->recount;
     store_op_post(&recount->op, STORE_HELD, &pull->answers);
     recount->holder = atomic_load(&node->incarnation);
+    recount->to_run = true;
     recount->max = RECOUNT_MAX;
     recount->job_count = 0;
     pull->counting = true;

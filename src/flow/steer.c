@@ -6,6 +6,10 @@
 //
 // Cancelling asks twice: after the record is cancelled, a run that was handed over in between is called off too, and only then is
 // the request answered. That is what makes "no new attempt after a confirmed cancel" true (I5).
+//
+// What is asked of a task is written together with its jobs that wait. So those that somebody has in hand without having begun
+// are called back first; what has begun, or is about to, goes on as it is (I18, I19, I20). Of a job in this hand pull knows which
+// it is. Of one in another's only the record tells: that its time has not come, or that nothing happens to it for a while.
 #include "flow/steer.h"
 
 #include "base/mark.h"
@@ -23,6 +27,8 @@ enum {
     WISH_AGAIN_MS = 2000, // and how often it is asked: a word may get lost
     WISH_MAX_MS = 25000,  // by then a dead holder is found to be
     RECALL_MS = 10000,    // for how long a job that was recalled is left alone: who recalled it writes what follows before
+    BEGIN_MS = 1000,      // in another's hand and due for so long: it has begun, or is about to
+    PUT_OFF_MS = 10000,   // … when its task is paused: the holder may be putting it off, and write that late
 };
 
 // One request under way. It has one operation or question out at a time.
@@ -41,9 +47,14 @@ struct work {
     struct store_step write;
     struct store_new item;
     int64_t asked_id, asked_token; // what pull was last asked for: read again unchanged, it was not in hand
-    bool purging;                  // what is being changed is only when it is removed
-    bool called_off;               // … after its cancel was written
-    bool waited;                   // of a run by hand: the job had not ended when it was first read
+    struct {
+        int64_t id, token;
+    } beginning[JOBS_MAX]; // jobs in somebody's hand that have begun, or are about to
+    size_t beginning_count;
+    bool wrote;      // something of what was asked: a task that is gone then is no surprise
+    bool purging;    // what is being changed is only when it is removed
+    bool called_off; // … after its cancel was written
+    bool waited;     // of a run by hand: the job had not ended when it was first read
     int tries;
     int64_t wished_id, wish_began; // which job's holder was asked, and since when; all monotonic
     int64_t wished_holder;         // who that was
@@ -128,10 +139,28 @@ static void read_record(struct work *work)
     store_submit(work->steer->node->store, &get->op);
 }
 
+static void note_beginning(struct work *work, int64_t id, int64_t token)
+{
+    if (work->beginning_count == JOBS_MAX)
+        work->beginning_count = 0; // those that were forgotten are asked for again
+    work->beginning[work->beginning_count].id = id;
+    work->beginning[work->beginning_count++].token = token;
+}
+
+static bool is_beginning(const struct work *work, const struct job *job)
+{
+    for (size_t i = 0; i < work->beginning_count; i++)
+        if (work->beginning[i].id == job->id && work->beginning[i].token == job->token)
+            return true;
+    return false;
+}
+
 static void asked(struct pull_ask *ask)
 {
     struct work *work = ask->ctx;
-    if (ask->found)
+    if (ask->begins)
+        note_beginning(work, work->asked_id, work->asked_token);
+    if (ask->found || ask->begins)
         work->tries = 0; // that was a step forward; a task may have many jobs
     read_record(work);
 }
@@ -199,8 +228,8 @@ static void look_later(struct work *work)
     work->look_ms = time_min(2 * work->look_ms, LOOK_MAX_MS);
 }
 
-// Sees to it that the holder has been asked, and looks again later.
-static void wish(struct work *work, const struct job *job, enum store_wish what)
+// Whether it may still be waited for what becomes of a job in somebody's hand. False: the request has been ended.
+static bool may_wait(struct work *work, const struct job *job)
 {
     int64_t now = work->steer->now.mono_ms;
     if (work->wished_id != job->id)
@@ -213,12 +242,21 @@ static void wish(struct work *work, const struct job *job, enum store_wish what)
     }
     if (atomic_load(&work->steer->node->stopping)) {
         finish(work, ERR_STOPPING, "this node is stopping; another has the job in hand");
-        return;
+        return false;
     }
     if (now - work->wish_began > WISH_MAX_MS) {
         finish(work, ERR_BUSY, "the node that has the job in hand does not answer; try again");
-        return;
+        return false;
     }
+    return true;
+}
+
+// Sees to it that the holder has been asked, and looks again later.
+static void wish(struct work *work, const struct job *job, enum store_wish what)
+{
+    int64_t now = work->steer->now.mono_ms;
+    if (!may_wait(work, job))
+        return;
     if (work->wished_at && now - work->wished_at < WISH_AGAIN_MS) {
         look_later(work);
         return;
@@ -339,27 +377,54 @@ static void retry(struct work *work)
 
 // ---- tasks
 
-// Sees to it that no job of the task waits for its time in anybody's hand: there it would begin as it was claimed. False: one has
-// been asked for, and the record is read again when it has come back. What cannot be recalled is about to begin.
+// A job that is in this hand by its record. What pull does not know of, an answer of the store is on its way with, or a recount
+// will find.
+static void recall_own(struct work *work, const struct job *job)
+{
+    if (!was_asked(work, job)) {
+        ask_back(work, job, RUN_POSTPONED, false);
+    } else if (may_wait(work, job)) {
+        work->asked_id = 0;
+        look_later(work);
+    }
+}
+
+// Has another had enough time to begin it, or to give it back?
+static bool waited_long(const struct work *work, const struct job *job)
+{
+    int64_t waited = work->wished_id == job->id ? work->steer->now.mono_ms - work->wish_began : 0;
+    return job->due_at <= work->steer->now.wall_ms && waited >= (work->get.task.paused ? PUT_OFF_MS : BEGIN_MS);
+}
+
+// Sees to it that no job of the task waits in anybody's hand: there it would begin as it was claimed. False: one has been asked
+// for, and the record is read again when it has come back.
 static bool recall(struct work *work)
 {
     for (size_t i = 0; i < work->get.job_count; i++) {
         const struct job *job = &work->get.jobs[i];
-        bool early = job->state == JOB_WATCHING && job->due_at > work->steer->now.wall_ms;
-        if (!early || was_asked(work, job))
+        if (job->state != JOB_WATCHING || is_beginning(work, job))
             continue;
-        if (in_others_hand(work, job))
+        if (in_our_hand(work, job)) {
+            recall_own(work, job);
+            return false;
+        }
+        if (!waited_long(work, job)) {
             wish(work, job, STORE_WISH_RECALL);
-        else
-            ask_back(work, job, RUN_POSTPONED, false);
-        return false;
+            return false;
+        }
+        note_beginning(work, job->id, job->token);
     }
     return true;
 }
 
+// As another node wishes. It asks again, so there is nothing to wait for.
 static void recall_one(struct work *work)
 {
-    if (!in_our_hand(work, &work->get.jobs[0]) || recall(work))
+    const struct job *job = &work->get.jobs[0];
+    bool waits = in_our_hand(work, job) && job->state == JOB_WATCHING;
+    if (waits && !was_asked(work, job) && !is_beginning(work, job))
+        ask_back(work, job, RUN_POSTPONED, false);
+    else
         finish(work, ERR_OK, "");
 }
 
@@ -407,6 +472,8 @@ static void resume(struct work *work)
         finish(work, ended ? ERR_ILLEGAL_TRANSITION : ERR_OK, ended ? "all its jobs have ended; retry one of them" : "");
         return;
     }
+    if (!recall(work)) // a claimed job of a paused task is being put off: written later, that would outlast the pause
+        return;
     begin_amend(work)->task.paused = false;
     for (size_t i = 0; i < work->get.job_count; i++)
         if (job_state_waiting(work->get.jobs[i].state) &&
@@ -428,6 +495,7 @@ static void patch(struct work *work)
     struct problem why = {0};
     struct patched patched;
     struct store_get *get = &work->get;
+    int64_t scheduled_at, expires_at;
     if (work->op->version && work->op->version != get->task.version) {
         finish(work, ERR_VERSION_MISMATCH, "the task has another version by now: read it again and decide anew");
         return;
@@ -436,8 +504,9 @@ static void patch(struct work *work)
         finish(work, ERR_ILLEGAL_TRANSITION, "all its jobs have ended; a task that has ended is not changed");
         return;
     }
-    if (patch_task(&patched, get->task.doc, work->op->patch, &get->op.arena, &why)) {
-        refuse_patch(work, &why);
+    if (patch_task(&patched, get->task.doc, work->op->patch, &get->op.arena, &why) ||
+        (patched.replanned && task_plan(&patched.task, work->steer->now.wall_ms, &scheduled_at, &expires_at, &why))) {
+        refuse_patch(work, &why); // before anything is called back
         return;
     }
     if (!recall(work))
@@ -498,7 +567,7 @@ static void delete (struct work *work)
     }
     if (purge(work))
         return;
-    begin_amend(work);
+    begin_amend(work)->task.paused = false; // what still runs goes on to its end, which may take more attempts
     work->amend.gone = true;
     send_amend(work);
 }
@@ -518,6 +587,14 @@ static void tell_amended(const struct work *work)
                                                            .name = task->name});
 }
 
+// Is a task that cannot be found what was asked for? Its holder has ended it, or this request has, and retention was quick.
+static bool gone_is_done(const struct work *work)
+{
+    enum steer_act act = work->op->act;
+    bool ends = act == STEER_CANCEL || act == STEER_RUN || act == STEER_DELETE || act == STEER_RECALL;
+    return ends && (work->wished_id || work->waited || work->wrote);
+}
+
 static void take_amend(struct work *work)
 {
     enum err err = work->amend.op.err;
@@ -535,6 +612,8 @@ static void take_amend(struct work *work)
             lanes_due(work->steer->node->lanes, amend->steps[i].job->lane, amend->steps[i].job->due_at);
     if (!err && work->op->act == STEER_PAUSE)
         read_record(work); // what is in hand is called back
+    else if (err == ERR_NOT_FOUND && gone_is_done(work))
+        finish(work, ERR_OK, "");
     else
         finish(work, err, err ? "the task could not be changed" : "");
 }
@@ -545,8 +624,8 @@ static void take_get(struct work *work)
         [STEER_CANCEL] = cancel, [STEER_RUN] = run_now, [STEER_RETRY] = retry,   [STEER_PAUSE] = pause,
         [STEER_RESUME] = resume, [STEER_PATCH] = patch, [STEER_DELETE] = delete, [STEER_RECALL] = recall_one,
     };
-    if (work->get.op.err == ERR_NOT_FOUND && (work->wished_id || work->waited))
-        finish(work, ERR_OK, ""); // its holder has ended it, and retention removed it already
+    if (work->get.op.err == ERR_NOT_FOUND && gone_is_done(work))
+        finish(work, ERR_OK, "");
     else if (work->get.op.err)
         finish(work, work->get.op.err, work->get.op.why);
     else
@@ -563,6 +642,7 @@ static void take_change(struct work *work)
     }
     if (work->purging) {
         work->purging = false;
+        work->wrote = true;
         read_record(work);
         return;
     }
@@ -570,6 +650,7 @@ static void take_change(struct work *work)
         node_changed(work->steer->node, &work->job, work->write.attempt, work->get.task.queue, work->get.task.name);
     if (!work->write.err && job_state_waiting(work->job.state))
         lanes_due(work->steer->node->lanes, work->job.lane, work->job.due_at);
+    work->wrote |= !work->write.err;
     if (work->write.err)
         mark(MARK_STEER_AGAIN);
     else

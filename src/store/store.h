@@ -234,8 +234,8 @@ struct store_change {
 };
 
 // Changes a task that is as it was read (`version`), and jobs of it that nobody has in hand (by their tokens): all, or nothing.
-// Here a job's priority may change, and all of them go to the lane of `task.queue`. ERR_LEASE_LOST: something has moved on.
-// ERR_NOT_FOUND: the task is absent, or another tenant's.
+// Here a job's priority may change, and all of them go to the lane of `task.queue`. ERR_LEASE_LOST: something has moved on; or
+// the task is to be gone while a job of it is blocked or waits. ERR_NOT_FOUND: the task is absent, or another tenant's.
 struct store_amend {
     struct store_op op;
     struct store_task task; // as it shall be, but for `version`, which was read
@@ -257,10 +257,12 @@ struct store_due {
     int64_t upto_id; // out: and of the next millisecond, everything up to this id
 };
 
-// Jobs that `holder` has in hand, by id, beginning behind `after_id`.
+// Jobs that `holder` has in hand, by id, beginning behind `after_id`. Who wants to run them says so, and gets no document of
+// those that have not begun while their task is paused: as with a claim.
 struct store_held {
     struct store_op op;
     int64_t holder, after_id;
+    bool to_run;
     size_t max;
     struct store_job *jobs;
     size_t job_count;
@@ -332,7 +334,7 @@ _Static_assert((int)STORE_LISTED_RESULT >= (int)JOB_PROGRESS_MAX, "what a leased
 
 struct store_get {
     struct store_op op;
-    int32_t tenant;          // 0: any, for those who have another proof than being of a tenant
+    int32_t tenant;          // 0: any, and what is gone too, for those who have another proof than being of a tenant
     int64_t task_id, job_id; // one of them, the other 0
     size_t max_jobs;         // with task_id: newest scheduled_at first, then largest id
     bool open_first;         // … but before them those that are not final

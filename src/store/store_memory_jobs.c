@@ -273,6 +273,8 @@ void memory_run_amend(struct memory *memory, struct store_op *op)
     int64_t lane = standing ? memory_lane_by_name(memory, task->task.tenant, amend->task.queue)->id : 0;
     for (size_t i = 0; i < amend->count && standing; i++)
         standing = stands(memory, &amend->steps[i]);
+    for (size_t i = 0; i < task->job_count && standing && amend->gone; i++)
+        standing = task->jobs[i]->job.state > JOB_READY;
     if (standing)
         amend_task(memory, task, amend, lane);
     else
@@ -346,6 +348,11 @@ static struct store_job *give_jobs(struct arena *arena, struct memory_found *fou
     return jobs;
 }
 
+static bool is_paused(const struct memory *memory, const struct job *job)
+{
+    return ((const struct memory_job *)map_get(&memory->jobs, job->id))->task->task.paused;
+}
+
 void memory_run_held(struct memory *memory, struct store_op *op)
 {
     struct store_held *held = container_of(op, struct store_held, op);
@@ -356,6 +363,9 @@ void memory_run_held(struct memory *memory, struct store_op *op)
             memory_found_add(&found, memory->places[at]);
     memory_found_sort(&found, compare_id);
     held->jobs = give_jobs(&op->arena, &found, held->max, &held->job_count);
+    for (size_t i = 0; i < held->job_count; i++)
+        if (held->to_run && held->jobs[i].job.state == JOB_WATCHING && is_paused(memory, &held->jobs[i].job))
+            held->jobs[i].doc = (struct str){0};
 }
 
 void memory_run_expired(struct memory *memory, struct store_op *op)

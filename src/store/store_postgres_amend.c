@@ -14,7 +14,8 @@ static const char lock_jobs[] =
     " s), l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM s")
     " ORDER BY j.id FOR UPDATE),"
     " ok AS MATERIALIZED (SELECT t.id FROM t WHERE (SELECT count(*) FROM s)=(SELECT count(*) FROM s JOIN l ON l.id=s.id"
-    " AND l.token=s.expected AND l.state<=2)),"
+    " AND l.token=s.expected AND l.state<=2)"
+    " AND ($6=0 OR NOT EXISTS (SELECT FROM @jobs j WHERE j.task_id=$2 AND j.state<=2))),"
     " h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane AS old_lane, q.id AS lane FROM ok, q, s JOIN l ON l.id=s.id)";
 #define ASSIGN(name) #name "=h." #name ","
 static const char update_jobs[] =
@@ -71,6 +72,8 @@ void pg_amend_send(struct pg_link *link, struct store_op *op)
     const struct store_task *task = &amend->task;
     struct pg_rows rows;
     send_lane(link, task);
+    if (amend->gone) // who adds a job has locked its task: then the statement below, which begins behind it, sees that job
+        pg_sql(link, "SELECT FROM @tasks WHERE id=$1 FOR UPDATE", NULL, NULL, task->id);
     step_rows(link, &rows, amend);
     pg_begin_query(link);
     int64_t values[] = {pg_slot(link), task->id, task->tenant, task->version, task->paused, amend->gone};

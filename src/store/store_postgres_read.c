@@ -4,7 +4,7 @@
 
 // clang-format off
 static const char held_jobs[] =
-    "SELECT " PG_JOB_OF_J "," PG_DOC_OF("j") " FROM @jobs j"
+    "SELECT " PG_JOB_OF_J ", CASE WHEN $4<>0 AND j.state=3 THEN " PG_DOC_TO_RUN("j") " ELSE " PG_DOC_OF("j") " END FROM @jobs j"
     " WHERE j.id=" PG_ANY("SELECT id FROM @jobs WHERE place=-$1 AND id>$2 ORDER BY id LIMIT $3") " ORDER BY j.id";
 static const char lapsed_jobs[] =
     "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS PG_LISTED_RESULT "," PG_DOC_OF("j") " FROM (SELECT * FROM @jobs"
@@ -34,9 +34,9 @@ static const char counts_of_tenant[] =
 #define JOB_BY_ID WHOLE_JOB "@jobs j WHERE j.id=$1 UNION ALL " WHOLE_JOB "@jobs_done j WHERE j.id=$1"
 #define TASK_COLUMNS "SELECT " PG_TASK_OF_T " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane "
 static const char task_of_job[] =
-    TASK_COLUMNS "WHERE NOT t.gone AND ($2=0 OR t.tenant=$2) AND t.id=(SELECT task_id FROM @jobs WHERE id=$1 UNION ALL"
+    TASK_COLUMNS "WHERE ($2=0 OR t.tenant=$2 AND NOT t.gone) AND t.id=(SELECT task_id FROM @jobs WHERE id=$1 UNION ALL"
                  " SELECT task_id FROM @jobs_done WHERE id=$1 LIMIT 1)";
-static const char task_by_id[] = TASK_COLUMNS "WHERE NOT t.gone AND ($2=0 OR t.tenant=$2) AND t.id=$1";
+static const char task_by_id[] = TASK_COLUMNS "WHERE ($2=0 OR t.tenant=$2 AND NOT t.gone) AND t.id=$1";
 #define IDS_OF_TASK "SELECT $1 UNION SELECT id FROM @extras WHERE task_id=$1"
 // clang-format off
 #define LISTED_JOB "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS PG_LISTED_RESULT " FROM "
@@ -63,7 +63,7 @@ static void read_held(void *ctx, const PGresult *result)
 static void send_held(struct pg_link *link, struct store_op *op)
 {
     struct store_held *held = container_of(op, struct store_held, op);
-    pg_sql(link, held_jobs, read_held, held, held->holder, held->after_id, limit(held->max));
+    pg_sql(link, held_jobs, read_held, held, held->holder, held->after_id, limit(held->max), held->to_run);
 }
 
 static void read_expired(void *ctx, const PGresult *result)

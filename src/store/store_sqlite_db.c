@@ -137,6 +137,8 @@ static const struct {
     [SQL_TASK_KEY] = {"SELECT tenant, key FROM tasks WHERE id=?"},
     [SQL_ADD_TASK] = {"INSERT INTO tasks(id, tenant, lane, created_at, key, name, doc) VALUES(?, ?, ?, ?, ?, ?, ?)"},
     [SQL_TASK_VERSION] = {"SELECT version FROM tasks WHERE id=? AND tenant=? AND NOT gone"},
+    [SQL_TASK_HAS_PLANNED] = {"SELECT 1 FROM jobs WHERE id=?1 AND task_id=?1 AND state<=2 UNION ALL"
+                              " SELECT 1 FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id AND state<=2 LIMIT 1"},
     [SQL_AMEND_TASK] = {"UPDATE tasks SET lane=?2, paused=?3, gone=?4, version=version+1, name=?5, doc=?6 WHERE id=?1"},
     [SQL_MOVE_JOB] = {"UPDATE jobs SET lane=?, priority=? WHERE id=?"},
     [SQL_REMOVE_TASK] = {"DELETE FROM tasks WHERE id=?"},
@@ -172,8 +174,9 @@ static const struct {
                    " ORDER BY purge_at, id LIMIT ?"},
     [SQL_HOLDS] = {"SELECT 1 FROM jobs INDEXED BY jobs_place WHERE place=? LIMIT 1"},
     // The inner select reads the index only; the rows are fetched for those that are given back.
-    [SQL_HELD] = {JOB_AND_DOC WITH_DOC "WHERE j.id IN (SELECT id FROM jobs INDEXED BY jobs_place WHERE place=? AND id>?"
-                                       " ORDER BY id LIMIT ?) ORDER BY j.id",
+    [SQL_HELD] = {JOB_AND_DOC "LEFT JOIN tasks t ON t.id=j.task_id AND NOT (?4 AND t.paused AND j.state=3)"
+                              " WHERE j.id IN (SELECT id FROM jobs INDEXED BY jobs_place WHERE place=?1 AND id>?2"
+                              " ORDER BY id LIMIT ?3) ORDER BY j.id",
                   true},
     [SQL_EXPIRED] = {JOB_AND_DOC "INDEXED BY jobs_expires" WITH_DOC
                                  "WHERE j.expires_at>0 AND j.state<=2 AND j.expires_at<=? ORDER BY j.expires_at, j.id LIMIT ?",
@@ -188,7 +191,7 @@ static const struct {
     [SQL_COUNTS] = {"SELECT state, n FROM counts WHERE lane=?", true},
     [SQL_COUNTS_OF] =
         {"SELECT c.state, sum(c.n) FROM lanes l CROSS JOIN counts c ON c.lane=l.id WHERE l.tenant=? GROUP BY c.state", true},
-    [SQL_GET_TASK] = {"SELECT " TASK_COLUMNS " WHERE t.id=? AND ?2 IN (0, t.tenant) AND NOT t.gone", true},
+    [SQL_GET_TASK] = {"SELECT " TASK_COLUMNS " WHERE t.id=? AND (?2=0 OR t.tenant=?2 AND NOT t.gone)", true},
     [SQL_GET_JOB] = {"SELECT " JOB_COLUMNS LEASE_COLUMNS "j.result FROM jobs j WHERE j.id=?", true},
     [SQL_GET_JOBS] = {"SELECT * FROM (SELECT " LISTED_JOB " FROM jobs j WHERE j.id=?1 AND j.task_id=?1 UNION ALL"
                       " SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_task WHERE j.task_id=?1 AND j.id<>j.task_id)"

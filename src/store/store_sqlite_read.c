@@ -21,7 +21,7 @@ static int64_t limit(size_t max)
 static void read_held(struct db *db, struct store_op *op)
 {
     struct store_held *held = container_of(op, struct store_held, op);
-    sqlite3_stmt *stmt = db_sql(db, SQL_HELD, -held->holder, held->after_id, limit(held->max));
+    sqlite3_stmt *stmt = db_sql(db, SQL_HELD, -held->holder, held->after_id, limit(held->max), held->to_run);
     read_jobs(db, stmt, &op->arena, &held->jobs, &held->job_count);
 }
 

@@ -51,10 +51,15 @@ static void trace(const struct sim_node *node, int64_t job_id, const char *what,
                job->attempts, (long long)(job->due_at - EPOCH));
 }
 
-static void take_record(struct shadow *shadow, const struct job *job)
+void take_record(struct shadow *shadow, const struct job *job)
 {
     shadow->job = *job;
     shadow->job.reason = shadow->job.response = shadow->job.result = (struct str){0};
+}
+
+bool job_is_at_hand(const struct job *job, int64_t now_ms)
+{
+    return job->state == JOB_RESERVED || (job->state == JOB_WATCHING && job->due_at <= now_ms);
 }
 
 // Is there a way from one state to the other, in one written step? A quick job goes from watching to its end in one write, and a
@@ -165,6 +170,10 @@ static void check_step(struct sim_node *node, const struct store_step *step)
     if (shadow->job.token != step->token)
         violate(world, 3, "job %lld: a write with token %lld was accepted, the record had %lld", (long long)step->job->id,
                 (long long)step->token, (long long)shadow->job.token);
+    if (job_state_final(shadow->job.state) && step->job->state == shadow->job.state && step->job->token == step->token) {
+        take_record(shadow, step->job); // its task was deleted: it is only kept no longer
+        return;
+    }
     if (!may_follow(shadow->job.state, step->job->state))
         violate(world, 2, "job %lld: %s after %s", (long long)step->job->id, job_state_text(step->job->state),
                 job_state_text(shadow->job.state));
@@ -227,6 +236,10 @@ static void check_add(struct sim_node *node, const struct store_add *add)
         shadow->policy = item->task ? task_policy(item->task->doc, &arena) : shadow_of(world, job->parent_id)->policy;
         shadow->added_at = world->now;
         shadow->not_before = job->scheduled_at;
+        if (world->hurrying[job->tenant])
+            map_put(&world->hurried, job->task_id, world);
+        if (world->resuming[job->tenant])
+            task_shadow_of(world, job->task_id)->resume_asked = true;
         if (!item->task && !job_state_final(shadow_of(world, job->parent_id)->job.state))
             violate(world, 2, "job %lld was retried before it had ended", (long long)job->parent_id);
         if (job_state_held(job->state))
@@ -248,6 +261,7 @@ static void check_claim(struct sim_node *node, const struct store_claim *claim)
         if (!job_state_waiting(shadow->job.state))
             violate(node->world, 3, "job %lld was claimed while %s", (long long)job->id, job_state_text(shadow->job.state));
         check_holder(node->world, job->id, job->holder);
+        check_handed_out(node->world, &claim->jobs[i]);
         take_record(shadow, job);
     }
 }
@@ -272,6 +286,13 @@ void check_operation(struct sim_node *node, struct store_op *op)
         check_add(node, container_of(op, struct store_add, op));
     if (op->verb == STORE_CLAIM)
         check_claim(node, container_of(op, struct store_claim, op));
+    if (op->verb == STORE_AMEND)
+        check_amend(node, container_of(op, struct store_amend, op));
+    if (op->verb == STORE_BULK)
+        check_bulk_write(node, &container_of(op, struct store_bulk, op)->row);
+    const struct store_held *held = container_of(op, struct store_held, op);
+    for (size_t i = 0; op->verb == STORE_HELD && held->to_run && i < held->job_count; i++)
+        check_handed_out(node->world, &held->jobs[i]);
     if (op->verb == STORE_BURY)
         check_bury(node->world, container_of(op, struct store_bury, op));
     if (op->verb == STORE_JOIN) // who was forgotten before it heard that it had joined held nothing, and begins anew
@@ -302,8 +323,7 @@ static void check_time(struct sim_node *node, const struct run *run, const struc
                 (long long)(time_max(run->job.due_at, shadow->not_before) - wall));
     if (run->job.expires_at && run->job.expires_at <= wall)
         violate(world, 4, "job %lld started after it had expired", (long long)id);
-    int64_t queue = run->task.queue.n == 2 ? run->task.queue.p[1] - '0' : 0;
-    int64_t paused = world->paused_since[run->job.tenant][queue];
+    int64_t paused = world->paused_since[run->job.lane % LANES_MAX];
     if (paused && world->now - paused > PAUSE_KNOWN_MS && world->now - world->outage_until > PAUSE_KNOWN_MS)
         violate(world, 15, "job %lld started in a queue that has been paused for %lld ms", (long long)id,
                 (long long)(world->now - paused));
@@ -318,6 +338,7 @@ void check_start(struct sim_node *node, const struct run *run, int64_t end)
     struct shadow *shadow = shadow_of(world, run->job.id);
     trace(node, run->job.id, "start", &run->job);
     check_time(node, run, shadow);
+    check_task_start(node, run, shadow);
     if (shadow->cancelled)
         violate(world, 5, "job %lld was started after its cancel was confirmed", (long long)run->job.id);
     if (!node->flow->node.pulls)
@@ -376,14 +397,18 @@ void check_waiting(struct world *world)
     for (struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));) {
         const struct job *job = &shadow->job;
         int64_t wall = EPOCH + world->now;
+        const struct task_shadow *task = map_get(&world->tasks, job->task_id);
+        int64_t since = task && task->resume_asked ? time_min(job->due_at, job->ready_at) : job->due_at;
         bool left = job->lease_until             ? wall - job->lease_until > WAIT_MAX_MS
                     : job->state == JOB_RESERVED ? wall - job->started_at > RUN_MAX_MS
-                                                 : wall - job->due_at > WAIT_MAX_MS;
+                                                 : wall - since > WAIT_MAX_MS;
+        if (task && task->paused && !job->lease_until)
+            continue;
         if (!left || job_state_final(job->state))
             continue;
         violate(world, 12, "job %lld has been %s for %lld ms", (long long)id, job_state_text(job->state),
-                (long long)(wall - job->due_at));
-        shadow->job.due_at = shadow->job.started_at = wall; // said once
+                (long long)(wall - since));
+        shadow->job.due_at = shadow->job.ready_at = shadow->job.started_at = wall; // said once
         if (job->lease_until)
             shadow->job.lease_until = wall;
     }

@@ -1,7 +1,7 @@
 // The invariants that are judged when everything has come to its end.
 #include "world.h"
 
-enum { PURGE_LATE_MS = 10000 };
+enum { PURGE_LATE_MS = 10000, LIST_MAX = 100000 };
 
 static void check_calls(struct world *world, const struct shadow *shadow, const struct store_get *get)
 {
@@ -79,6 +79,22 @@ static enum err get_job(struct world *world, struct store_get *get, int32_t tena
     return get->op.err;
 }
 
+// What is in the list, whether its task is shown or not.
+static void count_listed(struct world *world, int32_t tenant, int64_t ret_counted[JOB_STATE_COUNT])
+{
+    struct store_list list = {
+        .tenant = tenant, .jobs = true, .before = {INT64_MAX, INT64_MAX}, .max = LIST_MAX, .look = LIST_MAX};
+    store_op_init(&list.op, STORE_LIST, NULL);
+    store_call(world->memory, &list.op);
+    for (size_t i = 0; i < list.found_count; i++) {
+        const struct job *job = &list.found[i];
+        ret_counted[job->state]++;
+        if (!job_state_final(job->state))
+            violate(world, 2, "job %lld is still %s", (long long)job->id, job_state_text(job->state));
+    }
+    store_op_done(&list.op);
+}
+
 void check_end(struct world *world)
 {
     int64_t counted[TENANTS + 1][JOB_STATE_COUNT] = {0};
@@ -90,17 +106,21 @@ void check_end(struct world *world)
         if (!get_job(world, &get, TENANTS + 1 - tenant, id))
             violate(world, 14, "job %lld of tenant %d is seen by another", (long long)id, tenant);
         store_op_done(&get.op);
+        const struct task_shadow *task = map_get(&world->tasks, shadow->job.task_id);
         if (get_job(world, &get, tenant, id)) {
+            if (task && task->gone)
+                continue; // it is looked for in the list
             if (!job_state_final(shadow->job.state) || !shadow->job.purge_at ||
                 shadow->job.purge_at > EPOCH + world->now + world->ahead_ms)
                 violate(world, 1, "job %lld is gone", (long long)id);
         } else {
-            counted[tenant][get.jobs[0].state]++;
             check_job(world, shadow, &get);
         }
         store_op_done(&get.op);
     }
-    for (int32_t tenant = 1; tenant <= TENANTS; tenant++)
+    for (int32_t tenant = 1; tenant <= TENANTS; tenant++) {
+        count_listed(world, tenant, counted[tenant]);
         check_counts(world, tenant, counted[tenant]);
+    }
     check_nodes(world);
 }

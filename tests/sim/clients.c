@@ -1,21 +1,33 @@
-// Clients of two tenants: they submit, with and without keys, try again when they get no answer, cancel, hurry and retry, and now
-// and then ask for what is not theirs. A client remembers what was acknowledged.
+// Clients of two tenants: they submit, with and without keys, try again when they get no answer, cancel, hurry and retry, pause,
+// resume, change and delete, one by one or all that match, and now and then ask for what is not theirs. A client remembers what
+// was acknowledged. When the storm is over they resume what is still paused.
 #include "world.h"
+
+#include "core/bulk_plan.h"
 
 #include <stdio.h>
 
-enum { RANDOM_MAX = 400, TASKS_MAX = 1000 };
+enum { RANDOM_MAX = 400, TASKS_MAX = 1200, BULKS_MAX = 64, RESUME_MS = 3000 };
 
 struct steering {
     struct steer_op op;
     struct sim_node *node;
-    int32_t owner; // the tenant whose task it is
+    int32_t owner;   // the tenant whose task it is
+    char patch[160]; // of a patch …
+    int serial;      // … which is told by its number in the URL
     struct list link;
 };
 
 static struct client_task *everybody[TASKS_MAX];
 static size_t submitted, answered, steering_count;
 static struct list steerings = {&steerings, &steerings};
+static struct {
+    int64_t id;
+    int32_t tenant;
+} bulks[BULKS_MAX];
+static size_t bulk_count;
+static int patch_count;
+static bool all_resumed; // since the storm is over, and no bulk is at it
 
 static void submit(struct event *event);
 
@@ -167,12 +179,14 @@ static void steered(struct steer_op *op)
             if (shadow->job.task_id == op->task_id && shadow->job.state == JOB_CANCELLED)
                 shadow->cancelled = true;
     }
+    if (!op->err && op->task_id)
+        check_confirmed(steering->node, op, steering->serial);
     list_remove(&steering->link);
     steering_count--;
     mem_free(steering);
 }
 
-void client_steer(struct world *world, struct sim_node *node, const struct client_task *task, enum steer_act act, int32_t tenant)
+static struct steering *steering_new(struct sim_node *node, const struct client_task *task, enum steer_act act, int32_t tenant)
 {
     struct steering *steering = mem_zero(sizeof *steering);
     steering->node = node;
@@ -182,11 +196,185 @@ void client_steer(struct world *world, struct sim_node *node, const struct clien
         steering->op.job_id = task->id;
     else
         steering->op.task_id = task->id;
-    if (act == STEER_RUN && tenant == task->tenant)
-        map_put(&world->hurried, task->id, world);
+    return steering;
+}
+
+static void steering_begin(struct steering *steering)
+{
     list_append(&steerings, &steering->link);
     steering_count++;
-    steer_submit(node->flow->steer, &steering->op);
+    steer_submit(steering->node->flow->steer, &steering->op);
+}
+
+void client_steer(struct world *world, struct sim_node *node, const struct client_task *task, enum steer_act act, int32_t tenant)
+{
+    struct steering *steering = steering_new(node, task, act, tenant);
+    steering->op.running = act == STEER_DELETE && chance(world, 300);
+    if (act == STEER_RUN && tenant == task->tenant)
+        map_put(&world->hurried, task->id, world);
+    if (act == STEER_RESUME && tenant == task->tenant)
+        task_shadow_of(world, task->id)->resume_asked = true;
+    steering_begin(steering);
+}
+
+void client_patch(struct world *world, struct sim_node *node, const struct client_task *task, const char *members)
+{
+    struct steering *steering = steering_new(node, task, STEER_PATCH, task->tenant);
+    steering->serial = patch_count++;
+    snprintf(steering->patch, sizeof steering->patch, "{\"url\":\"http://target/p%d\"%s}", steering->serial, members);
+    steering->op.patch = (struct json){JSON_OBJECT, str_of(steering->patch)};
+    steering_begin(steering);
+}
+
+static void patch_something(struct world *world, struct sim_node *node, const struct client_task *task)
+{
+    char members[100] = "";
+    int64_t kind = between(world, 0, 3);
+    if (kind == 1)
+        snprintf(members, sizeof members, ",\"in\":\"%lldms\"", (long long)between(world, 0, 20000));
+    if (kind == 2)
+        snprintf(members, sizeof members, ",\"queue\":\"q%lld\"", (long long)between(world, 1, QUEUES));
+    if (kind == 3)
+        snprintf(members, sizeof members, ",\"priority\":%lld,\"at\":null", (long long)between(world, 0, 9));
+    client_patch(world, node, task, members);
+}
+
+// ---- bulks
+
+// What a bulk may do to the tasks there are, as far as checks must know of it.
+static void note_bulk(struct world *world, int32_t tenant, enum bulk_action action)
+{
+    int64_t id;
+    size_t at = 0;
+    world->hurrying[tenant] |= action == BULK_RUN; // and to those that are submitted just now
+    world->resuming[tenant] |= action == BULK_RESUME;
+    for (const struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));) {
+        if (shadow->job.tenant != tenant)
+            continue;
+        if (action == BULK_RUN)
+            map_put(&world->hurried, shadow->job.task_id, world);
+        if (action == BULK_RESUME)
+            task_shadow_of(world, shadow->job.task_id)->resume_asked = true;
+    }
+}
+
+// As the API does it.
+int64_t client_bulk(struct world *world, struct sim_node *node, int32_t tenant, const char *action, const char *filter)
+{
+    char text[200], why[ERR_WHY_MAX];
+    struct bulk_plan plan;
+    struct problem problem;
+    struct json doc;
+    struct arena arena;
+    int64_t now_ms = node_now(node).wall_ms;
+    if (bulk_count == BULKS_MAX || !atomic_load(&node->flow->node.incarnation))
+        return 0;
+    arena_init(&arena);
+    snprintf(text, sizeof text, "{\"action\":\"%s\",\"filter\":{%s}}", action, filter);
+    if (json_check(str_of(text), &doc, why) || bulk_plan_parse(&plan, doc, &arena, &problem)) {
+        violate(world, 0, "the client's bulk is refused: %s", text);
+        return 0;
+    }
+    int64_t id = node_make_id(&node->flow->node, now_ms);
+    struct cursor newest = filter_newest(&plan.filter, now_ms);
+    struct store_list tasks = {.tenant = tenant, .before = {INT64_MAX, INT64_MAX}, .max = 1, .look = 1};
+    store_op_init(&tasks.op, STORE_LIST, NULL);
+    store_call(world->memory, &tasks.op);
+    int64_t newest_id = time_max(id, tasks.task_count ? tasks.tasks[0].id + 1 : 0);
+    store_op_done(&tasks.op);
+    struct store_bulk start = {.row = {.id = id,
+                                       .tenant = tenant,
+                                       .created_at = now_ms,
+                                       .next = {newest.at, plan.filter.of == FILTER_TASKS ? newest_id : newest.id},
+                                       .doc = doc.raw}};
+    store_op_init(&start.op, STORE_BULK, NULL);
+    store_call(world->memory, &start.op);
+    store_op_done(&start.op);
+    note_bulk(world, tenant, plan.action);
+    bulks[bulk_count].id = id;
+    bulks[bulk_count++].tenant = tenant;
+    bulk_poke(node->flow->bulk);
+    arena_done(&arena);
+    return id;
+}
+
+struct store_bulk_row client_bulk_row(struct world *world, int32_t tenant, int64_t id)
+{
+    struct store_bulks read = {.tenant = tenant, .id = id};
+    store_op_init(&read.op, STORE_BULKS, NULL);
+    store_call(world->memory, &read.op);
+    struct store_bulk_row row = read.row_count ? read.rows[0] : (struct store_bulk_row){0};
+    row.doc = (struct str){0};
+    store_op_done(&read.op);
+    return row;
+}
+
+static void stop_some_bulk(struct world *world)
+{
+    if (!bulk_count)
+        return;
+    size_t at = (size_t)between(world, 0, (int64_t)bulk_count - 1);
+    struct store_bulk stop = {.row = client_bulk_row(world, bulks[at].tenant, bulks[at].id)};
+    if (!stop.row.id || stop.row.state != STORE_BULK_RUNNING)
+        return;
+    stop.row.state = STORE_BULK_STOPPED;
+    stop.row.ended_at = EPOCH + world->now;
+    store_op_init(&stop.op, STORE_BULK, NULL);
+    store_call(world->memory, &stop.op);
+    store_op_done(&stop.op);
+}
+
+static void bulk_something(struct world *world)
+{
+    static const char *const actions[] = {"cancel", "retry", "run", "pause", "pause", "resume", "resume", "delete"};
+    struct sim_node *node = any_node(world);
+    char filter[64] = "";
+    if (!node)
+        return;
+    const char *action = actions[between(world, 0, (int64_t)array_count(actions) - 1)];
+    if (chance(world, 700))
+        snprintf(filter, sizeof filter, "\"queue\":\"q%lld\"", (long long)between(world, 1, QUEUES));
+    else if (str_is(str_of(action), "retry"))
+        snprintf(filter, sizeof filter, "\"state\":\"aborted\"");
+    else if (str_is(str_of(action), "delete") || chance(world, 500))
+        snprintf(filter, sizeof filter, "\"state\":\"done\"");
+    client_bulk(world, node, (int32_t)between(world, 1, TENANTS), action, filter);
+}
+
+static bool bulks_run(struct world *world)
+{
+    for (size_t i = 0; i < bulk_count; i++)
+        if (client_bulk_row(world, bulks[i].tenant, bulks[i].id).state == STORE_BULK_RUNNING)
+            return true;
+    return false;
+}
+
+// When the storm is over: whatever is paused, by hand or by a bulk, is resumed, until nothing is.
+static bool resume_paused(struct world *world, struct sim_node *node)
+{
+    bool none = true;
+    int64_t id;
+    size_t at = 0;
+    for (const struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));) {
+        const struct task_shadow *task = map_get(&world->tasks, shadow->job.task_id);
+        if (!task || !task->paused || job_state_final(shadow->job.state))
+            continue;
+        none = false;
+        struct client_task its = {.tenant = shadow->job.tenant, .id = shadow->job.task_id};
+        client_steer(world, node, &its, STEER_RESUME, its.tenant);
+    }
+    return none;
+}
+
+static void resume_all(struct event *event)
+{
+    struct world *world = event->world;
+    struct sim_node *node = any_node(world);
+    all_resumed = node && !bulks_run(world) && steering_count == 0 && resume_paused(world, node);
+    if (all_resumed && !world->faults)
+        mem_free(event);
+    else
+        world_at(world, world->now + RESUME_MS, event, resume_all);
 }
 
 static void steer_something(struct world *world)
@@ -200,14 +388,20 @@ static void steer_something(struct world *world)
     if (!task->id)
         return;
     int32_t tenant = chance(world, 50) ? TENANTS + 1 - task->tenant : task->tenant;
-    client_steer(world, node, task, (enum steer_act)between(world, 0, 2), tenant);
+    static const enum steer_act acts[] = {STEER_CANCEL, STEER_CANCEL, STEER_RUN,   STEER_RETRY, STEER_PAUSE, STEER_PAUSE,
+                                          STEER_RESUME, STEER_RESUME, STEER_PATCH, STEER_PATCH, STEER_DELETE};
+    enum steer_act act = acts[between(world, 0, (int64_t)array_count(acts) - 1)];
+    if (act == STEER_PATCH)
+        patch_something(world, node, task);
+    else
+        client_steer(world, node, task, act, tenant);
 }
 
 static void tick(struct event *event)
 {
     struct world *world = event->world;
     if (!world->faults || submitted >= RANDOM_MAX) {
-        mem_free(event);
+        world_at(world, world->now + RESUME_MS, event, resume_all);
         return;
     }
     for (int64_t count = between(world, 0, 4); count > 0; count--)
@@ -216,6 +410,12 @@ static void tick(struct event *event)
         steer_something(world);
     if (chance(world, 50))
         reuse_key(world);
+    for (int32_t tenant = 1; tenant <= TENANTS && !bulks_run(world); tenant++)
+        world->hurrying[tenant] = world->resuming[tenant] = false;
+    if (chance(world, 40))
+        bulk_something(world);
+    if (chance(world, 10))
+        stop_some_bulk(world);
     world_at(world, world->now + between(world, 50, 1500), event, tick);
 }
 
@@ -227,11 +427,24 @@ void clients_start(struct world *world)
 
 bool clients_done(struct world *world)
 {
-    return answered == submitted && steering_count == 0;
+    return answered == submitted && steering_count == 0 && all_resumed;
+}
+
+static void check_bulks(struct world *world)
+{
+    for (size_t i = 0; i < bulk_count; i++) {
+        struct store_bulks read = {.tenant = bulks[i].tenant, .id = bulks[i].id};
+        store_op_init(&read.op, STORE_BULKS, NULL);
+        store_call(world->memory, &read.op);
+        if (read.row_count)
+            check_bulk(world, &read.rows[0]);
+        store_op_done(&read.op);
+    }
 }
 
 void clients_check(struct world *world)
 {
+    check_bulks(world);
     for (size_t i = 0; i < submitted; i++) {
         const struct client_task *task = everybody[i];
         if (task->id && !map_get(&world->shadows, task->id))

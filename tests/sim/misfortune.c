@@ -57,7 +57,7 @@ void set_paused(struct world *world, int32_t tenant, int64_t queue, bool paused)
     struct sim_node *node = pick(world);
     if (node->up && !node->drained)
         lanes_pause(node->flow->lanes, pause.lane, tenant, pause.queue, paused);
-    int64_t *since = &world->paused_since[tenant][queue];
+    int64_t *since = &world->paused_since[pause.lane % LANES_MAX];
     *since = !paused ? 0 : *since ? *since : world->now + 1;
     store_op_done(&pause.op);
 }

@@ -18,6 +18,7 @@ enum {
     SAID_MAX = 16,
     CLOCK_MAX_MS = 10, // how wrong a clock may be that was corrected
     SLOW_MS = 20000,   // how long a call to a host slow-… takes
+    VERSIONS_MAX = 64, // of a task
 };
 
 extern const int64_t EPOCH; // the wall clock at true time 0
@@ -43,6 +44,18 @@ struct shadow {
     size_t said_count;
     bool cancelled;       // and that was confirmed
     bool clock_was_wrong; // at a start or a taking back: what the record says of attempts was judged by a wrong clock
+    bool outlives;        // it had begun, or was about to, when its task was deleted
+    int64_t paused_token, patched_token; // the claim that was about to begin when a pause, or a patch, was confirmed
+};
+
+// The same of a task.
+struct task_shadow {
+    int64_t version;
+    int serials[VERSIONS_MAX]; // which patch gave the URL of each version; -1: it is as it was submitted
+    int64_t least_version;     // a patch that made this one was confirmed
+    bool paused, gone;         // as the store has it
+    bool pause_confirmed;      // and it is still paused
+    bool resume_asked;         // ever
 };
 
 struct sim_node {
@@ -75,19 +88,22 @@ struct world {
     int64_t sequence;
     struct store *memory;
     struct sim_node nodes[NODES];
-    int node_count;     // 1: alone, and knows it, as with SQLite
-    bool store_clock;   // the store has a clock, to which nodes correct theirs
-    bool api_node;      // node 0 only takes requests
-    struct map shadows; // job id -> shadow
-    struct map hurried; // tasks that somebody asked to run now
-    struct map buried;  // incarnations that were declared dead
-    struct map keys;    // hash of tenant and key -> task id
+    int node_count;                                    // 1: alone, and knows it, as with SQLite
+    bool store_clock;                                  // the store has a clock, to which nodes correct theirs
+    bool api_node;                                     // node 0 only takes requests
+    struct map shadows;                                // job id -> shadow
+    struct map tasks;                                  // task id -> task_shadow, of those that were changed
+    struct map hurried;                                // tasks that somebody asked to run now
+    bool hurrying[TENANTS + 1], resuming[TENANTS + 1]; // a bulk does that, to what it finds
+    struct map buried;                                 // incarnations that were declared dead
+    struct map bulks;                                  // bulk id -> store_bulk_row as it was last written by who carries it out
+    struct map keys;                                   // hash of tenant and key -> task id
     int32_t lane_tenants[LANES_MAX];
-    int64_t paused_since[TENANTS + 1][QUEUES + 1]; // true time + 1, 0: not paused
-    bool faults;                                   // everything may happen
-    bool flaky;                                    // the store's answers get lost, nothing else
-    int64_t quiet_since;                           // true time when the faults ended, 0: they have not
-    int64_t late_max_ms; // starts must not be later than this; 0: no matter, -1: nor how long something waits
+    int64_t paused_since[LANES_MAX]; // of each lane: true time + 1, 0: not paused
+    bool faults;                     // everything may happen
+    bool flaky;                      // the store's answers get lost, nothing else
+    int64_t quiet_since;             // true time when the faults ended, 0: they have not
+    int64_t late_max_ms;             // starts must not be later than this; 0: no matter, -1: nor how long something waits
     int64_t outage_until;
     int64_t ahead_ms; // how far a node's clock was ahead, at most: retention goes by it
     int violations;
@@ -111,6 +127,7 @@ int64_t between(struct world *world, int64_t low, int64_t high); // both include
 void keep(struct world *world, void *what);                      // among the zombies
 void violate(struct world *world, int invariant, const char *format, ...) __attribute__((format(printf, 3, 4)));
 struct shadow *shadow_of(struct world *world, int64_t job_id);
+struct task_shadow *task_shadow_of(struct world *world, int64_t task_id);
 
 // Nodes.
 struct now node_now(const struct sim_node *node);
@@ -159,8 +176,11 @@ struct client_task {
 void clients_start(struct world *world);
 struct client_task *client_submit(struct world *world, int32_t tenant, const char *key, const char *host, const char *members);
 void client_steer(struct world *world, struct sim_node *node, const struct client_task *task, enum steer_act act, int32_t tenant);
-void clients_check(struct world *world); // at the end
-bool clients_done(struct world *world);  // everybody has an answer
+void client_patch(struct world *world, struct sim_node *node, const struct client_task *task, const char *members);
+int64_t client_bulk(struct world *world, struct sim_node *node, int32_t tenant, const char *action, const char *filter);
+struct store_bulk_row client_bulk_row(struct world *world, int32_t tenant, int64_t id); // without its document
+void clients_check(struct world *world);                                                // at the end
+bool clients_done(struct world *world);                                                 // everybody has an answer
 void clients_crash(struct world *world, struct sim_node *node);
 
 // What targets say later about attempts they answered with 202.
@@ -176,4 +196,12 @@ void check_said(struct sim_node *node, const struct run *run);                  
 void check_word(struct world *world, int64_t job_id, int64_t number, enum job_outcome outcome); // … later
 void check_turn(struct sim_node *node);                                                         // after each turn
 void check_waiting(struct world *world); // now and then: does anything wait without need?
+void check_amend(struct sim_node *node, const struct store_amend *amend);
+void check_handed_out(struct world *world, const struct store_job *job);
+void check_confirmed(struct sim_node *node, const struct steer_op *op, int serial); // to a client
+void check_task_start(struct sim_node *node, const struct run *run, const struct shadow *shadow);
+void check_bulk_write(struct sim_node *node, const struct store_bulk_row *row);
+void check_bulk(struct world *world, const struct store_bulk_row *row);
+void take_record(struct shadow *shadow, const struct job *job);
+bool job_is_at_hand(const struct job *job, int64_t now_ms); // it has begun, or somebody has it in hand and its time has come
 void check_end(struct world *world);

@@ -649,6 +649,97 @@ static void run_now_is_refused_for_what_it_cannot_bring_forward(void **state)
     assert_int_equal(watched.state, JOB_READY);
 }
 
+// ---- tasks that are changed, and paused ----
+
+static void a_waiting_job_is_planned_for_another_time_or_stays(void **state)
+{
+    static const struct {
+        enum job_state from;
+        int64_t scheduled_at, due_at; // what it is to be, and what it then waits for
+        enum job_state to;
+    } cases[] = {
+        {JOB_DELAYED, T + 500, T + 500, JOB_DELAYED}, {JOB_READY, T + 500, T + 500, JOB_DELAYED}, {JOB_DELAYED, T, T, JOB_READY},
+        {JOB_READY, T - 5, T - 5, JOB_READY},         {JOB_READY, T - 100, T - 100, JOB_READY}, // as it was
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct job job = job_in(cases[i].from);
+        job.due_at += 7; // its host was full
+        assert_int_equal(job_replan(&job, cases[i].scheduled_at, T), ERR_OK);
+        assert_int_equal(job.state, cases[i].to);
+        assert_true(job.scheduled_at == cases[i].scheduled_at && job.due_at == cases[i].due_at && job.ready_at == job.due_at);
+        assert_int_equal(job.token, 11); // who decided on the old plan is refused
+    }
+}
+
+static void a_retry_keeps_its_time_when_the_plan_is_the_same(void **state)
+{
+    struct job job = job_in(JOB_DELAYED);
+    job.ready_at = job.due_at = T + 5000;
+    assert_int_equal(job_replan(&job, job.scheduled_at, T), ERR_OK);
+    assert_true(job.ready_at == T + 5000 && job.due_at == T + 5000 && job.scheduled_at == T - 100);
+    assert_int_equal(job.state, JOB_DELAYED);
+}
+
+static void what_was_due_during_a_pause_is_due_when_it_ends(void **state)
+{
+    struct job job = job_in(JOB_DELAYED);
+    job.due_at = T + 3600000; // put off
+    assert_int_equal(job_resume(&job, T), ERR_OK);
+    assert_true(job.state == JOB_READY && job.due_at == T && job.ready_at == T && job.scheduled_at == T - 100);
+    job = job_in(JOB_DELAYED);
+    job.ready_at = T + 50;
+    job.due_at = T + 10000;
+    assert_int_equal(job_resume(&job, T), ERR_OK);
+    assert_true(job.state == JOB_DELAYED && job.due_at == T + 50 && job.ready_at == T + 50);
+}
+
+static void what_does_not_wait_is_neither_replanned_nor_resumed(void **state)
+{
+    for (int s = 0; s < JOB_STATE_COUNT; s++) {
+        if (job_state_waiting((enum job_state)s))
+            continue;
+        struct job job = job_in((enum job_state)s), before = job;
+        assert_int_equal(job_replan(&job, T + 5, T), ERR_ILLEGAL_TRANSITION);
+        assert_int_equal(job_resume(&job, T), ERR_ILLEGAL_TRANSITION);
+        assert_memory_equal(&job, &before, sizeof job);
+    }
+}
+
+static void a_paused_job_is_looked_at_ever_less_often(void **state)
+{
+    static const int64_t waited[][2] = {{-9, 5000},     {0, 5000},          {4999, 5000},
+                                        {60000, 60000}, {3600000, 3600000}, {86400000, 3600000}};
+    for (size_t i = 0; i < array_count(waited); i++) {
+        struct job job = job_in(JOB_WATCHING);
+        job.ready_at = T - waited[i][0];
+        assert_int_equal(job_paused_until(&job, T), T + waited[i][1]);
+    }
+}
+
+static void what_keeps_a_job_from_beginning_is_said_the_worst_first(void **state)
+{
+    static const struct {
+        int64_t due_at, expires_at;
+        bool paused;
+        enum job_wait wait;
+    } cases[] = {
+        {T, 0, false, WAIT_NOTHING}, {T + 1, 0, false, WAIT_TIME},    {T, 0, true, WAIT_QUEUE},       {T + 1, 0, true, WAIT_TIME},
+        {T, T, false, WAIT_EXPIRED}, {T, T + 1, false, WAIT_NOTHING}, {T + 1, T, true, WAIT_EXPIRED},
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct job job = {.due_at = cases[i].due_at, .expires_at = cases[i].expires_at};
+        assert_int_equal(job_wait(&job, cases[i].paused, T), cases[i].wait);
+    }
+}
+
+static void a_job_is_planned_until_it_begins(void **state)
+{
+    for (int s = 0; s < JOB_STATE_COUNT; s++) {
+        struct job job = job_in((enum job_state)s);
+        assert_int_equal(job_planned(&job), s < JOB_RESERVED);
+    }
+}
+
 // ---- what the record says about time ----
 
 static void delays_are_not_known_before_they_are(void **state)
@@ -1017,6 +1108,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(run_now_brings_a_waiting_job_forward),
         cmocka_unit_test(run_now_leaves_what_is_due_or_running),
         cmocka_unit_test(run_now_is_refused_for_what_it_cannot_bring_forward),
+        cmocka_unit_test(a_waiting_job_is_planned_for_another_time_or_stays),
+        cmocka_unit_test(a_retry_keeps_its_time_when_the_plan_is_the_same),
+        cmocka_unit_test(what_was_due_during_a_pause_is_due_when_it_ends),
+        cmocka_unit_test(what_does_not_wait_is_neither_replanned_nor_resumed),
+        cmocka_unit_test(a_paused_job_is_looked_at_ever_less_often),
+        cmocka_unit_test(what_keeps_a_job_from_beginning_is_said_the_worst_first),
+        cmocka_unit_test(a_job_is_planned_until_it_begins),
         cmocka_unit_test(delays_are_not_known_before_they_are),
         cmocka_unit_test(a_job_picked_before_its_time_was_not_late_for_it),
         cmocka_unit_test(waiting_for_a_host_counts_as_target),

@@ -456,6 +456,118 @@ static void stopping_waits_for_a_push_that_is_under_way(void **state)
     play_free(play);
 }
 
+// ---- tasks that are paused and changed
+
+static void pause_task(struct play *play, int64_t id)
+{
+    struct store_get get = {.tenant = PLAY_TENANT, .task_id = id};
+    store_op_init(&get.op, STORE_GET, NULL);
+    store_call(play->store.memory, &get.op);
+    struct store_amend amend = {.task = get.task};
+    amend.task.paused = true;
+    store_op_init(&amend.op, STORE_AMEND, NULL);
+    store_call(play->store.memory, &amend.op);
+    assert_int_equal(amend.op.err, ERR_OK);
+    store_op_done(&amend.op);
+    store_op_done(&get.op);
+}
+
+// What is on its way back without having begun, and until when it is put off. It stays in hand.
+static struct run *given_up(struct play *play, int64_t id, enum run_end end)
+{
+    struct run *run = play_back(play, NULL);
+    assert_non_null(run);
+    assert_int_equal(run->job.id, id);
+    assert_int_equal(run->end, end);
+    return run;
+}
+
+static void come_back(struct play *play, struct run *run)
+{
+    pull_returned(play->flow->pull, run->job.id, run->token);
+    run_free(run);
+}
+
+static void a_claimed_job_of_a_paused_task_is_put_off(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = play_add(play, (struct play_job){.due_at = play->now.wall_ms - 60000});
+    pause_task(play, id);
+    settle(play);
+    assert_nothing_published(play);
+    struct run *run = given_up(play, id, RUN_POSTPONED);
+    assert_int_equal(run->postpone_to, play->now.wall_ms + 60000);
+    come_back(play, run);
+    assert_int_equal(pull_count(play->flow->pull), 0);
+    assert_int_equal(lanes_held(play->lanes), 0);
+    play_free(play);
+}
+
+static void an_adopted_job_of_a_paused_task_is_put_off(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = play_add(play, (struct play_job){0});
+    play->store.hold[STORE_CLAIM] = true;
+    settle(play);
+    play_lose(play, play_waiting(play, STORE_CLAIM)); // it was claimed, and this node does not know
+    pause_task(play, id);
+    for (int i = 0; i < 10; i++) {
+        play_pass(play, 300);
+        play_live(play);
+        settle(play);
+    }
+    assert_nothing_published(play);
+    come_back(play, given_up(play, id, RUN_POSTPONED));
+    play_free(play);
+}
+
+// How long to keep what is cancelled is in its document, which is not there.
+static void what_is_paused_and_called_off_is_put_off_too(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = play_add(play, (struct play_job){0});
+    struct question question;
+    pause_task(play, id);
+    ask(play, &question, id, RUN_CANCELLED);
+    settle(play);
+    come_back(play, given_up(play, id, RUN_POSTPONED));
+    play_free(play);
+}
+
+static void what_waits_in_the_wheel_can_be_called_back(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = play_add(play, (struct play_job){.state = JOB_DELAYED, .due_at = play->now.wall_ms + 3000});
+    struct question first, second;
+    settle(play);
+    first =
+        (struct question){.ask = {.job_id = id, .end = RUN_POSTPONED, .postpone_to = play->now.wall_ms + 9000, .done = answered}};
+    pull_ask(play->flow->pull, &first.ask);
+    turn(play);
+    struct run *run = given_up(play, id, RUN_POSTPONED);
+    assert_int_equal(run->postpone_to, play->now.wall_ms + 9000);
+    ask(play, &second, id, RUN_POSTPONED); // it is on its way back already
+    assert_false(first.answered || second.answered);
+    come_back(play, run);
+    assert_true(first.answered && first.ask.found && !first.ask.begins);
+    assert_true(second.answered && second.ask.found && !second.ask.begins);
+    play_free(play);
+}
+
+static void what_begins_is_said_to_and_what_is_unknown_too(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = play_add(play, (struct play_job){0});
+    struct question begins, unknown;
+    settle(play);
+    assert_published(play, id);
+    ask(play, &begins, id, RUN_POSTPONED);
+    ask(play, &unknown, 999, RUN_POSTPONED);
+    assert_true(begins.answered && !begins.ask.found && begins.ask.begins);
+    assert_true(unknown.answered && !unknown.ask.found && !unknown.ask.begins);
+    play_free(play);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -481,6 +593,11 @@ int main(void)
         cmocka_unit_test(thousands_of_cancels_later_the_oldest_is_forgotten_and_no_other),
         cmocka_unit_test(stopping_gives_everything_back_and_waits_for_what_is_under_way),
         cmocka_unit_test(stopping_waits_for_a_push_that_is_under_way),
+        cmocka_unit_test(a_claimed_job_of_a_paused_task_is_put_off),
+        cmocka_unit_test(an_adopted_job_of_a_paused_task_is_put_off),
+        cmocka_unit_test(what_is_paused_and_called_off_is_put_off_too),
+        cmocka_unit_test(what_waits_in_the_wheel_can_be_called_back),
+        cmocka_unit_test(what_begins_is_said_to_and_what_is_unknown_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -476,6 +476,477 @@ static void a_record_that_always_moves_is_given_up_after_a_while(void **state)
     play_free(play);
 }
 
+// ---- tasks
+
+static enum err patch(struct play *play, struct request *request, int64_t task_id, const char *text, int64_t version)
+{
+    char why[ERR_WHY_MAX];
+    ask(play, request, STEER_PATCH, task_id, 0);
+    request->op.version = version;
+    assert_int_equal(json_check(str_of(text), &request->op.patch, why), ERR_OK);
+    play_turn(play);
+    return request->done ? request->op.err : ERR_BUSY;
+}
+
+// What is stored of the task; its texts live in `get`.
+static struct store_task task_of(struct play *play, struct store_get *get, int64_t id)
+{
+    *get = (struct store_get){.tenant = PLAY_TENANT, .task_id = id, .max_jobs = 10};
+    store_op_init(&get->op, STORE_GET, NULL);
+    store_call(play->store.memory, &get->op);
+    return get->op.err ? (struct store_task){0} : get->task;
+}
+
+static bool is_paused(struct play *play, int64_t id)
+{
+    struct store_get get;
+    bool paused = task_of(play, &get, id).paused;
+    store_op_done(&get.op);
+    return paused;
+}
+
+static bool doc_has(struct play *play, int64_t id, const char *text)
+{
+    struct store_get get;
+    struct str doc = task_of(play, &get, id).doc;
+    bool has = doc.n && memmem(doc.p, doc.n, text, strlen(text));
+    store_op_done(&get.op);
+    return has;
+}
+
+static void assert_runs_soon(struct play *play, int64_t id)
+{
+    pass_turning(play, 1000);
+    assert_non_null(play_running(play, id));
+}
+
+static void a_paused_task_begins_nothing_until_it_is_resumed(void **state)
+{
+    struct play *play = play_new((struct play_config){.slots = 40});
+    int64_t near = in_future(play, 3000), far = in_future(play, 20000), due;
+    play_turn(play);
+    assert_int_equal(play_job_of(play, near).state, JOB_WATCHING);
+    play_pause(play, "other", true);
+    due = play_add(play, (struct play_job){.queue = "other"});
+    int64_t tasks[] = {near, far, due};
+    for (size_t i = 0; i < array_count(tasks); i++) {
+        assert_int_equal(steer(play, STEER_PAUSE, tasks[i], 0), ERR_OK);
+        assert_int_equal(steer(play, STEER_PAUSE, tasks[i], 0), ERR_OK); // again: nothing to do
+        assert_true(is_paused(play, tasks[i]));
+    }
+    assert_int_equal(play_job_of(play, near).state, JOB_DELAYED); // it was called back
+    play_pause(play, "other", false);
+    pass_turning(play, 60000);
+    assert_int_equal(play->exec.started, 0);
+    for (size_t i = 0; i < array_count(tasks); i++)
+        assert_int_equal(steer(play, STEER_RESUME, tasks[i], 0), ERR_OK);
+    pass_turning(play, 1000);
+    assert_int_equal(play->exec.started, 3); // although they had been put off for longer
+    play_free(play);
+}
+
+static void resuming_does_not_bring_forward(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = in_future(play, 60000), due_at = play_job_of(play, id).due_at;
+    assert_int_equal(steer(play, STEER_PAUSE, id, 0), ERR_OK);
+    assert_int_equal(steer(play, STEER_RESUME, id, 0), ERR_OK);
+    assert_int_equal(steer(play, STEER_RESUME, id, 0), ERR_OK); // again: nothing to do
+    assert_int_equal(play_job_of(play, id).due_at, due_at);
+    play_free(play);
+}
+
+static void what_runs_goes_on_when_its_task_is_paused_changed_or_deleted(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = play_add(play, (struct play_job){0});
+    play_turn(play);
+    assert_int_equal(steer(play, STEER_PAUSE, id, 0), ERR_OK);
+    assert_int_equal(patch(play, &request, id, "{\"name\":\"new\"}", 0), ERR_OK);
+    assert_int_equal(steer(play, STEER_DELETE, id, 0), ERR_OK);
+    assert_non_null(play_running(play, id));
+    play_end(play, id, OUTCOME_FAILED); // it has one more try, although its task had been paused
+    for (int i = 0; i < 20; i++)
+        pass_turning(play, 1000);
+    assert_non_null(play_running(play, id));
+    play_end(play, id, OUTCOME_SUCCESS);
+    play_turn(play);
+    assert_int_equal(play->exec.started, 2);
+    play_free(play);
+}
+
+static void what_has_ended_is_neither_paused_nor_resumed_nor_changed(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = play_add(play, (struct play_job){.state = JOB_SUCCESS});
+    assert_int_equal(steer(play, STEER_PAUSE, id, 0), ERR_ILLEGAL_TRANSITION);
+    assert_int_equal(steer(play, STEER_RESUME, id, 0), ERR_ILLEGAL_TRANSITION);
+    assert_int_equal(patch(play, &request, id, "{\"priority\":1}", 0), ERR_ILLEGAL_TRANSITION);
+    static const enum steer_act acts[] = {STEER_PAUSE, STEER_RESUME, STEER_DELETE};
+    for (size_t i = 0; i < array_count(acts); i++)
+        assert_int_equal(steer(play, acts[i], 999, 0), ERR_NOT_FOUND);
+    assert_int_equal(patch(play, &request, 999, "{\"priority\":1}", 0), ERR_NOT_FOUND);
+    play_free(play);
+}
+
+static void a_paused_task_is_not_run_by_hand(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = in_future(play, 60000);
+    assert_int_equal(steer(play, STEER_PAUSE, id, 0), ERR_OK);
+    assert_int_equal(steer(play, STEER_RUN, id, 0), ERR_ILLEGAL_TRANSITION);
+    play_free(play);
+}
+
+static void a_change_takes_the_job_in_the_wheel_with_it(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = in_future(play, 3000);
+    play_turn(play);
+    assert_int_equal(patch(play, &request, id, "{\"url\":\"http://new/\",\"queue\":\"z\",\"priority\":9,\"in\":\"1s\"}", 1),
+                     ERR_OK);
+    struct job job = play_job_of(play, id);
+    assert_int_equal(job.priority, 9);
+    assert_int_equal(job.lane, play_lane(play, "z"));
+    assert_int_equal(job.due_at, play->now.wall_ms + 1000);
+    pass_turning(play, 2500);
+    assert_true(str_is(play_running(play, id)->task.url, "http://new/"));
+    play_free(play);
+}
+
+static void a_change_that_leaves_the_time_alone_does_not_delay(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = in_future(play, 3000), due_at = play_job_of(play, id).due_at;
+    play_turn(play);
+    assert_int_equal(patch(play, &request, id, "{\"url\":\"http://new/\"}", 0), ERR_OK);
+    assert_int_equal(play_job_of(play, id).due_at, due_at);
+    pass_turning(play, 3000);
+    assert_non_null(play_running(play, id));
+    play_free(play);
+}
+
+static void a_change_for_another_version_is_refused(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = in_future(play, 60000);
+    assert_int_equal(patch(play, &request, id, "{\"priority\":1}", 2), ERR_VERSION_MISMATCH);
+    assert_int_equal(patch(play, &request, id, "{\"priority\":1}", 1), ERR_OK);
+    assert_int_equal(patch(play, &request, id, "{\"priority\":2}", 1), ERR_VERSION_MISMATCH);
+    assert_int_equal(patch(play, &request, id, "{\"priority\":2}", 2), ERR_OK);
+    assert_int_equal(play_job_of(play, id).priority, 2);
+    play_free(play);
+}
+
+static void a_change_that_is_refused_leaves_the_job_in_the_wheel(void **state)
+{
+    static const char *const patches[] = {"{\"prority\":1}", "{\"key\":\"k\"}", "{\"url\":null}",
+                                          "{\"at\":\"2027-02-01T00:00:00Z\",\"not_after\":\"2027-01-31T00:00:00Z\"}"};
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = in_future(play, 3000);
+    play_turn(play);
+    for (size_t i = 0; i < array_count(patches); i++) {
+        struct request request;
+        assert_int_not_equal(patch(play, &request, id, patches[i], 0), ERR_OK);
+        assert_true(request.done);
+        assert_int_equal(request.op.problem.err, request.op.err);
+        assert_int_equal(play_job_of(play, id).state, JOB_WATCHING);
+    }
+    play_free(play);
+}
+
+// Between the reading and the writing somebody else was faster.
+static void a_change_that_meets_a_claim_is_decided_anew(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = play_add(play, (struct play_job){.state = JOB_DELAYED, .due_at = play->now.wall_ms + LANES_AHEAD_MS + 2000});
+    play_turn(play);
+    play->store.hold[STORE_AMEND] = true;
+    assert_int_equal(patch(play, &request, id, "{\"url\":\"http://new/\",\"in\":\"2m\"}", 0), ERR_BUSY);
+    struct store_op *amend = play_waiting(play, STORE_AMEND);
+    assert_non_null(amend);
+    pass_turning(play, 3000);
+    assert_int_equal(play_job_of(play, id).state, JOB_WATCHING);
+    play->store.hold[STORE_AMEND] = false;
+    play_answer(play, amend);
+    play_turn(play);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    assert_int_equal(play_job_of(play, id).state, JOB_DELAYED);
+    assert_int_equal(play_job_of(play, id).due_at, play->now.wall_ms + 120000);
+    assert_true(doc_has(play, id, "http://new/"));
+    play_free(play);
+}
+
+static void what_is_being_given_back_is_waited_for(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request pause, change;
+    int64_t id = in_future(play, 3000);
+    play_turn(play);
+    play->store.hold[STORE_CHANGE] = true;
+    ask(play, &pause, STEER_PAUSE, id, 0);
+    play_turn(play);
+    struct store_op *back = play_waiting(play, STORE_CHANGE);
+    assert_non_null(back); // called back, but that is not written
+    assert_int_equal(patch(play, &change, id, "{\"in\":\"1h\"}", 0), ERR_BUSY);
+    assert_false(pause.done || change.done);
+    play->store.hold[STORE_CHANGE] = false;
+    play_answer(play, back);
+    play_turn(play);
+    assert_true(pause.done && change.done);
+    assert_int_equal(change.op.err, ERR_OK);
+    assert_int_equal(play_job_of(play, id).due_at, play->now.wall_ms + 3600000);
+    play_free(play);
+}
+
+static void a_put_off_that_is_written_late_does_not_outlast_the_pause(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = in_future(play, 20000);
+    assert_int_equal(steer(play, STEER_PAUSE, id, 0), ERR_OK);
+    play->store.hold[STORE_CHANGE] = true;
+    pass_turning(play, 21000); // it was claimed, and is to be put off
+    struct store_op *put_off = play_waiting(play, STORE_CHANGE);
+    assert_non_null(put_off);
+    ask(play, &request, STEER_RESUME, id, 0);
+    play_turn(play);
+    assert_false(request.done);
+    play->store.hold[STORE_CHANGE] = false;
+    play_answer(play, put_off);
+    play_turn(play);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    assert_runs_soon(play, id);
+    play_free(play);
+}
+
+static void a_job_whose_claim_is_on_its_way_is_called_back_when_it_has_come(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = in_future(play, 4000);
+    play->store.hold[STORE_CLAIM] = true;
+    play_turn(play);
+    struct store_op *claim = play_waiting(play, STORE_CLAIM);
+    assert_non_null(claim);
+    play_do(play, claim); // it is in this life's hand, which does not know yet
+    ask(play, &request, STEER_DELETE, id, 0);
+    pass_turning(play, 1000);
+    assert_false(request.done);
+    play->store.hold[STORE_CLAIM] = false;
+    play_deliver(play, claim);
+    pass_turning(play, 1000);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    assert_true(play_gone(play, id));
+    pass_turning(play, 20000);
+    assert_int_equal(play->exec.started, 0);
+    play_free(play);
+}
+
+static void a_job_in_another_hand_is_called_back_by_that_hand(void **state)
+{
+    static const enum steer_act acts[] = {STEER_PAUSE, STEER_PATCH, STEER_DELETE};
+    for (size_t i = 0; i < array_count(acts); i++) {
+        struct play *play = play_new((struct play_config){0});
+        struct request request;
+        enum store_wish wish;
+        play_peer(play, OTHER);
+        int64_t id =
+            play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER, .due_at = play->now.wall_ms + 9000});
+        ask(play, &request, acts[i], id, 0);
+        request.op.patch = (struct json){JSON_OBJECT, STR("{\"in\":\"1h\"}")};
+        pass_turning(play, 500);
+        assert_false(request.done);
+        assert_int_equal(asked_of_other(play, &wish), id);
+        assert_int_equal(wish, STORE_WISH_RECALL);
+        struct job job = play_job_of(play, id);
+        int64_t token = job.token;
+        assert_int_equal(job_release(&job, play->now.wall_ms + 10000, play->now.wall_ms), ERR_OK);
+        other_writes(play, job, token);
+        pass_turning(play, 1100);
+        assert_true(request.done);
+        assert_int_equal(request.op.err, ERR_OK);
+        assert_int_equal(play_gone(play, id), acts[i] == STEER_DELETE);
+        play_free(play);
+    }
+}
+
+static void what_is_due_in_another_hand_is_taken_to_begin_after_a_moment(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    play_peer(play, OTHER);
+    int64_t id = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER});
+    ask(play, &request, STEER_DELETE, id, 0);
+    pass_turning(play, 500);
+    assert_false(request.done);
+    pass_turning(play, 1500);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    assert_true(play_gone(play, id));
+    play_free(play);
+}
+
+static void who_does_not_call_back_is_given_up_after_a_while_or_when_this_node_stops(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request patient, stopped;
+    play_peer(play, OTHER);
+    int64_t id = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER, .due_at = play->now.wall_ms + 3600000});
+    ask(play, &patient, STEER_PAUSE, id, 0);
+    for (int i = 0; i < 40; i++) { // it lives, and does not listen
+        play_peer_beats(play, OTHER);
+        pass_turning(play, 1000);
+    }
+    assert_true(patient.done);
+    assert_int_equal(patient.op.err, ERR_BUSY);
+    ask(play, &stopped, STEER_DELETE, id, 0);
+    pass_turning(play, 100);
+    assert_false(stopped.done);
+    atomic_store(&play->node->stopping, true);
+    pass_turning(play, 1100);
+    assert_true(stopped.done);
+    assert_int_equal(stopped.op.err, ERR_STOPPING);
+    play_free(play);
+}
+
+static void another_node_may_call_back_what_is_in_this_hand(void **state)
+{
+    struct play *play = play_new((struct play_config){.slots = 40});
+    int64_t waits = in_future(play, 3000), runs = play_add(play, (struct play_job){0}), far = in_future(play, 3600000);
+    play_turn(play);
+    assert_int_equal(steer(play, STEER_RECALL, 0, waits), ERR_OK);
+    struct job job = play_job_of(play, waits);
+    assert_int_equal(job.state, JOB_DELAYED);
+    assert_true(job.due_at > play->now.wall_ms + 5000 && job.ready_at == play->now.wall_ms + 3000);
+    assert_int_equal(steer(play, STEER_RECALL, 0, runs), ERR_OK);
+    assert_non_null(play_running(play, runs));
+    int64_t token = play_job_of(play, far).token;
+    assert_int_equal(steer(play, STEER_RECALL, 0, far), ERR_OK);
+    assert_int_equal(play_job_of(play, far).token, token);
+    assert_int_equal(steer(play, STEER_RECALL, 0, 999), ERR_NOT_FOUND);
+    pass_turning(play, 11000); // nobody wrote anything: it runs after all
+    assert_non_null(play_running(play, waits));
+    play_free(play);
+}
+
+static void a_deleted_task_is_gone_and_what_was_planned_of_it_never_runs(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t task = in_future(play, 60000);
+    int64_t near = play_add(play, (struct play_job){.task_id = task, .state = JOB_DELAYED, .due_at = play->now.wall_ms + 3000});
+    int64_t ended = play_add(play, (struct play_job){.task_id = task, .state = JOB_SUCCESS});
+    play_turn(play);
+    assert_int_equal(steer(play, STEER_DELETE, task, 0), ERR_OK);
+    assert_true(play_gone(play, task) && play_gone(play, near) && play_gone(play, ended));
+    assert_int_equal(steer(play, STEER_DELETE, task, 0), ERR_NOT_FOUND);
+    pass_turning(play, 10000);
+    assert_int_equal(play->exec.started, 0);
+    play_free(play);
+}
+
+static void deleting_with_what_runs_ends_that_too(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = play_add(play, (struct play_job){0});
+    play_turn(play);
+    ask(play, &request, STEER_DELETE, id, 0);
+    request.op.running = true;
+    play_turn(play);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    assert_null(play_running(play, id));
+    assert_true(play_gone(play, id));
+    play_free(play);
+}
+
+static void a_delete_that_meets_a_new_job_cancels_that_too(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t task = play_add(play, (struct play_job){.state = JOB_ABORTED});
+    play->store.hold[STORE_SWEEP] = true; // or retention would be faster
+    play->store.hold[STORE_AMEND] = true;
+    ask(play, &request, STEER_DELETE, task, 0);
+    play_turn(play);
+    struct store_op *amend = play_waiting(play, STORE_AMEND);
+    assert_non_null(amend);
+    int64_t retry = play_add(play, (struct play_job){.task_id = task, .state = JOB_DELAYED, .due_at = play->now.wall_ms + 60000});
+    play->store.hold[STORE_AMEND] = false;
+    play_answer(play, amend);
+    play_turn(play);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    assert_true(play_gone(play, retry));
+    pass_turning(play, 70000);
+    assert_int_equal(play->exec.started, 0);
+    play_free(play);
+}
+
+static void what_retention_removed_meanwhile_was_deleted_or_cancelled_all_the_same(void **state)
+{
+    static const struct {
+        enum steer_act act;
+        enum store_verb next; // what is asked of the store after what was asked for has been written
+    } cases[] = {{STEER_CANCEL, STORE_GET}, {STEER_DELETE, STORE_GET}, {STEER_DELETE, STORE_AMEND}};
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct play *play = play_new((struct play_config){0});
+        struct request request;
+        int64_t id = play_add(play, (struct play_job){.doc = "{\"url\":\"http://h/\",\"ttl\":\"0s\"}",
+                                                      .state = JOB_DELAYED,
+                                                      .due_at = play->now.wall_ms + 60000});
+        play->store.hold[STORE_CHANGE] = true;
+        ask(play, &request, cases[i].act, id, 0);
+        play_turn(play);
+        play->store.hold[cases[i].next] = true;
+        play->store.hold[STORE_CHANGE] = false;
+        play_answer(play, play_waiting(play, STORE_CHANGE));
+        play_turn(play);
+        struct store_op *next = play_waiting(play, cases[i].next);
+        assert_non_null(next);
+        for (int j = 0; j < 5; j++) {
+            play_pass(play, 1000);
+            play_live(play);
+            play_turn(play);
+        }
+        play->store.hold[cases[i].next] = false;
+        assert_true(play_gone(play, id));
+        play_answer(play, next);
+        play_turn(play);
+        assert_true(request.done);
+        assert_int_equal(request.op.err, ERR_OK);
+        play_free(play);
+    }
+}
+
+static void a_store_that_fails_is_said_when_a_task_is_changed(void **state)
+{
+    static const enum steer_act acts[] = {STEER_PAUSE, STEER_PATCH, STEER_DELETE};
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = in_future(play, 60000);
+    play->store.fails[STORE_AMEND] = ERR_STORE_UNAVAILABLE;
+    for (size_t i = 0; i < array_count(acts); i++) {
+        struct request request;
+        ask(play, &request, acts[i], id, 0);
+        request.op.patch = (struct json){JSON_OBJECT, STR("{}")};
+        play_turn(play);
+        assert_true(request.done);
+        assert_int_equal(request.op.err, ERR_STORE_UNAVAILABLE);
+        assert_true(steer_idle(play->flow->steer));
+    }
+    play_free(play);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -500,6 +971,28 @@ int main(void)
         cmocka_unit_test(a_store_that_fails_is_said_at_each_step),
         cmocka_unit_test(no_id_is_made_before_this_node_has_joined),
         cmocka_unit_test(a_record_that_always_moves_is_given_up_after_a_while),
+        cmocka_unit_test(a_paused_task_begins_nothing_until_it_is_resumed),
+        cmocka_unit_test(resuming_does_not_bring_forward),
+        cmocka_unit_test(what_runs_goes_on_when_its_task_is_paused_changed_or_deleted),
+        cmocka_unit_test(what_has_ended_is_neither_paused_nor_resumed_nor_changed),
+        cmocka_unit_test(a_paused_task_is_not_run_by_hand),
+        cmocka_unit_test(a_change_takes_the_job_in_the_wheel_with_it),
+        cmocka_unit_test(a_change_that_leaves_the_time_alone_does_not_delay),
+        cmocka_unit_test(a_change_for_another_version_is_refused),
+        cmocka_unit_test(a_change_that_is_refused_leaves_the_job_in_the_wheel),
+        cmocka_unit_test(a_change_that_meets_a_claim_is_decided_anew),
+        cmocka_unit_test(what_is_being_given_back_is_waited_for),
+        cmocka_unit_test(a_put_off_that_is_written_late_does_not_outlast_the_pause),
+        cmocka_unit_test(a_job_whose_claim_is_on_its_way_is_called_back_when_it_has_come),
+        cmocka_unit_test(a_job_in_another_hand_is_called_back_by_that_hand),
+        cmocka_unit_test(what_is_due_in_another_hand_is_taken_to_begin_after_a_moment),
+        cmocka_unit_test(who_does_not_call_back_is_given_up_after_a_while_or_when_this_node_stops),
+        cmocka_unit_test(another_node_may_call_back_what_is_in_this_hand),
+        cmocka_unit_test(a_deleted_task_is_gone_and_what_was_planned_of_it_never_runs),
+        cmocka_unit_test(deleting_with_what_runs_ends_that_too),
+        cmocka_unit_test(a_delete_that_meets_a_new_job_cancels_that_too),
+        cmocka_unit_test(what_retention_removed_meanwhile_was_deleted_or_cancelled_all_the_same),
+        cmocka_unit_test(a_store_that_fails_is_said_when_a_task_is_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
