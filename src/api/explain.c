@@ -192,7 +192,11 @@ void explain_put(struct buf *body, const struct api *api, const struct store_get
                                 .runs_here = api->node && api->node->pulls,
                                 .now_ms = now_ms};
     bool ended = job_state_final(job->state);
-    struct reason reason = ended ? (struct reason){.detail = end_in_words(&question)} : find_reason(&question);
+    struct reason reason = {0};
+    if (ended)
+        reason.detail = end_in_words(&question);
+    else
+        reason = find_reason(&question);
     buf_printf(body, "{\"state\":\"%s\",\"waiting_for\":[", job_state_text(job_state_at(job, now_ms)));
     if (!ended)
         put_reason(body, &reason);
