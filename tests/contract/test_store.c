@@ -1578,6 +1578,395 @@ static void closing_completes_what_is_in_flight(void **state)
     world_free(world);
 }
 
+// ---- lists
+
+static struct store_list *list(struct world *world, struct store_list want)
+{
+    struct store_list *op = OP(world, store_list, STORE_LIST);
+    memcpy((char *)op + sizeof op->op, (char *)&want + sizeof want.op, sizeof want - sizeof want.op);
+    op->tenant = want.tenant ? want.tenant : TENANT;
+    op->max = want.max ? want.max : 100;
+    op->look = want.look ? want.look : 1000;
+    op->max_jobs = want.max_jobs ? want.max_jobs : 100;
+    if (!want.before.id)
+        op->before = (struct store_key){INT64_MAX, INT64_MAX};
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op;
+}
+
+static void tasks_are_listed_newest_first_with_their_jobs(void **state)
+{
+    struct world *world = *state;
+    int64_t first = add(world, (struct sample){0}), second = add(world, (struct sample){.queue = "r"});
+    add(world, (struct sample){.tenant = 8});
+    struct store_list *all = list(world, (struct store_list){0});
+    assert_int_equal(all->task_count, 2);
+    assert_int_equal(all->tasks[0].id, second);
+    assert_int_equal(all->tasks[1].id, first);
+    assert_true(str_is(all->tasks[0].queue, "r") && str_is(all->tasks[1].name, "a name") && all->tasks[0].doc.n);
+    assert_int_equal(all->found_count, 2);
+    assert_int_equal(all->found[0].task_id, second);
+    assert_false(all->more);
+}
+
+static void jobs_are_listed_by_their_planned_time_newest_first(void **state)
+{
+    struct world *world = *state;
+    int64_t early = add(world, (struct sample){.scheduled_at = NOW - 5}),
+            late = add(world, (struct sample){.scheduled_at = NOW + 5});
+    int64_t tie = add(world, (struct sample){.scheduled_at = NOW + 5, .state = JOB_CANCELLED});
+    struct store_list *jobs = list(world, (struct store_list){.jobs = true, .docs = true});
+    assert_int_equal(jobs->found_count, 3);
+    assert_int_equal(jobs->found[0].id, tie);
+    assert_int_equal(jobs->found[1].id, late);
+    assert_int_equal(jobs->found[2].id, early);
+    assert_int_equal(jobs->task_count, 3);
+    assert_int_equal(jobs->tasks[2].id, early);
+    jobs = list(world, (struct store_list){.jobs = true, .task_id = late});
+    assert_int_equal(jobs->found_count, 1);
+    assert_int_equal(list(world, (struct store_list){.jobs = true, .task_id = 404})->found_count, 0);
+    assert_int_equal(list(world, (struct store_list){.jobs = true, .task_id = late, .tenant = 8})->found_count, 0);
+}
+
+static void a_list_shows_what_matches_all_that_is_asked(void **state)
+{
+    struct world *world = *state;
+    int64_t ready = add(world, (struct sample){.queue = "a"});
+    add(world, (struct sample){.queue = "b"});
+    int64_t success = add(world, (struct sample){.queue = "a", .state = JOB_SUCCESS});
+    static const struct {
+        unsigned states;
+        const char *queue, *name;
+        size_t count;
+    } cases[] = {
+        {0, "a", NULL, 2},
+        {0, "none", NULL, 0},
+        {1u << JOB_SUCCESS, NULL, NULL, 1},
+        {1u << JOB_READY, "a", NULL, 1},
+        {0, NULL, "a name", 3},
+        {0, NULL, "a nam", 0},
+        {1u << JOB_ABORTED, NULL, NULL, 0},
+        {1u << JOB_READY | 1u << JOB_SUCCESS, "a", "a name", 2},
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct store_list want = {
+            .jobs = true, .states = cases[i].states, .queue = str_of(cases[i].queue), .name = str_of(cases[i].name)};
+        assert_int_equal(list(world, want)->found_count, cases[i].count);
+    }
+    struct store_list *tasks = list(world, (struct store_list){.queue = STR("a")});
+    assert_int_equal(tasks->task_count, 2);
+    assert_true(tasks->tasks[0].id == success && tasks->tasks[1].id == ready);
+}
+
+// Every page by its own, until there is no more: each row once, in order, whatever the sizes.
+static void pages_go_on_where_the_one_before_ended(void **state)
+{
+    enum { ROWS = 30 };
+    struct world *world = *state;
+    for (int i = 0; i < ROWS; i++)
+        add(world, (struct sample){.queue = i % 3 ? "a" : "b", .scheduled_at = NOW + i % 4});
+    for (int jobs = 0; jobs < 2; jobs++)
+        for (size_t size = 1; size <= 11; size += 5) {
+            struct store_key before = {INT64_MAX, INT64_MAX};
+            size_t found = 0, pages = 0;
+            for (bool more = true; more; pages++) {
+                struct store_list *page = list(
+                    world, (struct store_list){.jobs = jobs, .queue = STR("a"), .before = before, .max = size, .look = size + 1});
+                size_t count = jobs ? page->found_count : page->task_count;
+                for (size_t i = 0; i < count; i++) {
+                    struct store_key key = {jobs ? page->found[i].scheduled_at : 0, jobs ? page->found[i].id : page->tasks[i].id};
+                    assert_true(jobs && key.at != before.at ? key.at < before.at : key.id < before.id);
+                    before = key;
+                }
+                found += count;
+                assert_true(count <= size && pages <= ROWS);
+                more = page->more;
+                before = page->next;
+            }
+            assert_int_equal(found, 20);
+        }
+}
+
+// ---- amendments
+
+static struct store_get *get_task(struct world *world, int64_t id)
+{
+    struct store_get *op = OP(world, store_get, STORE_GET);
+    op->tenant = TENANT;
+    op->task_id = id;
+    op->max_jobs = 100;
+    call(world, &op->op);
+    return op;
+}
+
+// An amendment of the task as it is, with all its jobs that wait, moved by a second.
+static struct store_amend *make_amend(struct world *world, int64_t id)
+{
+    struct store_get *get = get_task(world, id);
+    struct store_amend *op = OP(world, store_amend, STORE_AMEND);
+    op->task = get->task;
+    op->steps = world_mem(world, (get->job_count + 1) * sizeof *op->steps);
+    for (size_t i = 0; i < get->job_count; i++) {
+        struct job *job = &get->jobs[i];
+        op->steps[op->count] = (struct store_step){.token = job->token, .job = job};
+        op->count += !job_replan(job, job->scheduled_at + 1000, NOW);
+    }
+    return op;
+}
+
+static void an_amendment_changes_a_task_and_its_jobs(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.queue = "a"});
+    assert_int_equal(get_task(world, id)->task.version, 1);
+    struct store_amend *amend = make_amend(world, id);
+    assert_int_equal(amend->count, 1);
+    struct job job = *amend->steps[0].job;
+    job.priority = 9;
+    amend->steps[0].job = &job;
+    amend->task.queue = STR("new");
+    amend->task.name = STR("another name");
+    amend->task.doc = STR("{\"url\":\"http://new/\"}");
+    amend->task.paused = true;
+    assert_int_equal(call(world, &amend->op), ERR_OK);
+    struct store_get *get = get_task(world, id);
+    assert_true(get->task.version == 2 && get->task.paused && get->task.created_at == NOW);
+    assert_true(str_is(get->task.queue, "new") && str_is(get->task.name, "another name"));
+    assert_true(str_is(get->task.doc, "{\"url\":\"http://new/\"}"));
+    assert_true(get->jobs[0].priority == 9 && get->jobs[0].token == 2 && get->jobs[0].due_at == NOW + 1000);
+    assert_int_equal(get->jobs[0].lane, lane_of(world, TENANT, "new"));
+    assert_int_equal(claim(world, A, NOW + 2000, lane_of(world, TENANT, "a"), 10)->job_count, 0);
+    struct store_claim *taken = claim(world, A, NOW + 2000, lane_of(world, TENANT, "new"), 10);
+    ASSERT_IDS(taken, id);
+    assert_int_equal(taken->jobs[0].doc.n, 0); // its task is paused
+}
+
+static void an_amendment_of_what_has_moved_on_writes_nothing(void **state)
+{
+    struct world *world = *state;
+    enum { OLD_VERSION, OLD_TOKEN, IN_HAND, ENDED, CASES };
+    for (int i = 0; i < CASES; i++) {
+        int64_t id = add(world, (struct sample){.queue = i == IN_HAND ? "hand" : "a"});
+        struct store_amend *amend = make_amend(world, id);
+        amend->task.doc = STR("{}");
+        amend->task.queue = STR("b");
+        amend->task.version -= i == OLD_VERSION;
+        amend->steps[0].token -= i == OLD_TOKEN;
+        if (i == IN_HAND)
+            assert_int_equal(claim(world, A, NOW, lane_of(world, TENANT, "hand"), 1)->job_count, 1);
+        struct job job = job_now(world, id);
+        if (i == IN_HAND) // its token is known, but somebody has it
+            amend->steps[0].token = job.token;
+        if (i == ENDED) {
+            job.state = JOB_CANCELLED;
+            assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+        }
+        assert_int_equal(call(world, &amend->op), ERR_LEASE_LOST);
+        struct store_get *get = get_task(world, id);
+        assert_true(get->task.version == 1 && !str_is(get->task.doc, "{}") && !str_is(get->task.queue, "b"));
+        assert_int_equal(get->jobs[0].state, job.state);
+        assert_int_equal(get->jobs[0].due_at, NOW);
+    }
+}
+
+static void an_amendment_of_what_is_absent_or_foreign_says_so(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){0});
+    struct store_amend *amend = make_amend(world, id);
+    amend->task.tenant = 8;
+    assert_int_equal(call(world, &amend->op), ERR_NOT_FOUND);
+    amend = make_amend(world, id);
+    amend->task.id = 404;
+    assert_int_equal(call(world, &amend->op), ERR_NOT_FOUND);
+    assert_int_equal(get_task(world, id)->task.version, 1);
+}
+
+static void a_task_that_is_gone_is_not_shown_any_more(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.queue = "hand"});
+    assert_int_equal(claim(world, A, NOW, lane_of(world, TENANT, "hand"), 1)->job_count, 1);
+    struct store_amend *amend = make_amend(world, id);
+    assert_int_equal(amend->count, 0); // it runs, which is its own affair
+    amend->gone = true;
+    assert_int_equal(call(world, &amend->op), ERR_OK);
+    assert_int_equal(get_task(world, id)->op.err, ERR_NOT_FOUND);
+    assert_int_equal(list(world, (struct store_list){0})->task_count, 0);
+    amend->op.err = ERR_OK;
+    assert_int_equal(call(world, &amend->op), ERR_NOT_FOUND);
+    struct store_held *held = OP(world, store_held, STORE_HELD);
+    held->holder = A;
+    held->max = 10;
+    assert_int_equal(call(world, &held->op), ERR_OK);
+    ASSERT_IDS(held, id);
+    assert_true(held->jobs[0].doc.n > 0);
+    struct job job = held->jobs[0].job;
+    job.state = JOB_SUCCESS;
+    job.purge_at = NOW;
+    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    assert_int_equal(sweep(world, NOW, 10), 1);
+}
+
+static void a_task_is_not_gone_while_a_job_of_it_is_planned(void **state)
+{
+    static const enum job_state planned[] = {JOB_BLOCKED, JOB_DELAYED, JOB_READY};
+    struct world *world = *state;
+    for (size_t i = 0; i < array_count(planned); i++) {
+        int64_t id = add(world, (struct sample){.state = JOB_SUCCESS});
+        struct store_amend *amend = make_amend(world, id);
+        struct job more = {.id = ++world->last_id, .task_id = id, .tenant = TENANT, .state = (uint8_t)planned[i], .token = 1};
+        struct store_new item = {.jobs = &more, .job_count = 1};
+        struct store_add *added = OP(world, store_add, STORE_ADD);
+        added->items = &item;
+        added->count = 1;
+        assert_int_equal(call(world, &added->op), ERR_OK);
+        amend->gone = true;
+        assert_int_equal(call(world, &amend->op), ERR_LEASE_LOST);
+        assert_int_equal(get_task(world, id)->op.err, ERR_OK);
+        more.state = JOB_CANCELLED;
+        assert_int_equal(change(world, 1, more, NULL), ERR_OK);
+        amend = make_amend(world, id);
+        amend->gone = true;
+        assert_int_equal(call(world, &amend->op), ERR_OK);
+        struct job late = {.id = ++world->last_id, .task_id = id, .tenant = TENANT, .state = JOB_READY, .token = 1};
+        item = (struct store_new){.jobs = &late, .job_count = 1};
+        struct store_add *refused = OP(world, store_add, STORE_ADD);
+        refused->items = &item;
+        refused->count = 1;
+        assert_int_equal(call(world, &refused->op), ERR_OK);
+        assert_int_equal(item.err, ERR_NOT_FOUND);
+    }
+}
+
+static void who_wants_to_run_gets_no_document_of_a_paused_task(void **state)
+{
+    struct world *world = *state;
+    int64_t watched = add(world, (struct sample){.state = JOB_WATCHING, .holder = A});
+    int64_t runs = add(world, (struct sample){.state = JOB_RESERVED, .holder = A});
+    for (int paused = 0; paused < 2; paused++) {
+        for (int i = 0; i < 2; i++) {
+            struct store_amend *amend = make_amend(world, i ? runs : watched);
+            amend->task.paused = paused;
+            assert_int_equal(call(world, &amend->op), ERR_OK);
+        }
+        for (int to_run = 0; to_run < 2; to_run++) {
+            struct store_held *held = OP(world, store_held, STORE_HELD);
+            held->holder = A;
+            held->max = 10;
+            held->to_run = to_run;
+            assert_int_equal(call(world, &held->op), ERR_OK);
+            ASSERT_IDS(held, watched, runs);
+            assert_int_equal(held->jobs[0].doc.n == 0, paused && to_run);
+            assert_true(held->jobs[1].doc.n > 0);
+        }
+    }
+}
+
+static void when_an_ended_job_is_removed_can_be_changed(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.state = JOB_SUCCESS});
+    struct job job = job_now(world, id);
+    assert_int_equal(sweep(world, NOW + 1000000, 10), 0);
+    job.purge_at = NOW + 7;
+    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    assert_int_equal(job_now(world, id).purge_at, NOW + 7);
+    assert_int_equal(sweep(world, NOW + 6, 10), 0);
+    assert_int_equal(sweep(world, NOW + 7, 10), 1);
+}
+
+// ---- bulks
+
+static enum err write_bulk(struct world *world, struct store_bulk_row row, int64_t forget_before)
+{
+    struct store_bulk *op = OP(world, store_bulk, STORE_BULK);
+    op->row = row;
+    op->forget_before = forget_before;
+    return call(world, &op->op);
+}
+
+static struct store_bulks *read_bulks(struct world *world, int64_t id, int32_t tenant, size_t max)
+{
+    struct store_bulks *op = OP(world, store_bulks, STORE_BULKS);
+    op->id = id;
+    op->tenant = tenant;
+    op->max = max;
+    call(world, &op->op);
+    return op;
+}
+
+static void a_bulk_is_read_as_it_was_written(void **state)
+{
+    struct world *world = *state;
+    struct store_bulk_row row = {.id = 5, .tenant = TENANT, .created_at = NOW, .next = {INT64_MAX, 7}, .doc = STR("{\"a\":1}")};
+    assert_int_equal(write_bulk(world, row, 0), ERR_OK);
+    row = (struct store_bulk_row){.id = 5,
+                                  .tenant = TENANT,
+                                  .version = 1,
+                                  .holder = A,
+                                  .created_at = NOW,
+                                  .ended_at = NOW + 9,
+                                  .state = STORE_BULK_STOPPED,
+                                  .matched = 10,
+                                  .changed = 5,
+                                  .unchanged = 3,
+                                  .failed = 2,
+                                  .next = {3, 4},
+                                  .doc = STR("ignored: it does not change")};
+    assert_int_equal(write_bulk(world, row, 0), ERR_OK);
+    struct store_bulks *read = read_bulks(world, 5, TENANT, 0);
+    assert_int_equal(read->op.err, ERR_OK);
+    assert_int_equal(read->row_count, 1);
+    const struct store_bulk_row *got = &read->rows[0];
+    assert_true(got->id == 5 && got->tenant == TENANT && got->version == 2 && got->state == STORE_BULK_STOPPED &&
+                got->holder == A);
+    assert_true(got->created_at == NOW && got->ended_at == NOW + 9 && got->next.at == 3 && got->next.id == 4);
+    assert_true(got->matched == 10 && got->changed == 5 && got->unchanged == 3 && got->failed == 2);
+    assert_true(str_is(got->doc, "{\"a\":1}"));
+    assert_int_equal(read_bulks(world, 5, 8, 0)->op.err, ERR_NOT_FOUND);
+    assert_int_equal(read_bulks(world, 6, TENANT, 0)->op.err, ERR_NOT_FOUND);
+}
+
+static void a_bulk_that_somebody_else_wrote_is_not_overwritten(void **state)
+{
+    struct world *world = *state;
+    struct store_bulk_row row = {.id = 5, .tenant = TENANT, .doc = STR("{}")};
+    assert_int_equal(write_bulk(world, row, 0), ERR_OK);
+    assert_int_equal(write_bulk(world, row, 0), ERR_LEASE_LOST); // it is not new
+    row.version = 1;
+    row.matched = 1;
+    assert_int_equal(write_bulk(world, row, 0), ERR_OK);
+    row.matched = 2;
+    assert_int_equal(write_bulk(world, row, 0), ERR_LEASE_LOST);
+    assert_int_equal(read_bulks(world, 5, TENANT, 0)->rows[0].matched, 1);
+    row.id = 6;
+    assert_int_equal(write_bulk(world, row, 0), ERR_LEASE_LOST); // it is gone
+    assert_int_equal(read_bulks(world, 6, TENANT, 0)->op.err, ERR_NOT_FOUND);
+}
+
+static void bulks_that_run_are_listed_and_those_that_ended_are_forgotten(void **state)
+{
+    struct world *world = *state;
+    static const int64_t ids[] = {7, 3, 5, 4};
+    for (size_t i = 0; i < array_count(ids); i++)
+        assert_int_equal(
+            write_bulk(world, (struct store_bulk_row){.id = ids[i], .tenant = (int32_t)(TENANT + i), .doc = STR("{}")}, 0),
+            ERR_OK);
+    struct store_bulks *running = read_bulks(world, 0, 0, 3);
+    assert_int_equal(running->row_count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(running->rows[i].id, 3 + (int64_t)i);
+    struct store_bulk_row row = {.id = 5, .tenant = TENANT + 2, .version = 1, .state = STORE_BULK_DONE, .ended_at = NOW};
+    assert_int_equal(write_bulk(world, row, NOW), ERR_OK);
+    assert_int_equal(read_bulks(world, 0, 0, 10)->row_count, 3);
+    assert_int_equal(read_bulks(world, 5, TENANT + 2, 0)->op.err, ERR_OK);
+    row = (struct store_bulk_row){.id = 3, .tenant = TENANT + 1, .version = 1, .doc = STR("{}")};
+    assert_int_equal(write_bulk(world, row, NOW + 1), ERR_OK);
+    assert_int_equal(read_bulks(world, 5, TENANT + 2, 0)->op.err, ERR_NOT_FOUND);
+    assert_int_equal(read_bulks(world, 0, 0, 10)->row_count, 3); // none that runs
+}
+
 static void an_unknown_scheme_is_refused_with_words(void **state)
 {
     struct store *store;
@@ -1657,6 +2046,20 @@ int main(int argc, char *argv[])
         PROMISE(another_tenants_task_is_not_found),
         PROMISE(lanes_are_listed_with_what_waits_in_them),
         PROMISE(pausing_makes_a_lane_that_is_not_there),
+        PROMISE(tasks_are_listed_newest_first_with_their_jobs),
+        PROMISE(jobs_are_listed_by_their_planned_time_newest_first),
+        PROMISE(a_list_shows_what_matches_all_that_is_asked),
+        PROMISE(pages_go_on_where_the_one_before_ended),
+        PROMISE(an_amendment_changes_a_task_and_its_jobs),
+        PROMISE(an_amendment_of_what_has_moved_on_writes_nothing),
+        PROMISE(an_amendment_of_what_is_absent_or_foreign_says_so),
+        PROMISE(a_task_that_is_gone_is_not_shown_any_more),
+        PROMISE(a_task_is_not_gone_while_a_job_of_it_is_planned),
+        PROMISE(who_wants_to_run_gets_no_document_of_a_paused_task),
+        PROMISE(when_an_ended_job_is_removed_can_be_changed),
+        PROMISE(a_bulk_is_read_as_it_was_written),
+        PROMISE(a_bulk_that_somebody_else_wrote_is_not_overwritten),
+        PROMISE(bulks_that_run_are_listed_and_those_that_ended_are_forgotten),
         PROMISE(the_counters_equal_a_recount),
         PROMISE(minutes_are_given_by_time_then_by_source),
         PROMISE(a_minute_written_again_replaces_what_was_there),

@@ -37,6 +37,7 @@ struct stage {
     PGconn *watcher;
     struct session sessions[SESSIONS];
     int64_t lanes[2], ids[JOBS];
+    int64_t ended;              // a task that has no job any more
     long long held_when_buried; // -1: nobody was buried
     int claims_when_paused;     // statements that the claims had sent when the pause was done; -1: nothing was paused
 };
@@ -192,6 +193,61 @@ static void asked_of_first(struct session *session)
     op->max = 10;
 }
 
+// The first task goes to the other queue, its job on the token it has at the beginning.
+static void amend_first(struct session *session)
+{
+    struct store_amend *op = NEW_OP(session, store_amend, STORE_AMEND);
+    struct {
+        struct store_step step;
+        struct job job;
+    } *made = world_mem(session->stage->world, sizeof *made);
+    made->job = (struct job){.id = session->stage->ids[0],
+                             .token = 2,
+                             .state = JOB_DELAYED,
+                             .due_at = NOW + 1000,
+                             .scheduled_at = NOW + 1000,
+                             .priority = 7};
+    made->step = (struct store_step){.token = 1, .job = &made->job};
+    op->task = (struct store_task){
+        .id = session->stage->ids[0], .tenant = TENANT, .version = 1, .queue = STR("two"), .doc = STR("{\"amended\":1}")};
+    op->steps = &made->step;
+    op->count = 1;
+}
+
+static void pause_first(struct session *session)
+{
+    struct store_amend *op = NEW_OP(session, store_amend, STORE_AMEND);
+    op->task = (struct store_task){
+        .id = session->stage->ids[0], .tenant = TENANT, .version = 1, .paused = true, .queue = STR("one"), .doc = STR("{}")};
+}
+
+static void delete_ended(struct session *session)
+{
+    struct store_amend *op = NEW_OP(session, store_amend, STORE_AMEND);
+    op->task =
+        (struct store_task){.id = session->stage->ended, .tenant = TENANT, .version = 1, .queue = STR("one"), .doc = STR("{}")};
+    op->gone = true;
+}
+
+static void add_to_ended(struct session *session)
+{
+    struct store_add *op = NEW_OP(session, store_add, STORE_ADD);
+    struct {
+        struct job job;
+        struct store_new item;
+    } *made = world_mem(session->stage->world, sizeof *made);
+    made->job = (struct job){.id = ++session->stage->world->last_id,
+                             .task_id = session->stage->ended,
+                             .tenant = TENANT,
+                             .state = JOB_READY,
+                             .due_at = NOW,
+                             .token = 1};
+    made->item = (struct store_new){.jobs = &made->job, .job_count = 1};
+    op->now_ms = NOW;
+    op->items = &made->item;
+    op->count = 1;
+}
+
 static void make_due(struct session *session)
 {
     struct store_due *op = NEW_OP(session, store_due, STORE_DUE);
@@ -268,15 +324,18 @@ static int set_up(void **state)
         stage->ids[i] = add(
             world,
             (struct sample){.queue = i < 3 ? "one" : "two", .state = i == 1 ? JOB_DELAYED : JOB_READY, .due_at = NOW - 5 + i});
+    stage->ended = add(world, (struct sample){.queue = "one", .state = JOB_SUCCESS, .purge_at = NOW + 1});
     for (int i = 0; i < SESSIONS; i++) {
         stage->sessions[i] = (struct session){.stage = stage, .number = i, .incarnation = FIRST + i};
         session_start(&stage->sessions[i]);
     }
-    char sql[700];
+    char sql[900];
     const char *s = world->schema;
     snprintf(sql, sizeof sql,
-             "SET search_path=%s; CREATE TABLE was_jobs AS TABLE jobs; CREATE TABLE was_counts AS TABLE counts;"
-             " CREATE TABLE was_lanes AS TABLE lanes; CREATE TABLE was_incarnations AS TABLE incarnations",
+             "SET search_path=%s; CREATE TABLE was_jobs AS TABLE jobs;"
+             " CREATE TABLE was_lanes AS TABLE lanes; CREATE TABLE was_incarnations AS TABLE incarnations;"
+             " CREATE TABLE was_tasks AS TABLE tasks; DELETE FROM jobs_done; DELETE FROM counts WHERE state=5; CREATE TABLE "
+             "was_counts AS TABLE counts",
              s);
     session_do(stage->watcher, sql);
     return 0;
@@ -301,6 +360,8 @@ static void start_over(struct stage *stage)
                "BEGIN; DELETE FROM jobs; DELETE FROM jobs_done; DELETE FROM counts; DELETE FROM lanes; DELETE FROM incarnations;"
                " DELETE FROM owners; DELETE FROM asks; DELETE FROM meta WHERE name='term';"
                " INSERT INTO jobs SELECT * FROM was_jobs; INSERT INTO counts SELECT * FROM was_counts;"
+               " UPDATE tasks t SET version=w.version, paused=w.paused, gone=w.gone, lane=w.lane, doc=w.doc FROM was_tasks w "
+               "WHERE w.id=t.id;"
                " INSERT INTO lanes SELECT * FROM was_lanes; INSERT INTO incarnations SELECT * FROM was_incarnations; COMMIT");
     stage->held_when_buried = -1;
     stage->claims_when_paused = -1;
@@ -323,7 +384,7 @@ static void note_ended(struct session *session)
     session->ended = true;
     if (session->verb == STORE_BURY && !session->op->err)
         stage->held_when_buried = ask(stage, "SELECT count(*) FROM @jobs WHERE place=-11");
-    if (session->verb == STORE_PAUSE) {
+    if (session->verb == STORE_PAUSE || session->verb == STORE_AMEND) {
         stage->claims_when_paused = 0;
         for (int i = 0; i < SESSIONS; i++)
             if (stage->sessions[i].op && stage->sessions[i].verb == STORE_CLAIM)
@@ -414,6 +475,8 @@ static int times_written(const struct stage *stage, int64_t id)
             for (size_t k = 0; k < claim->job_count; k++)
                 times += claim->jobs[k].job.id == id;
         }
+        if (session->op && session->verb == STORE_AMEND && id == stage->ids[0])
+            times += !session->op->err && container_of(session->op, struct store_amend, op)->count;
         if (session->op && session->verb == STORE_CHANGE && id == stage->ids[0])
             times += container_of(session->op, struct store_change, op)->steps[0].err == ERR_OK;
     }
@@ -692,7 +755,89 @@ static void a_wish_and_who_takes_it(void **state)
     try_every_order(state, (struct scenario){{ask_first, asked_of_first}, .check = no_wish_is_lost});
 }
 
+// What the amendment found is what it wrote with: the job went along, or nothing did.
+static void the_amendment_took_its_job_along_or_nothing(struct stage *stage)
+{
+    bool amended = false;
+    for (int i = 0; i < SESSIONS; i++)
+        if (stage->sessions[i].op && stage->sessions[i].verb == STORE_AMEND) {
+            amended |= !stage->sessions[i].op->err;
+            assert_true(!stage->sessions[i].op->err || stage->sessions[i].op->err == ERR_LEASE_LOST);
+        }
+    char sql[200];
+    snprintf(sql, sizeof sql, "SELECT version*10+(doc='{\"amended\":1}')::int FROM @tasks WHERE id=%lld",
+             (long long)stage->ids[0]);
+    assert_int_equal(ask(stage, sql), amended ? 21 : 10);
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM @jobs WHERE id=%lld AND lane=%lld AND priority=7", (long long)stage->ids[0],
+             (long long)stage->lanes[1]);
+    assert_int_equal(ask(stage, sql), amended);
+}
+
+static void one_was_first(struct stage *stage)
+{
+    the_amendment_took_its_job_along_or_nothing(stage);
+    assert_int_equal(times_written(stage, stage->ids[0]), 1);
+}
+
+static void one_amended(struct stage *stage)
+{
+    assert_int_equal(!stage->sessions[0].op->err + !stage->sessions[1].op->err, 1);
+    one_was_first(stage);
+}
+
+// Who claims after the pause gets nothing to run of that task, and of the others all the same.
+static void a_claim_behind_the_pause_brings_no_document(struct stage *stage)
+{
+    assert_int_equal(stage->sessions[0].op->err, ERR_OK);
+    const struct store_claim *claim = container_of(stage->sessions[1].op, struct store_claim, op);
+    for (size_t i = 0; i < claim->job_count; i++)
+        if (claim->jobs[i].job.id != stage->ids[0])
+            assert_true(claim->jobs[i].doc.n > 0);
+        else if (stage->claims_when_paused < 2) // the fence only
+            assert_int_equal(claim->jobs[i].doc.n, 0);
+}
+
+static void nothing_waits_of_a_task_that_is_gone(struct stage *stage)
+{
+    assert_int_equal(ask(stage, "SELECT count(*) FROM @jobs j JOIN @tasks t ON t.id=j.task_id WHERE t.gone AND j.state<=2"), 0);
+    enum err added = container_of(stage->sessions[1].op, struct store_add, op)->items[0].err;
+    assert_true(stage->sessions[0].op->err ? stage->sessions[0].op->err == ERR_LEASE_LOST && !added : added == ERR_NOT_FOUND);
+}
+
+static void an_amendment_and_a_claim(void **state)
+{
+    try_every_order(state, (struct scenario){{amend_first, claim_one_lane}, .check = one_was_first});
+}
+
+static void an_amendment_and_a_change(void **state)
+{
+    try_every_order(state, (struct scenario){{change_first, amend_first}, .check = one_was_first});
+}
+
+static void two_amendments(void **state)
+{
+    try_every_order(state, (struct scenario){{amend_first, amend_first}, .check = one_amended});
+}
+
+static void a_pause_of_a_task_and_a_claim(void **state)
+{
+    try_every_order(state,
+                    (struct scenario){{pause_first, claim_one_lane}, .check = a_claim_behind_the_pause_brings_no_document});
+}
+
+static void a_deletion_and_a_new_job_of_the_task(void **state)
+{
+    try_every_order(state, (struct scenario){{delete_ended, add_to_ended}, .check = nothing_waits_of_a_task_that_is_gone});
+}
+
 // ---- three sessions
+
+static void an_amendment_a_claim_and_a_change(void **state)
+{
+    try_every_order(state, (struct scenario){{amend_first, claim_one_lane, change_first},
+                                             .coarse = 2,
+                                             .check = the_amendment_took_its_job_along_or_nothing});
+}
 
 static void three_divisions(void **state)
 {
@@ -748,6 +893,12 @@ int main(void)
         PROMISE(two_divisions),
         PROMISE(a_wish_and_the_forgetting_of_who_is_asked),
         PROMISE(a_wish_and_who_takes_it),
+        PROMISE(an_amendment_and_a_claim),
+        PROMISE(an_amendment_and_a_change),
+        PROMISE(two_amendments),
+        PROMISE(a_pause_of_a_task_and_a_claim),
+        PROMISE(a_deletion_and_a_new_job_of_the_task),
+        PROMISE(an_amendment_a_claim_and_a_change),
         PROMISE(three_divisions),
         PROMISE(a_claim_a_change_and_the_burial_of_the_holder),
         PROMISE(a_claim_a_change_and_jobs_that_become_due),

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SEEDS = 200, SEEDS_POSTGRES = 80, STEPS = 60, IDS = 40, HOLDERS = 4, HORIZON = 60 };
+enum { SEEDS = 200, SEEDS_POSTGRES = 80, STEPS = 60, IDS = 40, HOLDERS = 4, HORIZON = 60, BULKS = 4 };
 
 struct pair {
     struct world *worlds[2]; // the reference, the other
@@ -89,6 +89,13 @@ static void put_list(struct buf *buf, const struct store_list *list)
     put_records(buf, list->found, list->found_count, list->attempts, list->attempt_count);
 }
 
+static void put_bulk(struct buf *buf, const struct store_bulk_row *row)
+{
+    PUT(buf, "bulk", row->id, row->tenant, row->version, row->state, row->holder, row->created_at, row->ended_at, row->matched,
+        row->changed, row->unchanged, row->failed, row->next.at, row->next.id);
+    put_bytes(buf, row->doc);
+}
+
 static void put_answer(struct buf *buf, struct store_op *op)
 {
     PUT(buf, "verb, err", op->verb, op->err);
@@ -151,6 +158,9 @@ static void put_answer(struct buf *buf, struct store_op *op)
         put_get(buf, container_of(op, struct store_get, op));
     if (op->verb == STORE_LIST)
         put_list(buf, container_of(op, struct store_list, op));
+    if (op->verb == STORE_BULKS)
+        for (size_t i = 0; i < container_of(op, struct store_bulks, op)->row_count; i++)
+            put_bulk(buf, &container_of(op, struct store_bulks, op)->rows[i]);
     if (op->verb == STORE_STATS)
         put_ints(buf, "stats", container_of(op, struct store_stats, op)->counts, JOB_STATE_COUNT);
     if (op->verb == STORE_SERIES)
@@ -388,7 +398,7 @@ static void step_ask(struct pair *pair, struct store_op *ops[2])
 {
     int64_t holder = some_holder(pair), id = below(pair, 4);
     int32_t tenant = (int32_t)below(pair, 3);
-    enum store_wish wish = below(pair, 2) ? STORE_WISH_CANCEL : STORE_WISH_RUN;
+    enum store_wish wish = (enum store_wish)below(pair, STORE_WISH_COUNT);
     BOTH(store_ask, STORE_ASK, .holder = holder, .job = {.job_id = id, .tenant = tenant, .wish = wish})
 }
 
@@ -430,7 +440,8 @@ static void step_held(struct pair *pair, struct store_op *ops[2])
 {
     int64_t holder = some_holder(pair), after = below(pair, IDS);
     size_t max = (size_t)below(pair, 6);
-    BOTH(store_held, STORE_HELD, .holder = holder, .after_id = after, .max = max)
+    bool to_run = below(pair, 2);
+    BOTH(store_held, STORE_HELD, .holder = holder, .after_id = after, .max = max, .to_run = to_run)
 }
 
 static void step_expired(struct pair *pair, struct store_op *ops[2])
@@ -528,6 +539,35 @@ static void step_amend(struct pair *pair, struct store_op *ops[2])
     BOTH(store_amend, STORE_AMEND, .task = task, .gone = gone, .steps = steps, .count = count)
 }
 
+// Written by who has read it, mostly; a bulk's tenant, document and beginning do not change.
+static void step_bulk(struct pair *pair, struct store_op *ops[2])
+{
+    struct store_bulks *read = OP(pair->worlds[0], store_bulks, STORE_BULKS);
+    read->id = 1 + below(pair, BULKS);
+    read->tenant = (int32_t)(1 + read->id % 2);
+    call(pair->worlds[0], &read->op);
+    struct store_bulk_row row = {.id = read->id, .tenant = read->tenant, .created_at = NOW, .doc = STR("{\"a\":\"\xc3\xa9\"}")};
+    row.version = (read->row_count ? read->rows[0].version : 0) - (below(pair, 6) == 0);
+    row.state = (uint8_t)(below(pair, 2) ? STORE_BULK_RUNNING : below(pair, 3));
+    row.holder = below(pair, HOLDERS);
+    row.ended_at = row.state == STORE_BULK_RUNNING ? 0 : some_time(pair);
+    row.matched = below(pair, 100);
+    row.changed = below(pair, 100);
+    row.unchanged = below(pair, 100);
+    row.failed = below(pair, 100);
+    row.next = (struct store_key){below(pair, 2) ? INT64_MAX : some_time(pair), below(pair, IDS)};
+    int64_t forget_before = below(pair, 3) ? 0 : some_time(pair);
+    BOTH(store_bulk, STORE_BULK, .row = row, .forget_before = forget_before)
+}
+
+static void step_bulks(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t id = below(pair, BULKS + 2);
+    int32_t tenant = (int32_t)(1 + below(pair, 2));
+    size_t max = (size_t)below(pair, 5);
+    BOTH(store_bulks, STORE_BULKS, .id = id, .tenant = tenant, .max = max)
+}
+
 static void step_stats(struct pair *pair, struct store_op *ops[2])
 {
     int32_t tenant = (int32_t)below(pair, 3);
@@ -571,7 +611,7 @@ static void (*const steps_of[])(struct pair *pair, struct store_op *ops[2]) = {
     step_forget, step_due,    step_due,    step_held,   step_expired, step_lanes,  step_pause,  step_sweep, step_sweep,
     step_get,    step_get,    step_stats,  step_owners, step_divide,  step_divide, step_ask,    step_ask,   step_asked,
     step_list,   step_list,   step_list,   step_amend,  step_amend,   step_lapsed, step_change, step_tally, step_tally,
-    step_series, step_tell,   step_tell,   step_hear,
+    step_series, step_tell,   step_tell,   step_hear,   step_bulk,    step_bulk,   step_bulks,
 };
 
 static void compare_all_that_can_be_read(struct pair *pair)
@@ -594,6 +634,10 @@ static void compare_all_that_can_be_read(struct pair *pair)
     ask_both(pair, ops);
     BOTH(store_stats, STORE_STATS, .tenant = 0)
     ask_both(pair, ops);
+    for (int64_t id = 0; id <= BULKS; id++) {
+        BOTH(store_bulks, STORE_BULKS, .id = id, .tenant = (int32_t)(1 + id % 2), .max = 1000)
+        ask_both(pair, ops);
+    }
     for (int32_t tenant = 1; tenant <= 2; tenant++) {
         const struct store_key newest = {INT64_MAX, INT64_MAX};
         BOTH(store_list, STORE_LIST, .tenant = tenant, .jobs = true, .before = newest, .max = 1000, .look = 1000)
