@@ -1615,7 +1615,7 @@ static void jobs_are_listed_by_their_planned_time_newest_first(void **state)
     int64_t early = add(world, (struct sample){.scheduled_at = NOW - 5}),
             late = add(world, (struct sample){.scheduled_at = NOW + 5});
     int64_t tie = add(world, (struct sample){.scheduled_at = NOW + 5, .state = JOB_CANCELLED});
-    struct store_list *jobs = list(world, (struct store_list){.jobs = true, .docs = true});
+    struct store_list *all = list(world, (struct store_list){.jobs = true, .docs = true}), *jobs = all;
     assert_int_equal(jobs->found_count, 3);
     assert_int_equal(jobs->found[0].id, tie);
     assert_int_equal(jobs->found[1].id, late);
