@@ -25,11 +25,14 @@ struct question {
 
 static struct str in_words(struct arena *arena, int64_t ms)
 {
-    char text[WHEN_TEXT_SIZE];
+    long long s = ms / 1000, m = s / 60, h = m / 60;
     if (ms < 1000)
         return arena_printf(arena, "%lld ms", (long long)ms);
-    duration_format(text, ms < 120000 ? ms / 1000 * 1000 : ms / 60000 * 60000);
-    return arena_copy(arena, str_of(text));
+    if (m < 1)
+        return arena_printf(arena, "%lld s", s);
+    if (h < 1)
+        return arena_printf(arena, "%lldm %llds", m, s % 60);
+    return h < 24 ? arena_printf(arena, "%lldh %lldm", h, m % 60) : arena_printf(arena, "%lldd %lldh", h / 24, h % 24);
 }
 
 static struct str when_in_words(const struct question *question, int64_t ms)
@@ -122,9 +125,9 @@ static struct reason wait_for_end(const struct question *question)
     id_format(id, ID_INCARNATION, job->holder);
     return (struct reason){.what = "attempt",
                            .id = arena_copy(question->arena, str_of(id)),
-                           .detail =
-                               arena_printf(question->arena, "Attempt %d runs since " STR_FMT ", on node %s.", (int)job->attempts,
-                                            STR_ARG(in_words(question->arena, question->now_ms - job->started_at)), id),
+                           .detail = arena_printf(question->arena, "Attempt %d has been running for " STR_FMT ", on node %s.",
+                                                  (int)job->attempts,
+                                                  STR_ARG(in_words(question->arena, question->now_ms - job->started_at)), id),
                            .expected_at = job->started_at};
 }
 

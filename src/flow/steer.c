@@ -8,7 +8,7 @@
 // the request answered. That is what makes "no new attempt after a confirmed cancel" true (I5).
 //
 // What is asked of a task is written together with its jobs that wait. So those that somebody has in hand without having begun
-// are called back first; what has begun, or is about to, goes on as it is (I18, I19, I20). Of a job in this hand pull knows which
+// are called back first; what has begun, or is about to, goes on as it is (I19, I20, I21). Of a job in this hand pull knows which
 // it is. Of one in another's only the record tells: that its time has not come, or that nothing happens to it for a while.
 #include "flow/steer.h"
 

@@ -141,7 +141,7 @@ static void paused(struct world *world)
         violate(world, 12, "a job of a resumed queue was left waiting");
 }
 
-// I18, I19, I20: tasks that wait in the lane and in the wheel are paused, changed and deleted, and what follows is exact.
+// I19, I20, I21: tasks that wait in the lane and in the wheel are paused, changed and deleted, and what follows is exact.
 static void steered(struct world *world)
 {
     enum { NEAR_MS = 4000 };
@@ -159,25 +159,25 @@ static void steered(struct world *world)
     client_steer(world, any_node(world), gone, STEER_DELETE, 1);
     wait_ms(world, 30000);
     if (!clients_done(world))
-        violate(world, 18, "what was asked 30 s ago is not answered");
+        violate(world, 19, "what was asked 30 s ago is not answered");
     if (shadow_of_task(world, held)->calls)
-        violate(world, 18, "a job of a paused task was started");
+        violate(world, 19, "a job of a paused task was started");
     if (shadow_of_task(world, gone)->calls || shadow_of_task(world, gone)->job.state != JOB_CANCELLED)
-        violate(world, 20, "a job of a deleted task is %s", job_state_text(shadow_of_task(world, gone)->job.state));
+        violate(world, 21, "a job of a deleted task is %s", job_state_text(shadow_of_task(world, gone)->job.state));
     int64_t moved_at = shadow_of_task(world, moved)->last_call_start, kept_at = shadow_of_task(world, kept)->last_call_start;
     if (!moved_at || moved_at > asked + 2000 + 2 * ROUND_MS)
-        violate(world, 19, "a task that was moved to be in 2 s ran after %lld ms", (long long)(moved_at - asked));
+        violate(world, 20, "a task that was moved to be in 2 s ran after %lld ms", (long long)(moved_at - asked));
     if (!kept_at || kept_at > begun + NEAR_MS + 2 * ROUND_MS)
-        violate(world, 19, "a task that was changed but for its time ran after %lld of %d ms", (long long)(kept_at - begun),
+        violate(world, 20, "a task that was changed but for its time ran after %lld of %d ms", (long long)(kept_at - begun),
                 NEAR_MS);
     asked = world->now;
     client_steer(world, any_node(world), held, STEER_RESUME, 1);
     client_steer(world, any_node(world), far_held, STEER_RESUME, 1);
     wait_ms(world, 3 * ROUND_MS);
     if (!shadow_of_task(world, held)->calls)
-        violate(world, 18, "a task that was resumed %lld ms ago did not run", (long long)(world->now - asked));
+        violate(world, 19, "a task that was resumed %lld ms ago did not run", (long long)(world->now - asked));
     if (shadow_of_task(world, far_held)->job.due_at < EPOCH + begun + 3600000 - EXACT_MS)
-        violate(world, 18, "a task whose time had not come was brought forward by resuming it");
+        violate(world, 19, "a task whose time had not come was brought forward by resuming it");
     client_steer(world, any_node(world), far_held, STEER_CANCEL, 1);
     wait_idle(world, "steered");
 }
@@ -186,7 +186,7 @@ static void check_ended_bulk(struct world *world, int64_t id, int64_t changed)
 {
     struct store_bulk_row row = client_bulk_row(world, 2, id);
     if (row.state != STORE_BULK_DONE || row.changed < changed)
-        violate(world, 21, "a bulk that has %lld tasks to change has changed %lld after 10 s", (long long)changed,
+        violate(world, 22, "a bulk that has %lld tasks to change has changed %lld after 10 s", (long long)changed,
                 (long long)row.changed);
 }
 
@@ -203,7 +203,7 @@ static void bulked(struct world *world)
     wait_ms(world, 10000);
     for (int i = 0; i < TASKS; i++)
         if (shadow_of_task(world, tasks[i])->calls)
-            violate(world, 21, "a task was not held by the bulk that paused it");
+            violate(world, 22, "a task was not held by the bulk that paused it");
     world->late_max_ms = -1; // these wait for one another
     id = client_bulk(world, any_node(world), 2, "resume", "\"queue\":\"q3\",\"state\":\"paused\"");
     wait_ms(world, 10000);

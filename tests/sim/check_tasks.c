@@ -1,4 +1,4 @@
-// The invariants of tasks that are paused, changed and deleted (I18, I19, I20), and of bulks (I21). As the others they are judged
+// The invariants of tasks that are paused, changed and deleted (I19, I20, I21), and of bulks (I22). As the others they are judged
 // by what the store accepted, what reached the targets, and what was confirmed to a client.
 //
 // What a holder has taken in hand before a task was changed may still begin as it was, if its time had come by the clock of the
@@ -52,7 +52,7 @@ static void check_gone(struct world *world, int64_t task_id, int64_t now_ms)
         if (shadow->job.task_id != task_id)
             continue;
         if (shadow->job.state == JOB_BLOCKED || job_state_waiting(shadow->job.state))
-            violate(world, 20, "job %lld is still %s when its task is deleted", (long long)id, job_state_text(shadow->job.state));
+            violate(world, 21, "job %lld is still %s when its task is deleted", (long long)id, job_state_text(shadow->job.state));
         shadow->outlives = job_is_at_hand(&shadow->job, now_ms);
     }
 }
@@ -80,7 +80,7 @@ void check_amend(struct sim_node *node, const struct store_amend *amend)
     struct arena arena;
     arena_init(&arena);
     if (amend->task.version != task->version)
-        violate(world, 19, "task %lld was amended as of version %lld, it had %lld", (long long)amend->task.id,
+        violate(world, 20, "task %lld was amended as of version %lld, it had %lld", (long long)amend->task.id,
                 (long long)amend->task.version, (long long)task->version);
     if (task->version < VERSIONS_MAX)
         task->serials[task->version] = serial_of_doc(amend->task.doc, &arena);
@@ -88,7 +88,7 @@ void check_amend(struct sim_node *node, const struct store_amend *amend)
         violate(world, 0, "more versions than the simulator remembers");
     task->version++;
     if (task->paused && !amend->task.paused && !task->resume_asked && !amend->gone)
-        violate(world, 18, "task %lld is not paused any more, and nobody asked for it", (long long)amend->task.id);
+        violate(world, 19, "task %lld is not paused any more, and nobody asked for it", (long long)amend->task.id);
     task->paused = amend->task.paused;
     task->pause_confirmed &= task->paused;
     for (size_t i = 0; i < amend->count; i++)
@@ -100,15 +100,15 @@ void check_amend(struct sim_node *node, const struct store_amend *amend)
     arena_done(&arena);
 }
 
-// I18: nobody is given what it needs to begin a job of a paused task.
+// I19: nobody is given what it needs to begin a job of a paused task.
 void check_handed_out(struct world *world, const struct store_job *job)
 {
     const struct task_shadow *task = map_get(&world->tasks, job->job.task_id);
     bool paused = task && task->paused;
     if (job->job.state == JOB_WATCHING && paused && job->doc.n)
-        violate(world, 18, "job %lld of a paused task was handed out to be run", (long long)job->job.id);
+        violate(world, 19, "job %lld of a paused task was handed out to be run", (long long)job->job.id);
     if (!paused && !job->doc.n)
-        violate(world, 18, "job %lld was handed out without what it is to do", (long long)job->job.id);
+        violate(world, 19, "job %lld was handed out without what it is to do", (long long)job->job.id);
 }
 
 // What was confirmed to a client, at the moment it hears of it.
@@ -121,7 +121,7 @@ void check_confirmed(struct sim_node *node, const struct steer_op *op, int seria
     if (op->act == STEER_PATCH)
         task->least_version = time_max(task->least_version, version_of(task, serial));
     if (op->act == STEER_PATCH && !version_of(task, serial))
-        violate(world, 19, "a patch of task %lld was confirmed and never written", (long long)op->task_id);
+        violate(world, 20, "a patch of task %lld was confirmed and never written", (long long)op->task_id);
     if (op->act == STEER_PAUSE)
         task->pause_confirmed = task->paused; // unless it was resumed by now
     for (struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));) {
@@ -134,7 +134,7 @@ void check_confirmed(struct sim_node *node, const struct steer_op *op, int seria
             shadow->patched_token = begins ? shadow->job.token : 0;
         bool open = !job_state_final(shadow->job.state);
         if (op->act == STEER_DELETE && open && (op->running || !shadow->outlives))
-            violate(world, 20, "job %lld is %s after its task was deleted", (long long)id, job_state_text(shadow->job.state));
+            violate(world, 21, "job %lld is %s after its task was deleted", (long long)id, job_state_text(shadow->job.state));
     }
 }
 
@@ -145,13 +145,13 @@ void check_task_start(struct sim_node *node, const struct run *run, const struct
     if (!task)
         return;
     if (task->pause_confirmed && run->token != shadow->paused_token)
-        violate(world, 18, "job %lld was started after the pause of its task was confirmed", (long long)run->job.id);
+        violate(world, 19, "job %lld was started after the pause of its task was confirmed", (long long)run->job.id);
     int64_t version = version_of(task, serial_of_url(run->task.url));
     if (version < task->least_version && run->token != shadow->patched_token)
-        violate(world, 19, "job %lld was started as version %lld of its task says, %lld was confirmed", (long long)run->job.id,
+        violate(world, 20, "job %lld was started as version %lld of its task says, %lld was confirmed", (long long)run->job.id,
                 (long long)version, (long long)task->least_version);
     if (task->gone && !shadow->outlives)
-        violate(world, 20, "job %lld was started after its task was deleted", (long long)run->job.id);
+        violate(world, 21, "job %lld was started after its task was deleted", (long long)run->job.id);
 }
 
 static bool lives(struct world *world, int64_t incarnation)
@@ -165,7 +165,7 @@ static bool lives(struct world *world, int64_t incarnation)
     return false;
 }
 
-// I21: a page is counted once, and nobody is at what another is at.
+// I22: a page is counted once, and nobody is at what another is at.
 void check_bulk_write(struct sim_node *node, const struct store_bulk_row *row)
 {
     struct world *world = node->world;
@@ -177,17 +177,17 @@ void check_bulk_write(struct sim_node *node, const struct store_bulk_row *row)
         was->matched = 0;
     }
     if (row->matched > was->matched && row->next.at == was->next.at && row->next.id == was->next.id && was->holder)
-        violate(world, 21, "bulk %lld: a page was counted twice", (long long)row->id);
+        violate(world, 22, "bulk %lld: a page was counted twice", (long long)row->id);
     if (row->matched < was->matched)
-        violate(world, 21, "bulk %lld: a page is not counted any more", (long long)row->id);
+        violate(world, 22, "bulk %lld: a page is not counted any more", (long long)row->id);
     bool taken = row->state == STORE_BULK_RUNNING && was->holder && was->holder != row->holder;
     if (taken && lives(world, was->holder))
-        violate(world, 21, "bulk %lld was taken from somebody who is at it", (long long)row->id);
+        violate(world, 22, "bulk %lld was taken from somebody who is at it", (long long)row->id);
     *was = *row;
     was->doc = (struct str){0};
 }
 
-// I21, when everything has come to its end.
+// I22, when everything has come to its end.
 void check_bulk(struct world *world, const struct store_bulk_row *row)
 {
     int64_t id, tasks = 0, jobs = 0;
@@ -197,11 +197,11 @@ void check_bulk(struct world *world, const struct store_bulk_row *row)
         jobs += shadow->job.tenant == row->tenant;
     }
     if (row->state == STORE_BULK_RUNNING)
-        violate(world, 21, "bulk %lld has not come to its end: %.*s", (long long)row->id, STR_ARG(row->doc));
+        violate(world, 22, "bulk %lld has not come to its end: %.*s", (long long)row->id, STR_ARG(row->doc));
     if (row->matched != row->changed + row->unchanged + row->failed)
-        violate(world, 21, "bulk %lld matched %lld: %lld changed, %lld unchanged, %lld failed", (long long)row->id,
+        violate(world, 22, "bulk %lld matched %lld: %lld changed, %lld unchanged, %lld failed", (long long)row->id,
                 (long long)row->matched, (long long)row->changed, (long long)row->unchanged, (long long)row->failed);
     if (row->matched > (memmem(row->doc.p, row->doc.n, "retry", 5) ? jobs : tasks))
-        violate(world, 21, "bulk %lld matched %lld, there were never more than %lld tasks and %lld jobs", (long long)row->id,
+        violate(world, 22, "bulk %lld matched %lld, there were never more than %lld tasks and %lld jobs", (long long)row->id,
                 (long long)row->matched, (long long)tasks, (long long)jobs);
 }
