@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/when.h"
 
+enum { REASONS_MAX = 3 };
+
 // One thing a job waits for.
 struct reason {
     const char *what;
@@ -131,14 +133,12 @@ static struct reason wait_for_end(const struct question *question)
                            .expected_at = job->started_at};
 }
 
-static struct reason find_reason(const struct question *question)
+static struct reason find_reason(const struct question *question, bool queue_paused)
 {
     const struct job *job = question->job;
     if (job->state == JOB_RESERVED)
         return wait_for_end(question);
-    if (question->task->paused)
-        return wait_for_task(question);
-    switch (job_wait(job, lanes_is_paused(question->lanes, job->lane), question->now_ms)) {
+    switch (job_wait(job, queue_paused, question->now_ms)) {
     case WAIT_TIME:
         return wait_for_time(question);
     case WAIT_QUEUE:
@@ -150,6 +150,25 @@ static struct reason find_reason(const struct question *question)
         break;
     }
     return wait_for_slot(question);
+}
+
+// All that it waits for: who is told of its time only is surprised by a pause when that has come.
+static size_t find_reasons(const struct question *question, struct reason ret_reasons[REASONS_MAX])
+{
+    const struct job *job = question->job;
+    bool begun = job->state == JOB_RESERVED, queue_paused = lanes_is_paused(question->lanes, job->lane);
+    bool put_off = question->task->paused && job->due_at > job->ready_at; // then its due_at is when the pause is looked at again
+    size_t count = 0;
+    if (question->task->paused && !begun)
+        ret_reasons[count++] = wait_for_task(question);
+    if (queue_paused && !begun)
+        ret_reasons[count++] = wait_for_queue(question);
+    struct reason reason = find_reason(question, queue_paused);
+    bool due =
+        !str_is(str_of(reason.what), "time") && !str_is(str_of(reason.what), "retry") && !str_is(str_of(reason.what), "host");
+    if (count == 0 || (!due && !put_off))
+        ret_reasons[count++] = reason;
+    return count;
 }
 
 static void put_reason(struct buf *body, const struct reason *reason)
@@ -194,19 +213,23 @@ void explain_put(struct buf *body, const struct api *api, const struct store_get
                                 .lanes = api->lanes,
                                 .runs_here = api->node && api->node->pulls,
                                 .now_ms = now_ms};
-    bool ended = job_state_final(job->state);
-    struct reason reason = {0};
-    if (ended)
-        reason.detail = end_in_words(&question);
-    else
-        reason = find_reason(&question);
+    struct reason reasons[REASONS_MAX] = {{0}};
+    size_t count = job_state_final(job->state) ? 0 : find_reasons(&question, reasons);
+    buf_auto struct buf text = {0};
     buf_printf(body, "{\"state\":\"%s\",\"waiting_for\":[", job_state_text(job_state_at(job, now_ms)));
-    if (!ended)
-        put_reason(body, &reason);
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            buf_putc(body, ',');
+        put_reason(body, &reasons[i]);
+        buf_puts(&text, i ? " " : "");
+        buf_put(&text, reasons[i].detail);
+    }
+    if (!count)
+        buf_put(&text, end_in_words(&question));
     buf_putc(body, ']');
-    put_expected(body, reason.expected_at);
+    put_expected(body, count == 1 ? reasons[0].expected_at : 0);
     buf_puts(body, ",\"text\":");
-    json_put_string(body, reason.detail);
+    json_put_string(body, buf_str(&text));
     buf_putc(body, '}');
 }
 

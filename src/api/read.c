@@ -127,8 +127,15 @@ void read_reply(const struct api_call *call, const struct read_plan *plan)
 
 bool read_path_id(const struct api_call *call, enum id_kind kind, int64_t *ret_id)
 {
+    enum id_kind other = kind == ID_JOB ? ID_TASK : ID_JOB;
     if (id_parse(call->param, kind, ret_id) && *ret_id > 0)
         return true;
+    if (id_parse(call->param, other, ret_id)) {
+        problem_say(call->request, ERR_NOT_FOUND, NULL,
+                    kind == ID_JOB ? "This is the id of a task, and a job's is needed: its first has the same with j for t."
+                                   : "This is the id of a job, and a task's is needed: the job's task_id.");
+        return false;
+    }
     problem_say(call->request, ERR_NOT_FOUND, NULL, "There is no such %s.", kind == ID_JOB ? "job" : "task");
     return false;
 }

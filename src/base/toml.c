@@ -365,7 +365,7 @@ static bool read_number(struct reader *reader, struct toml_entry *entry)
     if (!good) {
         reader->at = from;
         return fail(reader,
-                    "only whole numbers in decimal are understood here; durations, sizes and times are written in quotes: "
+                    "only whole numbers in decimal are understood here; text, durations, sizes and times are written in quotes: "
                     "\"30s\", \"4KiB\"");
     }
     entry->type = TOML_INT;

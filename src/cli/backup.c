@@ -236,7 +236,8 @@ const struct verb verb_backup = {
     .help = "Copy a running server's SQLite database into a file",
     .about =
         "The server goes on meanwhile. The copy is complete when the command ends with 0; until then FILE, if there was one, is "
-        "what it was. To restore it, stop the server and put the copy in the place of its database. A server on PostgreSQL is "
+        "what it was. To restore it, stop the server and put the copy as rota.db into its data directory. Do "
+        "not serve it beside the original: what is planned in both would run in both. A server on PostgreSQL is "
         "copied with pg_dump.",
     .example = "rota backup /var/backups/rota.db",
     .run = run_backup};

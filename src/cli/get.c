@@ -4,7 +4,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "core/id.h"
-#include "core/job.h"
+#include "core/task.h"
 
 static void get_explanation(struct caller *caller, const char *job_id, struct reply *ret_reply)
 {
@@ -16,17 +16,19 @@ static void get_explanation(struct caller *caller, const char *job_id, struct re
 }
 
 // A job that is due and does not run: why, is what whoever looks at it wants to know (a paused queue, a full host).
-static bool is_held_up(const struct value *job)
+static bool is_held_up(const struct value *task, const struct value *job)
 {
+    if (str_is(value_text(value_at(task, "state")), task_state_text(TASK_PAUSED)))
+        return true;
     struct str state = value_text(value_at(job, "state"));
     return str_is(state, job_state_text(JOB_READY)) || str_is(state, job_state_text(JOB_BLOCKED));
 }
 
 // Without an answer it is left out: what was asked for is there.
-static void put_waits(struct buf *buf, struct caller *caller, const struct value *job)
+static void put_waits(struct buf *buf, struct caller *caller, const struct value *task, const struct value *job)
 {
     struct reply reply;
-    if (!is_held_up(job))
+    if (!is_held_up(task, job))
         return;
     get_explanation(caller, arena_copy(caller->arena, value_text(value_at(job, "id"))).p, &reply);
     struct str text = value_text(value_at(reply.value, "text"));
@@ -44,7 +46,7 @@ static int show_whole(struct caller *caller, const struct value *object)
     struct show show = terminal_show();
     bool is_job = value_at(object, "task_id"), is_bulk = value_at(object, "action");
     (is_bulk ? show_put_bulk : is_job ? show_put_job : show_put_task)(&out, &show, object);
-    put_waits(&out, caller, is_job ? object : value_at(object, "job"));
+    put_waits(&out, caller, is_job ? NULL : object, is_job ? object : value_at(object, "job"));
     return terminal_write(buf_str(&out));
 }
 

@@ -63,7 +63,7 @@ static void put_next_try(struct buf *buf, const struct show *show, const struct 
 {
     int64_t planned, due;
     bool waits = !value_at(job, "started_at") && times_read(job, "due_at", &due) && times_read(job, "scheduled_at", &planned);
-    if (waits && due != planned)
+    if (waits && due != planned && !show->paused) // then it is only when the pause is looked at again
         put_time(buf, show, job, "due_at");
 }
 
@@ -226,6 +226,7 @@ void show_put_task(struct buf *buf, const struct show *show, const struct value 
     buf_putc(buf, '\n');
     struct show below = *show;
     below.within_task = true;
+    below.paused = str_is(value_text(value_at(task, "state")), "paused");
     show_put_job(buf, &below, job);
 }
 

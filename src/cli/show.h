@@ -13,6 +13,7 @@ struct show {
     size_t width; // columns of the terminal, 0: no limit
     bool colours;
     bool absolute;    // tables show times as such, not how far away they are
+    bool paused;      // the task is held
     bool within_task; // a job shown below its task need not name it
 };
 

@@ -555,8 +555,31 @@ static bool is_later_field(struct parse *parse, struct str name)
     return false;
 }
 
+// What an answer has beside the fields, and what to give instead.
+static const struct {
+    const char *name, *instead;
+} shown_only[] = {{"id", ""},
+                  {"version", ""},
+                  {"created_at", ""},
+                  {"runs", ""},
+                  {"job", ""},
+                  {"state", " (pause, resume and cancel have routes of their own)"},
+                  {"scheduled_at", "; at and in say when"}};
+
+static enum err refuse_shown(struct parse *parse, struct str name)
+{
+    for (size_t i = 0; !parse->within[0] && i < array_count(shown_only); i++)
+        if (str_is(name, shown_only[i].name))
+            return refuse(parse, ERR_UNKNOWN_FIELD, name, "This is what rota says of a task, it cannot be given%s.",
+                          shown_only[i].instead);
+    return ERR_OK;
+}
+
 static enum err refuse_unknown(struct parse *parse, struct fields fields, struct str name)
 {
+    enum err err = refuse_shown(parse, name);
+    if (err)
+        return err;
     if (is_later_field(parse, name))
         return refuse(parse, ERR_UNKNOWN_FIELD, name, "This version of rota does not have this field yet.");
     const struct field *meant = guess_field(fields, name);

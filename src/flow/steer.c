@@ -325,6 +325,10 @@ static void run_now(struct work *work)
         finish(work, ERR_ILLEGAL_TRANSITION, "the task is paused; resume it, and what is due runs");
         return;
     }
+    if (!work->wished_id && job_planned(open) && lanes_is_paused(work->steer->node->lanes, open->lane)) {
+        finish(work, ERR_ILLEGAL_TRANSITION, "its queue is paused; resume that, and what is due runs");
+        return;
+    }
     if (!early || was_asked(work, open)) {
         finish(work, ERR_OK, "");
         return;

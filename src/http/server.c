@@ -628,7 +628,8 @@ static void check_framing(struct http_request *request, const char *url, size_t 
     request->malformed = !is_token(method) || url != method.p + method.n + 1 || url + url_length + 1 != version;
     request->line = version + strlen(version) + 2;
     MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, note_header, request);
-    request->malformed |= request->line + 2 != method.p + head_size(request) || memcmp(request->line - 2, "\0\0\0", 4) != 0;
+    bool whole = request->line && request->line + 2 == method.p + head_size(request);
+    request->malformed |= !whole || memcmp(request->line - 2, "\0\0\0", 4) != 0;
     request->closing = true;
     if (request->malformed)
         refuse(request, ERR_BAD_REQUEST,
