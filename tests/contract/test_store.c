@@ -1276,15 +1276,15 @@ static void jobs_are_listed_by_their_planned_time_newest_first(void **state)
     int64_t early = add(world, (struct sample){.scheduled_at = NOW - 5}),
             late = add(world, (struct sample){.scheduled_at = NOW + 5});
     int64_t tie = add(world, (struct sample){.scheduled_at = NOW + 5, .state = JOB_CANCELLED});
-    struct store_list *jobs = list(world, (struct store_list){.jobs = true, .docs = true});
-    assert_int_equal(jobs->found_count, 3);
-    assert_int_equal(jobs->found[0].id, tie);
-    assert_int_equal(jobs->found[1].id, late);
-    assert_int_equal(jobs->found[2].id, early);
-    assert_int_equal(jobs->task_count, 3);
-    assert_int_equal(jobs->tasks[2].id, early);
-    jobs = list(world, (struct store_list){.jobs = true, .task_id = late});
-    assert_int_equal(jobs->found_count, 1);
+    struct store_list *found = list(world, (struct store_list){.jobs = true, .docs = true});
+    assert_int_equal(found->found_count, 3);
+    assert_int_equal(found->found[0].id, tie);
+    assert_int_equal(found->found[1].id, late);
+    assert_int_equal(found->found[2].id, early);
+    assert_int_equal(found->task_count, 3);
+    assert_int_equal(found->tasks[2].id, early);
+    found = list(world, (struct store_list){.jobs = true, .task_id = late});
+    assert_int_equal(found->found_count, 1);
     assert_int_equal(list(world, (struct store_list){.jobs = true, .task_id = 404})->found_count, 0);
     assert_int_equal(list(world, (struct store_list){.jobs = true, .task_id = late, .tenant = 8})->found_count, 0);
 }

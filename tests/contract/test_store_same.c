@@ -461,7 +461,7 @@ static void step_list(struct pair *pair, struct store_op *ops[2])
     static const unsigned masks[] = {0, 0, 1u << JOB_CANCELLED, 1u << JOB_DELAYED | 1u << JOB_READY, 1u << JOB_SUCCESS | 1u};
     unsigned states = jobs ? masks[below(pair, 5)] : 0;
     struct str queue = str_of(task_id ? NULL : queues[below(pair, 5)]);
-    struct str name = below(pair, 4) || task_id ? (struct str){0} : STR("name");
+    struct str name = str_of(below(pair, 4) || task_id ? NULL : "name");
     struct store_key before = {newest ? INT64_MAX : some_time(pair), newest ? INT64_MAX : 1 + below(pair, IDS)};
     size_t max = 1 + (size_t)below(pair, 6), look = max + (size_t)below(pair, 20), max_jobs = (size_t)below(pair, 3);
     BOTH(store_list, STORE_LIST, .tenant = tenant, .jobs = jobs, .task_id = task_id, .states = states, .queue = queue,
