@@ -175,7 +175,7 @@ static void take_row(struct bulk *bulk, const struct store_bulk_row *found, stru
 // Takes the first that nobody is at.
 static void find_row(struct bulk *bulk, struct now now)
 {
-    struct suspect suspects[ROWS_MAX];
+    struct suspect suspects[ROWS_MAX] = {{0}};
     size_t count = 0;
     for (size_t i = 0; i < bulk->look.row_count; i++) {
         const struct store_bulk_row *row = &bulk->look.rows[i];
