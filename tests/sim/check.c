@@ -375,7 +375,8 @@ void check_waiting(struct world *world)
         const struct job *job = &shadow->job;
         int64_t wall = EPOCH + world->now;
         const struct task_shadow *task = map_get(&world->tasks, job->task_id);
-        int64_t since = task && task->resume_asked ? time_min(job->due_at, job->ready_at) : job->due_at;
+        int64_t since =
+            task && task->resume_asked && !shadow->clock_was_wrong ? time_min(job->due_at, job->ready_at) : job->due_at;
         bool left = job->state == JOB_RESERVED ? wall - job->started_at > RUN_MAX_MS : wall - since > WAIT_MAX_MS;
         if (task && task->paused)
             continue;

@@ -684,6 +684,32 @@ static void a_change_that_meets_a_claim_is_decided_anew(void **state)
     play_free(play);
 }
 
+// It ran when the task was read, and waits for its retry in the wheel, as it was, when the change is written.
+static void a_change_that_meets_a_retry_calls_it_back(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = play_add(play, (struct play_job){.doc = "{\"url\":\"http://h/\",\"retry\":{\"max\":1,\"delay\":\"4s\"}}"});
+    pass_turning(play, 500);
+    assert_int_equal(play_job_of(play, id).state, JOB_RESERVED);
+    play->store.hold[STORE_AMEND] = true;
+    assert_int_equal(patch(play, &request, id, "{\"url\":\"http://new/\"}", 1), ERR_BUSY);
+    play_end(play, id, OUTCOME_FAILED);
+    pass_turning(play, 200);
+    struct job job = play_job_of(play, id);
+    assert_int_equal(job.state, JOB_WATCHING);
+    play->store.hold[STORE_AMEND] = false;
+    play_answer(play, play_waiting(play, STORE_AMEND));
+    pass_turning(play, 100);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    assert_int_equal(play_job_of(play, id).due_at, job.due_at);
+    pass_turning(play, 4000);
+    assert_non_null(play_running(play, id));
+    assert_true(str_is(play_running(play, id)->task.url, "http://new/"));
+    play_free(play);
+}
+
 static void what_is_being_given_back_is_waited_for(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -981,6 +1007,7 @@ int main(void)
         cmocka_unit_test(a_change_for_another_version_is_refused),
         cmocka_unit_test(a_change_that_is_refused_leaves_the_job_in_the_wheel),
         cmocka_unit_test(a_change_that_meets_a_claim_is_decided_anew),
+        cmocka_unit_test(a_change_that_meets_a_retry_calls_it_back),
         cmocka_unit_test(what_is_being_given_back_is_waited_for),
         cmocka_unit_test(a_put_off_that_is_written_late_does_not_outlast_the_pause),
         cmocka_unit_test(a_job_whose_claim_is_on_its_way_is_called_back_when_it_has_come),
