@@ -494,13 +494,31 @@ static void refuse_patch(struct work *work, const struct problem *why)
     finish(work, why->err, why->detail);
 }
 
+// Between the reading and the writing a job that ran may have come back and been claimed as it was: no token tells. False: all
+// jobs that wait were amended, or have begun since, and the request has been ended.
+static bool lags_behind(struct work *work)
+{
+    for (size_t i = 0; i < work->get.job_count; i++) {
+        const struct job *job = &work->get.jobs[i];
+        bool known = false;
+        for (size_t k = 0; k < work->beginning_count; k++)
+            known |= work->beginning[k].id == job->id;
+        if (job_state_waiting(job->state) && !known)
+            return true;
+    }
+    finish(work, ERR_OK, "");
+    return false;
+}
+
 static void patch(struct work *work)
 {
     struct problem why = {0};
     struct patched patched;
     struct store_get *get = &work->get;
     int64_t scheduled_at, expires_at;
-    if (work->op->version && work->op->version != get->task.version) {
+    if (work->wrote && (!recall(work) || !lags_behind(work)))
+        return;
+    if (work->op->version && work->op->version != get->task.version && !work->wrote) {
         finish(work, ERR_VERSION_MISMATCH, "the task has another version by now: read it again and decide anew");
         return;
     }
@@ -614,7 +632,10 @@ static void take_amend(struct work *work)
     if (!err)
         for (size_t i = 0; i < amend->count; i++)
             lanes_due(work->steer->node->lanes, amend->steps[i].job->lane, amend->steps[i].job->due_at);
-    if (!err && work->op->act == STEER_PAUSE)
+    for (size_t i = 0; !err && i < amend->count; i++) // who claims them from now on gets the new document
+        note_beginning(work, amend->steps[i].job->id, amend->steps[i].job->token + 1);
+    work->wrote |= !err;
+    if (!err && (work->op->act == STEER_PAUSE || work->op->act == STEER_PATCH))
         read_record(work); // what is in hand is called back
     else if (err == ERR_NOT_FOUND && gone_is_done(work))
         finish(work, ERR_OK, "");
@@ -628,7 +649,7 @@ static void take_get(struct work *work)
         [STEER_CANCEL] = cancel, [STEER_RUN] = run_now, [STEER_RETRY] = retry,   [STEER_PAUSE] = pause,
         [STEER_RESUME] = resume, [STEER_PATCH] = patch, [STEER_DELETE] = delete, [STEER_RECALL] = recall_one,
     };
-    if (work->get.op.err == ERR_NOT_FOUND && gone_is_done(work))
+    if (work->get.op.err == ERR_NOT_FOUND && (gone_is_done(work) || (work->wrote && work->op->act == STEER_PATCH)))
         finish(work, ERR_OK, "");
     else if (work->get.op.err)
         finish(work, work->get.op.err, work->get.op.why);

@@ -276,9 +276,9 @@ static void set_back(struct world *world)
     struct sim_node *node = any_node(world);
     node->offset_ms = -SLOW_MS - 10000;
     wait_ms(world, 4000);
-    int64_t wrong_ms = node->offset_ms + node->correction_ms;
-    if (world->store_clock && labs(wrong_ms) > CLOCK_MAX_MS)
-        violate(world, 17, "the clock of a node is still %lld ms wrong a beat after it was set back", (long long)wrong_ms);
+    long long wrong_ms = node->offset_ms + node->correction_ms;
+    if (world->store_clock && llabs(wrong_ms) > CLOCK_MAX_MS)
+        violate(world, 17, "the clock of a node is still %lld ms wrong a beat after it was set back", wrong_ms);
     wait_ms(world, SLOW_MS + 1000);
     node->offset_ms = 0;
     wait_idle(world, "set back");

@@ -13,7 +13,6 @@ enum {
     PAUSE_KNOWN_MS = 30000,       // by then every node that acts has looked at its lanes
     SETTLE_MS = 90000,            // after misfortune: frozen nodes wake, dead ones are noticed, the backlog is worked off
     WAIT_MAX_MS = 10000,          // then nothing that is due waits longer than this,
-    CLOCK_AHEAD_MS = 1800000,     // no put-off is as long in a world that lasts some minutes, unless a clock was wrong
     RUN_MAX_MS = SLOW_MS + 60000, // nor is anything called running that cannot be
 };
 
@@ -399,9 +398,8 @@ void check_waiting(struct world *world)
         const struct job *job = &shadow->job;
         int64_t wall = EPOCH + world->now;
         const struct task_shadow *task = map_get(&world->tasks, job->task_id);
-        // What a clock that was an hour ahead put off is taken at its word, as a retry is.
-        bool by_clock = job->due_at - job->ready_at > CLOCK_AHEAD_MS;
-        int64_t since = task && task->resume_asked && !by_clock ? time_min(job->due_at, job->ready_at) : job->due_at;
+        int64_t since =
+            task && task->resume_asked && !shadow->clock_was_wrong ? time_min(job->due_at, job->ready_at) : job->due_at;
         bool left = job->lease_until             ? wall - job->lease_until > WAIT_MAX_MS
                     : job->state == JOB_RESERVED ? wall - job->started_at > RUN_MAX_MS
                                                  : wall - since > WAIT_MAX_MS;

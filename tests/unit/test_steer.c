@@ -494,8 +494,7 @@ static struct store_task task_of(struct play *play, struct store_get *get, int64
     *get = (struct store_get){.tenant = PLAY_TENANT, .task_id = id, .max_jobs = 10};
     store_op_init(&get->op, STORE_GET, NULL);
     store_call(play->store.memory, &get->op);
-    struct store_task none = {0};
-    return get->op.err ? none : get->task;
+    return get->task; // zeros when there is none
 }
 
 static bool is_paused(struct play *play, int64_t id)
@@ -682,6 +681,32 @@ static void a_change_that_meets_a_claim_is_decided_anew(void **state)
     assert_int_equal(play_job_of(play, id).state, JOB_DELAYED);
     assert_int_equal(play_job_of(play, id).due_at, play->now.wall_ms + 120000);
     assert_true(doc_has(play, id, "http://new/"));
+    play_free(play);
+}
+
+// It ran when the task was read, and waits for its retry in the wheel, as it was, when the change is written.
+static void a_change_that_meets_a_retry_calls_it_back(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = play_add(play, (struct play_job){.doc = "{\"url\":\"http://h/\",\"retry\":{\"max\":1,\"delay\":\"4s\"}}"});
+    pass_turning(play, 500);
+    assert_int_equal(play_job_of(play, id).state, JOB_RESERVED);
+    play->store.hold[STORE_AMEND] = true;
+    assert_int_equal(patch(play, &request, id, "{\"url\":\"http://new/\"}", 1), ERR_BUSY);
+    play_end(play, id, OUTCOME_FAILED);
+    pass_turning(play, 200);
+    struct job job = play_job_of(play, id);
+    assert_int_equal(job.state, JOB_WATCHING);
+    play->store.hold[STORE_AMEND] = false;
+    play_answer(play, play_waiting(play, STORE_AMEND));
+    pass_turning(play, 100);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    assert_int_equal(play_job_of(play, id).due_at, job.due_at);
+    pass_turning(play, 4000);
+    assert_non_null(play_running(play, id));
+    assert_true(str_is(play_running(play, id)->task.url, "http://new/"));
     play_free(play);
 }
 
@@ -982,6 +1007,7 @@ int main(void)
         cmocka_unit_test(a_change_for_another_version_is_refused),
         cmocka_unit_test(a_change_that_is_refused_leaves_the_job_in_the_wheel),
         cmocka_unit_test(a_change_that_meets_a_claim_is_decided_anew),
+        cmocka_unit_test(a_change_that_meets_a_retry_calls_it_back),
         cmocka_unit_test(what_is_being_given_back_is_waited_for),
         cmocka_unit_test(a_put_off_that_is_written_late_does_not_outlast_the_pause),
         cmocka_unit_test(a_job_whose_claim_is_on_its_way_is_called_back_when_it_has_come),
