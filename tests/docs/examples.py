@@ -25,7 +25,7 @@ MARK = "\x1e"  # printed before each block
 
 # What is different each time, and what it is compared as.
 VOLATILE = [
-    (r"\b[tji][0-9a-z]{13}\b", "ID"),
+    (r"\b[tjib][0-9a-z]{13}\b", "ID"),
     (r"\b[0-9a-f]{16}\b", "REQUEST"),
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{3}Z)?", "TIME"),
     (r"\b\d\d:\d\d:\d\d\b", "TIME"),
