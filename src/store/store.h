@@ -390,7 +390,8 @@ struct store_bulk_row {
     struct str doc;        // what was asked, as JSON; does not change
 };
 
-// Writes a row. ERR_LEASE_LOST: somebody else has written it meanwhile. Forgets those that ended before `forget_before`.
+// Writes a row. ERR_LEASE_LOST: somebody else has written it meanwhile. In any case those that ended
+// before `forget_before` are forgotten.
 struct store_bulk {
     struct store_op op;
     struct store_bulk_row row;

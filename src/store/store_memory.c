@@ -406,9 +406,7 @@ static void run_bulk(struct memory *memory, struct store_op *op)
     struct store_bulk_row *row = find_bulk(memory, bulk->row.id);
     if ((row ? row->version : 0) != bulk->row.version) {
         store_op_fail(op, ERR_LEASE_LOST, "the bulk has changed meanwhile");
-        return;
-    }
-    if (row) {
+    } else if (row) {
         struct str doc = row->doc;
         *row = bulk->row;
         row->version++;

@@ -713,23 +713,26 @@ static void write_sweep(struct writer *writer, struct store_op *op)
     sweep->removed = job_count;
 }
 
-static void write_bulk(struct writer *writer, struct store_op *op)
+static void write_bulk_row(struct db *db, const struct store_bulk_row *row)
 {
-    struct store_bulk *bulk = container_of(op, struct store_bulk, op);
-    const struct store_bulk_row *row = &bulk->row;
-    struct db *db = &writer->db;
-    int64_t version;
-    if (!db_found(db, db_sql(db, SQL_BULK_VERSION, row->id), &version))
-        version = 0;
-    if (version != row->version) {
-        store_op_fail(op, ERR_LEASE_LOST, "the bulk has changed meanwhile");
-        return;
-    }
 #define X(name) , row->name
     sqlite3_stmt *stmt = db_sql(db, SQL_WRITE_BULK, row->id, row->tenant BULK_MOVING(X), row->next.at, row->next.id);
 #undef X
     db_bind_bytes(stmt, sqlite3_bind_parameter_count(stmt), row->doc);
     db_run(db, stmt);
+}
+
+static void write_bulk(struct writer *writer, struct store_op *op)
+{
+    struct store_bulk *bulk = container_of(op, struct store_bulk, op);
+    struct db *db = &writer->db;
+    int64_t version;
+    if (!db_found(db, db_sql(db, SQL_BULK_VERSION, bulk->row.id), &version))
+        version = 0;
+    if (version == bulk->row.version)
+        write_bulk_row(db, &bulk->row);
+    else
+        store_op_fail(op, ERR_LEASE_LOST, "the bulk has changed meanwhile");
     db_run(db, db_sql(db, SQL_FORGET_BULKS, bulk->forget_before));
 }
 
