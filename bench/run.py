@@ -1,4 +1,4 @@
-"""Measures rota against its budgets: life, late, submit, growth, list, snapshot, reads, events, kill.
+"""Measures rota against its budgets: life, late, submit, growth, list, snapshot, reads, events, kill, faults.
 
 Starts the target, a release build of rota and the load generator on this machine's cores, takes CPU from /proc, prints one line
 a figure, and appends what it saw to bench/results/NAME.jsonl. A figure below its budget is reported, not failed: this is no
@@ -348,20 +348,34 @@ def events(options):
     record("events", options.store, figures, {"seconds": seconds, "memory_peak_mib": memory, **parts})
 
 
-# ---- faults
+# ---- faults: tests of the e2e suite, on the release build
+
+def passes(*words, **env):
+    env = dict(os.environ, ROTA_BIN=str(TREE / "src" / "rota"), ROTA_TEST_DIR=str(TREE / "scratch"), **env)
+    command = ["/usr/bin/python3", "-m", "pytest", *words, "-q", "-s", "-p", "no:cacheprovider", "--timeout=0"]
+    return subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL).returncode == 0
+
 
 def kill(options):
     rounds = options.rounds or 100
-    env = dict(os.environ, ROTA_BIN=str(TREE / "src" / "rota"), ROTA_KILL_ROUNDS=str(rounds), ROTA_TEST_DIR=str(TREE / "scratch"))
-    command = ["/usr/bin/python3", "-m", "pytest", "tests/e2e/test_kill.py", "-q", "-s", "-p", "no:cacheprovider", "--timeout=0"]
-    code = subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL).returncode
-    record("kill", "sqlite", [{"name": "kill: rounds", "figure": rounds, "passed": code == 0}], {})
-    if code:
+    passed = passes("tests/e2e/test_kill.py", ROTA_KILL_ROUNDS=str(rounds))
+    record("kill", "sqlite", [{"name": "kill: rounds", "figure": rounds, "passed": passed}], {})
+    if not passed:
         raise Wrong(f"the ledger checker found something in {rounds} rounds of SIGKILL")
 
 
+def faults(_):
+    """What is promised of the times at which nodes and the database come and go."""
+    with tempfile.NamedTemporaryFile("r") as told:
+        if not passes("tests/e2e/test_database_away.py", "tests/e2e/test_cluster.py", "-k", "killed_every or hanging or refusing or frozen_for",
+                      ROTA_FIGURES=told.name):
+            raise Wrong("a test did not pass")
+        lines = [json.loads(line) for line in told]
+    record("faults", "postgres", [figure(f"{line['name']}, s", line["seconds"], line["budget"], False) for line in lines], {})
+
+
 BENCHES = {"life": life, "late": late, "submit": submit, "growth": growth, "list": lists, "snapshot": snapshot, "reads": reads, "events": events,
-           "kill": kill}
+           "kill": kill, "faults": faults}
 DEFAULT = ["life", "late", "submit"]
 
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from support.client import FINAL, first_job_id
+from support.figures import tell
 from support.ledger import ACKED, Ledger
 from support.load import Load, settle
 from support.times import to_ms
@@ -14,7 +15,8 @@ pytestmark = pytest.mark.stores("postgres")
 
 RATE = 60  # submits a second
 PATIENCE_S = 10  # of a client whose node does not answer: it may be frozen
-FROZEN_MS = TAKEN_OVER_MS = 30_000
+FROZEN_MS = 30_000
+TAKEN_OVER_S = 30
 
 
 def outcomes(ledger):
@@ -61,8 +63,7 @@ def test_a_node_frozen_for_30_s_is_replaced_and_begins_a_new_life(nodes, target)
         assert (job["state"], [attempt["outcome"] for attempt in job["attempts"]]) == ("success", ["lost", "success"])
     settle(nodes, target, ledger)
     took = max(call.arrived for call in target.calls(path="/gate/held")) - began
-    assert took <= TAKEN_OVER_MS, f"its jobs were run again only after {took / 1000:.1f} s"
-    print(f"run again after {took / 1000:.1f} s")
+    tell("node frozen: its jobs are run again after", took / 1000, TAKEN_OVER_S)
 
 
 @pytest.mark.slow

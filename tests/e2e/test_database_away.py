@@ -1,7 +1,7 @@
 """What happens to PostgreSQL under three nodes at work: killed, hanging, refusing, an answer lost, a snapshot held open.
 
-While it is away every request is answered within 5 s, with 503 and Retry-After; 2 s after its return everything works; and in the
-end nothing is lost and no second run unexplained. These times are promises, so they are asserted here.
+While it is away every request is answered, with 503 and Retry-After; after its return everything works again; and in the end nothing
+is lost and no second run unexplained. How long that took is for `./dev bench faults`.
 """
 
 import contextlib
@@ -56,11 +56,11 @@ class Away:
         self.probes.wait_back(self.outages[-1])
         self.load.wait_acked(RATE)
 
-    def check(self):
+    def check(self, fault):
         assert self.load.failures == []
-        words = self.probes.check(self.outages)
+        self.probes.check(self.outages, fault)
         fates = settle(self.nodes, self.target, self.ledger)
-        print(f"{words}; {self.probes.refusals()} refused; {fates}, {len(self.target.calls())} calls, all accounted for")
+        print(f"{self.probes.refusals()} refused; {fates}, {len(self.target.calls())} calls, all accounted for")
 
 
 def test_killed_every_few_seconds(own_cluster, its_nodes, target):
@@ -73,7 +73,7 @@ def test_killed_every_few_seconds(own_cluster, its_nodes, target):
             pass_time(work_s)
             with away.outage(lambda: own_cluster.stop(signal.SIGQUIT), come):
                 pass_time(down_s)
-    away.check()
+    away.check("killed")
 
 
 def test_who_had_nothing_to_do_meanwhile_takes_the_first_submit(own_cluster, store, target):
@@ -102,7 +102,7 @@ def test_hanging_for_30_s(own_cluster, its_nodes, target):
         with away.outage(own_cluster.freeze, come):
             pass_time(30)
         assert away.probes.refusals() > 0
-    away.check()
+    away.check("hanging")
 
 
 def test_refusing_connections(own_cluster, its_nodes, target):
@@ -114,7 +114,7 @@ def test_refusing_connections(own_cluster, its_nodes, target):
         with away.outage(own_cluster.refuse, come):
             pass_time(12)
         assert away.probes.refusals() > 0
-    away.check()
+    away.check("refusing")
 
 
 def test_a_connection_cut_right_after_commit(cluster, store, target):

@@ -1,7 +1,7 @@
 """Clients that ask every node over and over whether it works, and write down what they are told and how long it took.
 
-For the promises about a database that is away: within 5 s every request is answered, with 503 and Retry-After if it could not be
-done, and everything works again 2 s after the database is back.
+For the promises about a database that is away: every request is answered, with 503 and Retry-After if it could not be done, and
+everything works again when the database is back. How long each took (within 5 s, and after 2 s) is told, not asserted.
 """
 
 import dataclasses
@@ -9,6 +9,7 @@ import threading
 import time
 
 from support.client import Api
+from support.figures import tell
 from support.wait import wait_until
 
 ANSWER_S, BACK_S = 5.0, 2.0
@@ -30,15 +31,17 @@ class Reply:
 
 @dataclasses.dataclass
 class Outage:
-    """It began to go, was gone, began to come, and was back: what lies between the two of a kind may be either."""
+    """It began to go, was gone, began to come, and was back: what lies between the two of a kind may be either. It is over when every
+    node does everything again."""
 
     going: float
     gone: float
     coming: float
     back: float
+    over: float = None
 
     def explains(self, reply):
-        return self.going <= reply.answered and reply.sent <= self.back + BACK_S
+        return self.going <= reply.answered and reply.sent <= self.over
 
     def contains(self, reply):
         return self.gone < reply.sent and reply.answered < self.coming
@@ -99,32 +102,25 @@ class Probes:
         """Until every node does everything again."""
         back = lambda: all(probe.good_since(outage.back) or probe.failure for probe in self.all)
         wait_until(back, "every node works again")
+        outage.over = time.monotonic()
 
-    def check(self, outages):
-        """Call it after the end. Returns words about what was measured."""
+    def check(self, outages, fault):
+        """Call it after the end."""
         slowest, latest = 0, 0
         for probe in self.all:
             assert probe.failure is None, f"{probe.name} met {probe.failure!r}: the server itself was always there"
             slowest = max([slowest, *(self.check_reply(reply, outages) for reply in probe.replies)])
-            latest = max([latest, *(self.check_back(probe, outage.back) for outage in outages)])
-        return f"slowest answer {slowest:.1f} s, works again after {latest:.1f} s"
+            latest = max([latest, *(probe.good_since(outage.back).answered - outage.back for outage in outages)])
+        tell(f"database {fault}: slowest answer", slowest, ANSWER_S)
+        tell(f"database {fault}: works again after", latest, BACK_S)
 
     def check_reply(self, reply, outages):
-        took = reply.answered - reply.sent
-        assert took <= ANSWER_S, f"{reply} took {took:.1f} s"
         if not reply.good:
             assert (reply.status, bool(reply.retry_after)) == (503, True), reply
             assert any(outage.explains(reply) for outage in outages), f"{reply}: but the database was there: {outages}"
         impossible = reply.good and any(outage.contains(reply) for outage in outages)
         assert not impossible, f"{reply}: but the database was away: {outages}"
-        return took
-
-    def check_back(self, probe, back):
-        after = probe.good_since(back)
-        assert after, f"{probe.name} never worked again"
-        took = after.answered - back
-        assert took <= BACK_S, f"{probe.name} worked again only after {took:.1f} s: {after}"
-        return took
+        return reply.answered - reply.sent
 
     def refusals(self):
         return sum(not reply.good for probe in self.all for reply in probe.replies)
