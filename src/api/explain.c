@@ -13,6 +13,7 @@ struct reason {
     struct str id;       // of what it waits for, or empty
     struct str detail;   // a sentence
     int64_t expected_at; // when it is expected to start, if this is all; 0: nobody can tell
+    bool later;          // a time to come: true beside a pause, too
 };
 
 struct question {
@@ -58,7 +59,7 @@ static struct reason wait_for_time(const struct question *question)
 {
     const struct job *job = question->job;
     struct str when = when_in_words(question, job->due_at);
-    struct reason reason = {.what = "time", .expected_at = job->due_at};
+    struct reason reason = {.what = "time", .expected_at = job->due_at, .later = true};
     if (job->due_at > job->ready_at) {
         reason.what = "host";
         reason.detail =
@@ -164,9 +165,7 @@ static size_t find_reasons(const struct question *question, struct reason ret_re
     if (queue_paused && !begun)
         ret_reasons[count++] = wait_for_queue(question);
     struct reason reason = find_reason(question, queue_paused);
-    bool due =
-        !str_is(str_of(reason.what), "time") && !str_is(str_of(reason.what), "retry") && !str_is(str_of(reason.what), "host");
-    if (count == 0 || (!due && !put_off))
+    if (count == 0 || (reason.later && !put_off))
         ret_reasons[count++] = reason;
     return count;
 }

@@ -61,6 +61,20 @@ def test_its_task_and_what_it_says_to_do_helps(shared_api, target):
     assert shared_api.finished(task["id"])["state"] == "success"
 
 
+def test_all_that_it_waits_for_and_no_time_while_it_is_held(shared_api, target):
+    shared_api.post("/v1/queues/explain-both/pause")
+    task = shared_api.submit(target.url("/ok/both"), queue="explain-both", **{"in": "1h"})
+    job_id = first_job_id(task["id"])
+    explained = explain(shared_api, job_id)
+    assert [reason["what"] for reason in explained["waiting_for"]] == ["queue_paused", "time"]
+    assert explained["expected_start"] is None and task["scheduled_at"] in explained["text"]
+    shared_api.post(f"/v1/tasks/{task['id']}/pause")
+    assert [reason["what"] for reason in explain(shared_api, job_id)["waiting_for"]] == ["task_paused", "queue_paused", "time"]
+    shared_api.post("/v1/queues/explain-both/resume")
+    shared_api.post(f"/v1/tasks/{task['id']}/resume")
+    assert explain(shared_api, job_id)["expected_start"] == task["scheduled_at"]
+
+
 def test_its_attempt_and_the_node_that_makes_it(shared_api, target):
     task = shared_api.submit(target.url("/gate/explain/attempt"), timeout="10m")
     job = shared_api.wait_state(first_job_id(task["id"]), "reserved")
@@ -98,4 +112,5 @@ def test_a_slot_when_all_are_taken_and_then_it_runs(rota, api, target):
 
 def test_nobody(shared_api):
     assert shared_api.get("/v1/jobs/j0000000000001/explain").status == 404
-    assert shared_api.get("/v1/jobs/t0000000000001/explain").status == 404
+    answer = shared_api.get("/v1/jobs/t0000000000001/explain")
+    assert answer.status == 404 and "id of a task" in answer.json["detail"]

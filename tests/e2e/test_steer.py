@@ -121,6 +121,16 @@ class TestCancel:
 
 
 class TestRun:
+    def test_in_a_paused_queue_is_refused_and_says_what_helps(self, shared_api, target):
+        shared_api.post("/v1/queues/run-held/pause")
+        task = shared_api.submit(target.url("/ok/run-held"), queue="run-held", **{"in": "1h"})
+        answer = shared_api.post(f"/v1/tasks/{task['id']}/run")
+        assert refused_as_illegal(answer) and "queue is paused" in answer.json["detail"]
+        assert shared_api.task(task["id"])["scheduled_at"] == task["scheduled_at"]
+        shared_api.post("/v1/queues/run-held/resume")
+        assert shared_api.post(f"/v1/tasks/{task['id']}/run").status == 200
+        assert shared_api.finished(task["id"])["state"] == "success"
+
     def test_a_planned_task_runs_now(self, shared_api, target):
         task = shared_api.submit(target.url("/ok/hurry"), **{"in": "1h"})
         answer = shared_api.post(f"/v1/tasks/{task['id']}/run")
