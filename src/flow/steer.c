@@ -52,6 +52,7 @@ struct work {
     } beginning[JOBS_MAX]; // jobs in somebody's hand that have begun, or are about to
     size_t beginning_count;
     bool wrote;      // something of what was asked: a task that is gone then is no surprise
+    bool amended;    // … the task itself
     bool purging;    // what is being changed is only when it is removed
     bool called_off; // … after its cancel was written
     bool waited;     // of a run by hand: the job had not ended when it was first read
@@ -457,12 +458,33 @@ static struct job *amend_job(struct work *work, const struct job *job)
     return copy;
 }
 
+// Between the reading and the writing a job that ran may have come back and been claimed as it was: no token tells. Are all that
+// wait amended by this request, or begun since?
+static bool all_amended(const struct work *work)
+{
+    for (size_t i = 0; i < work->get.job_count; i++) {
+        const struct job *job = &work->get.jobs[i];
+        bool known = false;
+        for (size_t k = 0; k < work->beginning_count; k++)
+            known |= work->beginning[k].id == job->id;
+        if (job_state_waiting(job->state) && !known)
+            return false;
+    }
+    return true;
+}
+
+// The jobs that wait are written as they are: who is about to claim one has either done so by then, or sees the pause.
 static void pause(struct work *work)
 {
+    bool paused = work->get.task.paused;
     if (!find_open(&work->get)) {
-        finish(work, ERR_ILLEGAL_TRANSITION, "all its jobs have ended; there is nothing to pause");
-    } else if (!work->get.task.paused) {
+        finish(work, work->amended ? ERR_OK : ERR_ILLEGAL_TRANSITION,
+               work->amended ? "" : "all its jobs have ended; there is nothing to pause");
+    } else if (!paused || (work->amended && !all_amended(work))) {
         begin_amend(work)->task.paused = true;
+        for (size_t i = 0; i < work->get.job_count; i++)
+            if (job_state_waiting(work->get.jobs[i].state))
+                amend_job(work, &work->get.jobs[i]);
         send_amend(work);
     } else if (recall(work)) {
         finish(work, ERR_OK, "");
@@ -494,31 +516,19 @@ static void refuse_patch(struct work *work, const struct problem *why)
     finish(work, why->err, why->detail);
 }
 
-// Between the reading and the writing a job that ran may have come back and been claimed as it was: no token tells. False: all
-// jobs that wait were amended, or have begun since, and the request has been ended.
-static bool lags_behind(struct work *work)
-{
-    for (size_t i = 0; i < work->get.job_count; i++) {
-        const struct job *job = &work->get.jobs[i];
-        bool known = false;
-        for (size_t k = 0; k < work->beginning_count; k++)
-            known |= work->beginning[k].id == job->id;
-        if (job_state_waiting(job->state) && !known)
-            return true;
-    }
-    finish(work, ERR_OK, "");
-    return false;
-}
-
 static void patch(struct work *work)
 {
     struct problem why = {0};
     struct patched patched;
     struct store_get *get = &work->get;
     int64_t scheduled_at, expires_at;
-    if (work->wrote && (!recall(work) || !lags_behind(work)))
+    if (work->amended && !recall(work))
         return;
-    if (work->op->version && work->op->version != get->task.version && !work->wrote) {
+    if (work->amended && all_amended(work)) {
+        finish(work, ERR_OK, "");
+        return;
+    }
+    if (work->op->version && work->op->version != get->task.version && !work->amended) {
         finish(work, ERR_VERSION_MISMATCH, "the task has another version by now: read it again and decide anew");
         return;
     }
@@ -577,7 +587,16 @@ static bool purge(struct work *work)
     return true;
 }
 
-// What is left in hand when all that can be has been recalled is about to begin, or runs.
+static const struct job *find_watched(const struct store_get *get)
+{
+    for (size_t i = 0; i < get->job_count; i++)
+        if (get->jobs[i].state == JOB_WATCHING)
+            return &get->jobs[i];
+    return NULL;
+}
+
+// What is left in hand when all that can be has been recalled is about to begin, or runs. Only what is written to run may outlive
+// its task: of others nobody could tell whether they are a retry that was claimed meanwhile.
 static void delete (struct work *work)
 {
     if (!work->op->running && !recall(work))
@@ -585,6 +604,12 @@ static void delete (struct work *work)
     const struct job *open = find_to_delete(work);
     if (open) {
         cancel_one(work, open);
+        return;
+    }
+    const struct job *begins = find_watched(&work->get);
+    if (begins) {
+        if (may_wait(work, begins))
+            look_later(work);
         return;
     }
     if (purge(work))
@@ -627,13 +652,14 @@ static void take_amend(struct work *work)
         read_record(work);
         return;
     }
-    if (!err)
+    if (!err && !work->amended)
         tell_amended(work);
     if (!err)
         for (size_t i = 0; i < amend->count; i++)
             lanes_due(work->steer->node->lanes, amend->steps[i].job->lane, amend->steps[i].job->due_at);
     for (size_t i = 0; !err && i < amend->count; i++) // who claims them from now on gets the new document
         note_beginning(work, amend->steps[i].job->id, amend->steps[i].job->token + 1);
+    work->amended |= !err;
     work->wrote |= !err;
     if (!err && (work->op->act == STEER_PAUSE || work->op->act == STEER_PATCH))
         read_record(work); // what is in hand is called back

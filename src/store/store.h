@@ -235,7 +235,7 @@ struct store_change {
 
 // Changes a task that is as it was read (`version`), and jobs of it that nobody has in hand (by their tokens): all, or nothing.
 // Here a job's priority may change, and all of them go to the lane of `task.queue`. ERR_LEASE_LOST: something has moved on; or
-// the task is to be gone while a job of it is blocked or waits. ERR_NOT_FOUND: the task is absent, or another tenant's.
+// the task is to be gone while a job of it has not begun. ERR_NOT_FOUND: the task is absent, or another tenant's.
 struct store_amend {
     struct store_op op;
     struct store_task task; // as it shall be, but for `version`, which was read

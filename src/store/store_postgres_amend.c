@@ -15,7 +15,7 @@ static const char lock_jobs[] =
     " ORDER BY j.id FOR UPDATE),"
     " ok AS MATERIALIZED (SELECT t.id FROM t WHERE (SELECT count(*) FROM s)=(SELECT count(*) FROM s JOIN l ON l.id=s.id"
     " AND l.token=s.expected AND l.state<=2)"
-    " AND ($6=0 OR NOT EXISTS (SELECT FROM @jobs j WHERE j.task_id=$2 AND j.state<=2))),"
+    " AND ($6=0 OR NOT EXISTS (SELECT FROM @jobs j WHERE j.task_id=$2 AND j.state<=3))),"
     " h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane AS old_lane, q.id AS lane FROM ok, q, s JOIN l ON l.id=s.id)";
 #define ASSIGN(name) #name "=h." #name ","
 static const char update_jobs[] =

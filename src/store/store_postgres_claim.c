@@ -3,6 +3,10 @@
 // A claim is one statement for all lanes it wants. For each it goes through the ten places of the lane, and stops where it has
 // enough; rows that somebody else has locked are left out, never waited for. The CTE is MATERIALIZED, or the limit might be
 // exceeded. What a claim does to a record is asked of core once, and the statement does the same.
+//
+// The documents are read by a statement behind it, which therefore sees what was committed before the rows were locked. In the
+// claim itself they would be as old as its snapshot, though a row that an AMEND changed meanwhile is taken as it is now: a job
+// would run as its task was before a change that had long been answered.
 #include "store/store_postgres_private.h"
 
 #include <assert.h>
@@ -13,6 +17,8 @@ static const char fence[] = "SELECT 1 FROM @incarnations WHERE id=$1 AND NOT dea
 
 // Who does not know from where on there is something is told where there is nothing.
 #define LOOK_FROM "CASE WHEN s.from_ms>0 THEN s.from_ms ELSE l.floor_old END"
+
+#define CLAIM_ORDER "p.no, u.priority DESC, u.due_at, u.id"
 
 // $1 slot, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows; then the wants.
 static const char claim_from[] = "WITH w AS MATERIALIZED (SELECT s.*, " LOOK_FROM " AS floor FROM ";
@@ -25,8 +31,13 @@ static const char claim_picked[] =
     " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, place=-$2, picked_at=$3, started_at=0, completed_at=0,"
     " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL WHERE j.id=" PG_ANY("SELECT id FROM p")
     " RETURNING " PG_JOB_OF_J "),"
-    " c AS (" PG_COUNT("SELECT p.lane, p.state, -1 AS n FROM p UNION ALL SELECT p.lane, $5, 1 FROM p") ")"
-    " SELECT " PG_JOB_OF_U "," PG_DOC_TO_RUN("u") " FROM u JOIN p ON p.id=u.id ORDER BY p.no, u.priority DESC, u.due_at, u.id";
+    " c AS (" PG_COUNT("SELECT p.lane, p.state, -1 AS n FROM p UNION ALL SELECT p.lane, $5, 1 FROM p") "),"
+    " k AS MATERIALIZED (SELECT set_config('rota.claimed', string_agg(u.task_id::text, ',' ORDER BY " CLAIM_ORDER "), true)"
+    " FROM u JOIN p ON p.id=u.id)"
+    " SELECT " PG_JOB_OF_U " FROM k, u JOIN p ON p.id=u.id ORDER BY " CLAIM_ORDER;
+static const char claimed_docs[] =
+    "SELECT " PG_DOC_TO_RUN("x") " FROM unnest(string_to_array(current_setting('rota.claimed', true), ',')::bigint[])"
+    " WITH ORDINALITY x(task_id, no) ORDER BY x.no";
 
 static const char next_due_from[] =
     "SELECT s.no, (SELECT min(x.due_at) FROM generate_series(s.lane*16, s.lane*16+9) g"
@@ -43,19 +54,35 @@ static void read_fence(void *ctx, const PGresult *result)
         store_op_fail(&claim->op, ERR_FENCED, "the holder was declared dead, or is unknown");
 }
 
-static void read_claimed(void *ctx, const PGresult *result)
-{
-    struct store_claim *claim = ctx;
-    if (!claim->op.err)
-        pg_read_store_jobs(result, 0, &claim->op.arena, &claim->jobs, &claim->job_count);
-}
-
 // The wants of one statement: no lane comes twice.
 struct part {
     struct store_claim *claim;
     struct store_want *wants;
     size_t count;
+    size_t first_job; // what it claimed is from here on
 };
+
+static void read_claimed(void *ctx, const PGresult *result)
+{
+    struct part *part = ctx;
+    struct store_claim *claim = part->claim;
+    part->first_job = claim->job_count;
+    for (int row = 0; row < PQntuples(result) && !claim->op.err; row++) {
+        claim->jobs = store_push(&claim->op.arena, claim->jobs, claim->job_count, sizeof *claim->jobs);
+        struct store_job *job = &claim->jobs[claim->job_count++];
+        *job = (struct store_job){0};
+        pg_read_job(result, row, 0, &job->job, &claim->op.arena);
+    }
+}
+
+// In the order of the jobs. When none were claimed, these are of whoever claimed some in this transaction.
+static void read_docs(void *ctx, const PGresult *result)
+{
+    const struct part *part = ctx;
+    struct store_claim *claim = part->claim;
+    for (size_t i = part->first_job; i < claim->job_count; i++)
+        claim->jobs[i].doc = pg_bytes(result, (int)(i - part->first_job), 0, &claim->op.arena);
+}
 
 static void read_next(void *ctx, const PGresult *result)
 {
@@ -91,7 +118,7 @@ static void send_part(struct pg_link *link, struct store_claim *claim, size_t fi
     struct job sample = {.state = JOB_READY};
     enum err err = job_claim(&sample, claim->holder, claim->now_ms);
     assert(!err);
-    *part = (struct part){claim, &claim->wants[first], count};
+    *part = (struct part){.claim = claim, .wants = &claim->wants[first], .count = count};
     want_rows(link, &rows, part);
     if (wants_any(part)) {
         pg_begin_query(link);
@@ -101,7 +128,8 @@ static void send_part(struct pg_link *link, struct store_claim *claim, size_t fi
         pg_put(link, claim_from);
         pg_put_rows(link, &rows);
         pg_put(link, claim_picked);
-        pg_send(link, read_claimed, claim);
+        pg_send(link, read_claimed, part);
+        pg_run(link, claimed_docs, 0, NULL, read_docs, part);
     }
     pg_begin_query(link);
     pg_put(link, next_due_from);

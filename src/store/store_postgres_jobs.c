@@ -67,12 +67,12 @@ struct store_task pg_read_task(const PGresult *result, int row, int column, stru
     return task;
 }
 
-void pg_read_store_jobs(const PGresult *result, int column, struct arena *arena, struct store_job **ret_jobs, size_t *ret_count)
+void pg_read_store_jobs(const PGresult *result, struct arena *arena, struct store_job **ret_jobs, size_t *ret_count)
 {
     for (int row = 0; row < PQntuples(result); row++) {
         *ret_jobs = store_push(arena, *ret_jobs, *ret_count, sizeof **ret_jobs);
         struct store_job *job = &(*ret_jobs)[(*ret_count)++];
-        int at = pg_read_job(result, row, column, &job->job, arena);
+        int at = pg_read_job(result, row, 0, &job->job, arena);
         job->doc = pg_bytes(result, row, at, arena);
     }
 }

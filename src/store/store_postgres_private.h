@@ -159,7 +159,7 @@ _Static_assert(STORE_LISTED_RESULT == 4096, "the SQL above says so");
 int pg_read_lease(const PGresult *result, int row, int column, struct job *job, struct arena *arena); // as below
 
 int pg_read_job(const PGresult *result, int row, int column, struct job *ret_job, struct arena *arena); // the column behind it
-void pg_read_store_jobs(const PGresult *result, int column, struct arena *arena, struct store_job **ret_jobs, size_t *ret_count);
+void pg_read_store_jobs(const PGresult *result, struct arena *arena, struct store_job **ret_jobs, size_t *ret_count);
 void pg_rows_moving(struct pg_rows *rows, const struct job *const *jobs); // the columns a step writes, and `day`
 void pg_rows_lease(struct pg_rows *rows, const struct job *const *jobs);  // … and those of a lease
 int32_t pg_day_of(const struct job *job);

@@ -57,7 +57,7 @@ static int64_t limit(size_t max)
 static void read_held(void *ctx, const PGresult *result)
 {
     struct store_held *held = ctx;
-    pg_read_store_jobs(result, 0, &held->op.arena, &held->jobs, &held->job_count);
+    pg_read_store_jobs(result, &held->op.arena, &held->jobs, &held->job_count);
 }
 
 static void send_held(struct pg_link *link, struct store_op *op)
@@ -69,7 +69,7 @@ static void send_held(struct pg_link *link, struct store_op *op)
 static void read_expired(void *ctx, const PGresult *result)
 {
     struct store_expired *expired = ctx;
-    pg_read_store_jobs(result, 0, &expired->op.arena, &expired->jobs, &expired->job_count);
+    pg_read_store_jobs(result, &expired->op.arena, &expired->jobs, &expired->job_count);
 }
 
 static void send_expired(struct pg_link *link, struct store_op *op)

@@ -544,7 +544,7 @@ static void write_amend(struct writer *writer, struct store_op *op)
     const struct cached_lane *lane = standing ? lane_by_name(writer, amend->task.tenant, amend->task.queue) : NULL;
     for (size_t i = 0; i < amend->count && standing; i++)
         standing = stands(db, &amend->steps[i], &lane_id, &state);
-    if (!standing || (amend->gone && db_found(db, db_sql(db, SQL_TASK_HAS_PLANNED, amend->task.id), &planned))) {
+    if (!standing || (amend->gone && db_found(db, db_sql(db, SQL_TASK_HAS_UNBEGUN, amend->task.id), &planned))) {
         store_op_fail(op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
         return;
     }

@@ -133,6 +133,65 @@ static void what_others_have_locked_is_left_out_and_not_waited_for(void **state)
     }
 }
 
+// ---- a claim and a change of the task
+
+static void wait_until_asked(const char *what)
+{
+    PGconn *session = session_new(true);
+    char sql[300];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type='Lock' AND %s", what);
+    while (session_ask(session, sql) == 0)
+        ;
+    PQfinish(session);
+}
+
+struct caller {
+    struct store *store;
+    struct store_op *op;
+};
+
+static void *caller_main(void *ctx)
+{
+    struct caller *caller = ctx;
+    store_call(caller->store, caller->op);
+    return NULL;
+}
+
+static void session_do_in(PGconn *session, const char *schema, const char *format)
+{
+    char sql[300];
+    snprintf(sql, sizeof sql, format, schema, schema);
+    session_do(session, sql);
+}
+
+// The claim has looked at the database and stands still where it reads the lanes. When it goes on, the task was changed, and the
+// job with it; it takes the job as it is now, so the document must be the new one, too.
+static void a_claim_that_meets_a_change_gets_the_document_that_was_changed(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.due_at = NOW - 5});
+    struct store_want want = {.lane = lane_of(world, TENANT, "q"), .max = 10};
+    struct store_claim claim = {.holder = A, .now_ms = NOW, .until_ms = NOW, .wants = &want, .want_count = 1};
+    pthread_t thread;
+    PGconn *session = session_new(true);
+    session_do_in(session, world->schema, "CREATE POLICY stall ON %s.lanes USING (pg_advisory_xact_lock_shared(77) IS NOT NULL)");
+    session_do_in(session, world->schema, "ALTER TABLE %s.lanes ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY");
+    session_do(session, "BEGIN; SELECT pg_advisory_xact_lock(77)");
+    store_op_init(&claim.op, STORE_CLAIM, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, caller_main, &(struct caller){world->store, &claim.op}), 0);
+    wait_until_asked("wait_event='advisory' AND query LIKE '%FOR UPDATE SKIP LOCKED%'");
+    session_do_in(session, world->schema, "UPDATE %s.tasks SET doc='new'; UPDATE %s.jobs SET due_at=due_at+1");
+    session_do(session, "COMMIT");
+    pthread_join(thread, NULL);
+    assert_int_equal(claim.op.err, ERR_OK);
+    assert_int_equal(claim.job_count, 1);
+    assert_int_equal(claim.jobs[0].job.id, id);
+    assert_int_equal(claim.jobs[0].job.due_at, NOW - 4);
+    assert_true(str_is(claim.jobs[0].doc, "new"));
+    store_op_done(&claim.op);
+    PQfinish(session);
+}
+
 // ---- beats in turn
 
 struct beater {
@@ -157,16 +216,6 @@ static void start_beat(struct beater *beater, struct world *world, int64_t incar
     beater->beat.incarnation = incarnation;
     beater->beat.in_turn = true;
     assert_int_equal(pthread_create(&beater->thread, NULL, beater_main, beater), 0);
-}
-
-static void wait_until_asked(const char *what)
-{
-    PGconn *session = session_new(true);
-    char sql[300];
-    snprintf(sql, sizeof sql, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type='Lock' AND %s", what);
-    while (session_ask(session, sql) == 0)
-        ;
-    PQfinish(session);
 }
 
 // Somebody begins to listen, and while that is not committed yet somebody else wants to stop telling: it waits, and sees it.
@@ -750,6 +799,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         PROMISE(several_sessions_at_once_get_each_job_once),
         PROMISE(what_others_have_locked_is_left_out_and_not_waited_for),
+        PROMISE(a_claim_that_meets_a_change_gets_the_document_that_was_changed),
         PROMISE(of_two_beats_in_turn_the_second_sees_the_first),
         PROMISE(a_job_that_comes_long_after_its_time_is_claimed_at_once),
         PROMISE(finished_jobs_leave_the_table_that_is_scanned),

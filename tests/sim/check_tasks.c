@@ -44,16 +44,16 @@ static int64_t version_of(const struct task_shadow *task, int serial)
     return 0;
 }
 
-static void check_gone(struct world *world, int64_t task_id, int64_t now_ms)
+static void check_gone(struct world *world, int64_t task_id)
 {
     int64_t id;
     size_t at = 0;
     for (struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));) {
         if (shadow->job.task_id != task_id)
             continue;
-        if (shadow->job.state == JOB_BLOCKED || job_state_waiting(shadow->job.state))
+        if (shadow->job.state < JOB_RESERVED)
             violate(world, 21, "job %lld is still %s when its task is deleted", (long long)id, job_state_text(shadow->job.state));
-        shadow->outlives = job_is_at_hand(&shadow->job, now_ms);
+        shadow->outlives = shadow->job.state == JOB_RESERVED;
     }
 }
 
@@ -95,7 +95,7 @@ void check_amend(struct sim_node *node, const struct store_amend *amend)
         check_amended_job(node, &amend->steps[i]);
     if (amend->gone) {
         task->gone = true;
-        check_gone(world, amend->task.id, node_now(node).wall_ms);
+        check_gone(world, amend->task.id);
     }
     arena_done(&arena);
 }

@@ -100,7 +100,8 @@ static uint32_t length_of(const char *bytes)
 static bool needs_leave(const char *message)
 {
     const char *sql = message + 5 + strlen(message + 5) + 1; // behind the statement's name
-    return strncmp(sql, "BEGIN", 5) != 0 && !strstr(sql, "set_config");
+    static const char session[] = "SELECT current_setting("; // what every transaction begins with
+    return strncmp(sql, "BEGIN", 5) != 0 && strncmp(sql, session, sizeof session - 1) != 0;
 }
 
 // Passes what may pass of what is held. A Flush behind each statement makes the server answer before the Sync comes.
