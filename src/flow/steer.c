@@ -53,6 +53,7 @@ struct work {
     size_t beginning_count;
     bool wrote;      // something of what was asked: a task that is gone then is no surprise
     bool amended;    // … the task itself
+    bool ended;      // of a deletion: all its jobs had, when they were last read
     bool purging;    // what is being changed is only when it is removed
     bool called_off; // … after its cancel was written
     bool waited;     // of a run by hand: the job had not ended when it was first read
@@ -602,6 +603,7 @@ static void delete (struct work *work)
     if (!work->op->running && !recall(work))
         return;
     const struct job *open = find_to_delete(work);
+    work->ended = !find_open(&work->get);
     if (open) {
         cancel_one(work, open);
         return;
@@ -634,10 +636,13 @@ static void tell_amended(const struct work *work)
                                                            .name = task->name});
 }
 
-// Is a task that cannot be found what was asked for? Its holder has ended it, or this request has, and retention was quick.
+// Is a task that cannot be found what was asked for? Its holder has ended it, or this request has, and retention was quick. Or
+// somebody else deleted it, but then what ran may still run.
 static bool gone_is_done(const struct work *work)
 {
     enum steer_act act = work->op->act;
+    if (act == STEER_DELETE && work->op->running)
+        return work->ended;
     bool ends = act == STEER_CANCEL || act == STEER_RUN || act == STEER_DELETE || act == STEER_RECALL;
     return ends && (work->wished_id || work->waited || work->wrote);
 }

@@ -89,6 +89,7 @@ void check_amend(struct sim_node *node, const struct store_amend *amend)
     task->version++;
     if (task->paused && !amend->task.paused && !task->resume_asked && !amend->gone)
         violate(world, 19, "task %lld is not paused any more, and nobody asked for it", (long long)amend->task.id);
+    task->resumed |= task->paused && !amend->task.paused;
     task->paused = amend->task.paused;
     task->pause_confirmed &= task->paused;
     for (size_t i = 0; i < amend->count; i++)

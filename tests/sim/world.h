@@ -56,6 +56,7 @@ struct task_shadow {
     bool paused, gone;         // as the store has it
     bool pause_confirmed;      // and it is still paused
     bool resume_asked;         // ever
+    bool resumed;              // it was paused, and then not any more
 };
 
 struct sim_node {
