@@ -760,6 +760,20 @@ enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena,
     return ERR_OK;
 }
 
+bool task_read(struct task *ret_task, struct str doc, struct arena *arena, char why[ERR_WHY_MAX])
+{
+    struct json value;
+    struct problem problem;
+    *ret_task = (struct task){.policy = defaults.policy};
+    if (json_check(doc, &value, why))
+        return false;
+    if (!task_parse(ret_task, value, arena, &problem))
+        return true;
+    int n = snprintf(why, ERR_WHY_MAX, "%s%s", problem.field, problem.field[0] ? ": " : "");
+    snprintf(why + n, ERR_WHY_MAX - (size_t)n, "%s", problem.detail);
+    return false;
+}
+
 const char *task_state_text(enum task_state state)
 {
     static const char *const texts[] = {"active", "paused", "done", "cancelled"};
@@ -813,8 +827,7 @@ void task_render(const struct task *task, struct buf *buf)
 struct job_policy task_policy(struct str doc, struct arena *arena)
 {
     struct task task;
-    struct problem why;
-    if (task_parse(&task, (struct json){JSON_OBJECT, doc}, arena, &why) != ERR_OK)
-        task = (struct task){.policy = defaults.policy};
+    char why[ERR_WHY_MAX];
+    task_read(&task, doc, arena, why);
     return task.policy;
 }

@@ -42,6 +42,11 @@ struct task {
 // Parses and checks a document that json_check() has passed. On a problem nothing but `why` is set.
 err_check enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena, struct problem *why);
 
+// The task of a stored document. That was checked when it was stored; but a newer rota may have written it, or something else
+// have changed the database, so it is checked again. False: it cannot be read, and `why` says why. Then it is a task without a
+// target and with the default policy, and who has to end its jobs all the same goes by that.
+bool task_read(struct task *ret_task, struct str doc, struct arena *arena, char why[ERR_WHY_MAX]);
+
 // A one-time task lives while a job of it does, and then is what became of the newest.
 enum task_state { TASK_ACTIVE, TASK_PAUSED, TASK_DONE, TASK_CANCELLED, TASK_STATE_COUNT };
 const char *task_state_text(enum task_state state);
@@ -63,5 +68,5 @@ err_check enum err task_plan(const struct task *task, int64_t now_ms, int64_t *r
 // text of one task is the same whatever order and spacing it was given in.
 void task_render(const struct task *task, struct buf *buf);
 
-// The policy of a stored document; the defaults where it cannot be read.
+// The policy of a stored document, as task_read() says.
 struct job_policy task_policy(struct str doc, struct arena *arena);
