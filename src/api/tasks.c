@@ -54,7 +54,7 @@ static enum err add_document(struct submission *submission, struct json doc, str
     uint8_t digest[DIGEST_SIZE];
     if (doc.type != JSON_OBJECT)
         return problem_set(why, ERR_INVALID_FIELD, NULL, "A task is a JSON object.");
-    if (doc.raw.n > ROUTE_BODY_ONE)
+    if (doc.raw.n > TASK_DOC_MAX)
         return problem_set(why, ERR_TOO_LARGE, NULL, "A task may have 1 MiB, this one has %zu bytes.", doc.raw.n);
     enum err err = task_parse(ret_task, doc, http_arena(submission->call.request), why);
     if (err)
