@@ -1,11 +1,9 @@
 // What it does not do: decide what is wrong. Words and statuses come from the table in base/err.
 #include "api/reply.h"
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/rand.h"
-
-#include <stdarg.h>
-#include <stdio.h>
 
 enum { REQUEST_ID_MAX = 64 };
 
@@ -73,28 +71,12 @@ void problem_reply(struct http_request *request, const struct problem *problem)
     http_reply(request, info->status, "application/problem+json", &body);
 }
 
-static void fill(struct problem *ret_problem, enum err err, const char *field, const char *format, va_list args)
-{
-    ret_problem->err = err;
-    snprintf(ret_problem->field, sizeof ret_problem->field, "%s", field ? field : "");
-    vsnprintf(ret_problem->detail, sizeof ret_problem->detail, format, args);
-}
-
-enum err problem_set(struct problem *ret_problem, enum err err, const char *field, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fill(ret_problem, err, field, format, args);
-    va_end(args);
-    return err;
-}
-
 void problem_say(struct http_request *request, enum err err, const char *field, const char *format, ...)
 {
     struct problem problem;
     va_list args;
     va_start(args, format);
-    fill(&problem, err, field, format, args);
+    problem_set_args(&problem, err, field, format, args);
     va_end(args);
     problem_reply(request, &problem);
 }

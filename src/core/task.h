@@ -4,13 +4,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "core/job.h"
-
-// Why a document is refused: which field (a JSON pointer, "/retry/max") and what would be right.
-struct problem {
-    enum err err;
-    char field[96];
-    char detail[ERR_WHY_MAX];
-};
+#include "core/problem.h"
 
 enum {
     TASK_HEADERS_MAX = 64,
@@ -20,9 +14,6 @@ enum {
     TASK_NAME_MAX = 256,
     TASK_DOC_MAX = 1 << 20
 };
-
-// Puts one step of a JSON pointer behind what is there. What does not fit is left out, never half a character.
-void problem_point(struct problem *why, struct str step);
 
 struct task {
     struct str url, method;
@@ -55,7 +46,8 @@ enum task_state task_state_of(bool paused, const struct job *jobs, size_t count)
 // The one of them that stands for the task: the newest that is not planned any more, else the next that is. NULL: there is none.
 const struct job *task_job_to_show(const struct job *jobs, size_t count);
 
-bool task_name_fits(struct str name); // of a queue: 1 to 64 letters, digits, '.', '_' or '-'
+#define TASK_NAME_WORDS "1 to 64 letters, digits, '.', '_' or '-'"
+bool task_name_fits(struct str name); // of a queue: TASK_NAME_WORDS
 bool task_success(const struct task *task, int status);
 bool task_traceparent_fits(struct str text); // what the field `traceparent` may hold; text.p may be NULL
 
