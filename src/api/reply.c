@@ -4,8 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/rand.h"
-
-enum { REQUEST_ID_MAX = 64 };
+#include "core/task.h"
 
 void problem_put(struct buf *buf, const struct problem *problem)
 {
@@ -28,25 +27,11 @@ void problem_put(struct buf *buf, const struct problem *problem)
     }
 }
 
-static bool request_id_sane(struct str id)
-{
-    if (!id.n || id.n > REQUEST_ID_MAX)
-        return false;
-    for (size_t i = 0; i < id.n; i++) {
-        char c = id.p[i];
-        bool fine =
-            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-        if (!fine)
-            return false;
-    }
-    return true;
-}
-
-// The client's own id when it sent a sane one, so that its logs and ours speak of the same request.
+// The client's own id when it sent one that could be a name, so that its logs and ours speak of the same request.
 static const char *request_id(struct http_request *request)
 {
     struct str given = http_header(request, "X-Request-Id");
-    if (request_id_sane(given))
+    if (task_name_fits(given))
         return arena_copy(http_arena(request), given).p;
     uint64_t number;
     rand_secret(&number, sizeof number);

@@ -68,13 +68,18 @@ static enum err add_document(struct submission *submission, struct json doc, str
     return why->err = err;
 }
 
+static void put_id(struct buf *body, int64_t id)
+{
+    buf_puts(body, "{\"id\":");
+    render_id(body, ID_TASK, id);
+    buf_putc(body, '}');
+}
+
 static void put_task(struct submission *submission, struct buf *body)
 {
     const struct store_task *stored = &submission->admission.tasks[0];
     if (submission->brief) {
-        buf_puts(body, "{\"id\":");
-        render_id(body, ID_TASK, stored->id);
-        buf_putc(body, '}');
+        put_id(body, stored->id);
         return;
     }
     buf_reserve(body, TASK_TEXT_SIZE);
@@ -90,9 +95,7 @@ static void answer_existing(struct submission *submission, int64_t id)
         return;
     }
     struct buf body = {0};
-    buf_puts(&body, "{\"id\":");
-    render_id(&body, ID_TASK, id);
-    buf_putc(&body, '}');
+    put_id(&body, id);
     reply_json(submission->call.request, 200, &body);
 }
 
@@ -156,15 +159,13 @@ static size_t put_results(const struct submission *submission, struct buf *body)
         if (i)
             buf_putc(body, ',');
         if (id) {
-            buf_puts(body, "{\"id\":");
-            render_id(body, ID_TASK, id);
+            put_id(body, id);
         } else {
             buf_puts(body, "{\"error\":{");
             problem_put(body, &problem);
-            buf_putc(body, '}');
+            buf_puts(body, "}}");
             refused++;
         }
-        buf_putc(body, '}');
     }
     buf_puts(body, "]}");
     return refused;
