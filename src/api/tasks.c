@@ -341,19 +341,15 @@ static void submit_bulk(struct submission *submission, struct source source)
 
 static void submit_json(struct submission *submission)
 {
-    struct http_request *request = submission->call.request;
-    struct str body = http_body(request);
     struct json value;
-    char why[ERR_WHY_MAX];
-    enum err err = json_check(body, &value, why);
-    if (err)
-        problem_say(request, err, NULL, "%s", why);
-    else if (value.type == JSON_OBJECT)
+    if (!params_json(&submission->call, &value))
+        return;
+    if (value.type == JSON_OBJECT)
         submit_one(submission, value);
     else if (value.type == JSON_ARRAY)
         submit_bulk(submission, (struct source){.items = json_iter(value)});
     else
-        problem_say(request, ERR_INVALID_FIELD, NULL, "The body is a task (an object) or an array of tasks.");
+        problem_say(submission->call.request, ERR_INVALID_FIELD, NULL, "The body is a task (an object) or an array of tasks.");
 }
 
 static struct submission *begin(const struct api_call *call)
@@ -404,13 +400,12 @@ void tasks_create(const struct api_call *call)
     struct http_request *request = call->request;
     struct json doc;
     char why[ERR_WHY_MAX];
-    enum err err = json_check(http_body(request), &doc, why);
-    if (!err && doc.type != JSON_OBJECT)
+    if (!params_json(call, &doc))
+        return;
+    if (doc.type != JSON_OBJECT)
         problem_say(request, ERR_INVALID_FIELD, NULL, "The body is a task: an object.");
-    else if (!err && (err = json_check(rename_fields(doc, http_arena(request)), &doc, why)))
+    else if (json_check(rename_fields(doc, http_arena(request)), &doc, why))
         problem_say(request, ERR_INVALID_FIELD, NULL, "Give a field once: schedule_at is `at`, and total_retry is `retry.max`.");
-    else if (err)
-        problem_say(request, err, NULL, "%s", why);
     else
         submit_one(begin(call), doc);
 }
