@@ -6,9 +6,10 @@
 
 enum err problem_set_args(struct problem *ret_problem, enum err err, const char *field, const char *format, va_list args)
 {
+    ret_problem->err = err;
     snprintf(ret_problem->field, sizeof ret_problem->field, "%s", field ? field : "");
     vsnprintf(ret_problem->detail, sizeof ret_problem->detail, format, args);
-    return ret_problem->err = err;
+    return err;
 }
 
 enum err problem_set(struct problem *ret_problem, enum err err, const char *field, const char *format, ...)

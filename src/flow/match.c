@@ -28,7 +28,7 @@ static void take_row(struct match *match)
 {
     const struct store_list *page = match->page;
     size_t row = match->rows_seen++;
-    match->stored = page->task_count ? &page->tasks[row] : NULL;
+    match->stored = page->jobs && !page->docs ? NULL : &page->tasks[row];
     match->jobs = &page->found[match->jobs_seen];
     match->job_count = page->jobs;
     while (!page->jobs && match->jobs_seen + match->job_count < page->found_count &&
@@ -37,15 +37,19 @@ static void take_row(struct match *match)
     match->jobs_seen += match->job_count;
 }
 
-static bool row_matches(struct match *match)
+static bool job_matches(struct match *match)
 {
     struct arena *arena = &match->page->op.arena;
-    if (match->stored && !match_read(match->stored, &match->task, arena))
-        return false;
-    if (match->page->jobs)
-        return filter_takes_job(match->filter, match->jobs, &match->task, match->now_ms, arena);
+    return (!match->stored || match_read(match->stored, &match->task, arena)) &&
+           filter_takes_job(match->filter, match->jobs, &match->task, match->now_ms, arena);
+}
+
+static bool task_matches(struct match *match)
+{
+    struct arena *arena = &match->page->op.arena;
     enum task_state state = task_state_of(match->stored->paused, match->jobs, match->job_count);
-    return filter_takes_task(match->filter, state, task_job_to_show(match->jobs, match->job_count), &match->task, arena);
+    const struct job *shown = task_job_to_show(match->jobs, match->job_count);
+    return match_read(match->stored, &match->task, arena) && filter_takes_task(match->filter, state, shown, &match->task, arena);
 }
 
 bool match_next(struct match *match)
@@ -53,7 +57,7 @@ bool match_next(struct match *match)
     size_t rows = match->page->jobs ? match->page->found_count : match->page->task_count;
     while (match->rows_seen < rows) {
         take_row(match);
-        if (row_matches(match))
+        if (match->page->jobs ? job_matches(match) : task_matches(match))
             return true;
     }
     return false;
