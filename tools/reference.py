@@ -17,6 +17,7 @@ also shows at `/openapi.json`; [api.md](api.md) explains, and [errors.md](errors
 
 
 def follow(spec, node):
+    """What a $ref leads to; what is none is itself."""
     while "$ref" in node:
         target = spec
         for part in node["$ref"].removeprefix("#/").split("/"):
@@ -137,4 +138,5 @@ def main(path):
     print("\n".join(lines + list(schemas(spec))).rstrip())
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

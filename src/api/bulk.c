@@ -191,9 +191,9 @@ void bulks_start(const struct api_call *call)
     struct json doc;
     struct problem why = {0};
     struct bulk_plan plan;
-    if (json_check(http_body(call->request), &doc, why.detail))
-        problem_say(call->request, ERR_INVALID_JSON, NULL, "%s", why.detail);
-    else if (bulk_plan_parse(&plan, doc, http_arena(call->request), &why))
+    if (!params_json(call, &doc))
+        return;
+    if (bulk_plan_parse(&plan, doc, http_arena(call->request), &why))
         problem_reply(call->request, &why);
     else if (!atomic_load(&call->api->node->incarnation)) // until it has joined, its ids may be another's
         problem_store(call->request, ERR_STORE_UNAVAILABLE, "this node has not joined the others yet");

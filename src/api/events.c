@@ -10,6 +10,7 @@
 
 #include "api/handlers.h"
 #include "api/reply.h"
+#include "base/cond.h"
 #include "base/mem.h"
 #include "base/when.h"
 
@@ -70,11 +71,7 @@ struct events *events_new(struct node *node, int streams_max)
     events->streams_max = streams_max;
     list_init(&events->streams);
     pthread_mutex_init(&events->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&events->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&events->wake);
     if (pthread_create(&events->thread, NULL, pump_main, events))
         abort();
     pthread_setname_np(events->thread, "events");
@@ -131,15 +128,10 @@ static void look_at(struct stream *stream, int64_t now_ms)
 // Until something was told, if that is waited for, or `ms` have passed; -1: without end.
 static void sleep_for(struct events *events, int64_t ms, bool until_signalled)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += ms % 1000 * 1000000;
-    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    int rc = 0;
-    while (rc == 0 && !events->stop && !(until_signalled && atomic_load(&events->signalled)))
-        rc = ms < 0 ? pthread_cond_wait(&events->wake, &events->lock)
-                    : pthread_cond_timedwait(&events->wake, &events->lock, &until);
+    int64_t until = cond_until(ms);
+    bool patient = true;
+    while (patient && !events->stop && !(until_signalled && atomic_load(&events->signalled)))
+        patient = cond_wait(&events->wake, &events->lock, until);
 }
 
 static void *pump_main(void *ctx)

@@ -1,14 +1,14 @@
 // Lists: tasks, jobs, and the jobs of one task, newest first.
 //
-// The store gives back what it can tell apart by itself; labels, and what a state is at this moment, are looked at here. So a
-// list goes from page to page until it has as many as were asked for, has come to the end, or has looked at LOOK_MAX rows or
-// PAGES_MAX pages: then the answer is short, and its cursor leads on. No list keeps the store for long, however little matches.
+// Not all that the store gives back matches (flow/match). So a list goes from page to page until it has as many as were asked
+// for, has come to the end, or has looked at LOOK_MAX rows or PAGES_MAX pages: then the answer is short, and its cursor leads on.
+// No list keeps the store for long, however little matches.
 #include "api/params.h"
 #include "api/read.h"
 #include "api/render.h"
 #include "api/reply.h"
 #include "base/clock.h"
-#include "core/filter.h"
+#include "flow/match.h"
 
 enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, LOOK_MAX = 2000, PAGES_MAX = 10 };
 
@@ -28,52 +28,29 @@ static void begin_item(struct listing *listing)
         buf_putc(&listing->body, ',');
 }
 
-static void put_jobs(struct listing *listing)
+static void put_task(struct listing *listing, const struct match *match)
 {
     const struct store_list *page = &listing->page;
-    struct arena *arena = http_arena(listing->call.request);
-    struct task task;
-    for (size_t i = 0; i < page->found_count; i++) {
-        bool readable = !page->docs || read_stored(&page->tasks[i], &task, arena) == ERR_OK;
-        if (!readable || !filter_takes_job(&listing->filter, &page->found[i], &task, listing->now_ms, arena))
-            continue;
-        begin_item(listing);
-        render_job(&listing->body, &page->found[i], page->attempts, page->attempt_count, listing->now_ms);
-    }
-}
-
-static void put_task(struct listing *listing, const struct store_task *stored, const struct job *jobs, size_t count)
-{
-    const struct store_list *page = &listing->page;
-    struct arena *arena = http_arena(listing->call.request);
-    struct task task;
-    if (read_stored(stored, &task, arena))
-        return;
-    enum task_state state = task_state_of(stored->paused, jobs, count);
-    if (!filter_takes_task(&listing->filter, state, task_job_to_show(jobs, count), &task, arena))
-        return;
-    begin_item(listing);
     render_task(&listing->body,
-                &(struct task_view){.stored = stored,
-                                    .task = &task,
-                                    .jobs = jobs,
-                                    .job_count = count,
+                &(struct task_view){.stored = match->stored,
+                                    .task = &match->task,
+                                    .jobs = match->jobs,
+                                    .job_count = match->job_count,
                                     .attempts = page->attempts,
                                     .attempt_count = page->attempt_count},
                 listing->now_ms);
 }
 
-// The jobs of each task lie together, in the order of the tasks.
-static void put_tasks(struct listing *listing)
+static void put_page(struct listing *listing)
 {
-    const struct store_list *page = &listing->page;
-    size_t from = 0;
-    for (size_t i = 0; i < page->task_count; i++) {
-        size_t to = from;
-        while (to < page->found_count && page->found[to].task_id == page->tasks[i].id)
-            to++;
-        put_task(listing, &page->tasks[i], &page->found[from], to - from);
-        from = to;
+    struct store_list *page = &listing->page;
+    struct match match = {.page = page, .filter = &listing->filter, .now_ms = listing->now_ms};
+    while (match_next(&match)) {
+        begin_item(listing);
+        if (page->jobs)
+            render_job(&listing->body, match.jobs, page->attempts, page->attempt_count, listing->now_ms);
+        else
+            put_task(listing, &match);
     }
 }
 
@@ -119,10 +96,7 @@ static void answer(struct http_request *request, void *state)
         store_op_done(&page->op);
         return;
     }
-    if (page->jobs)
-        put_jobs(listing);
-    else
-        put_tasks(listing);
+    put_page(listing);
     bool full = (page->jobs ? page->found_count : page->task_count) == page->max; // else all rows were looked at that may be
     bool absent = page->task_id && !listing->shown && !page->more && page->before.at == INT64_MAX;
     bool go_on = page->more && full && listing->shown < listing->limit && ++listing->pages < PAGES_MAX;
@@ -186,15 +160,10 @@ static void list(const struct api_call *call, enum filter_of of, int64_t task_id
     struct cursor newest = filter_newest(&listing->filter, listing->now_ms);
     listing->limit = (size_t)limit;
     listing->digest = filter_digest(&listing->filter) + (uint32_t)task_id;
-    *page = (struct store_list){.tenant = call->tenant,
-                                .jobs = of == FILTER_JOBS,
-                                .task_id = task_id,
-                                .states = filter_stored_states(&listing->filter),
-                                .queue = listing->filter.queue,
-                                .name = listing->filter.name,
-                                .before = {newest.at, newest.id},
-                                .max_jobs = READ_JOBS_MAX,
-                                .docs = of == FILTER_JOBS && filter_needs_task(&listing->filter)};
+    *page = match_query(&listing->filter, call->tenant);
+    page->task_id = task_id;
+    page->before = (struct store_key){newest.at, newest.id};
+    page->max_jobs = READ_JOBS_MAX;
     if (!read_cursor(listing))
         return;
     store_op_init(&page->op, STORE_LIST, listed);

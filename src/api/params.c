@@ -40,18 +40,22 @@ bool params_number(const struct api_call *call, const char *name, int64_t least,
     return false;
 }
 
+bool params_json(const struct api_call *call, struct json *ret_value)
+{
+    char why[ERR_WHY_MAX];
+    enum err err = json_check(http_body(call->request), ret_value, why);
+    if (err)
+        problem_say(call->request, err, NULL, "%s", why);
+    return !err;
+}
+
 bool params_no_body(const struct api_call *call)
 {
-    struct str body = http_body(call->request);
     struct json value, key, member;
-    char why[ERR_WHY_MAX];
-    if (!body.n)
+    if (!http_body(call->request).n)
         return true;
-    enum err err = json_check(body, &value, why);
-    if (err) {
-        problem_say(call->request, err, NULL, "%s", why);
+    if (!params_json(call, &value))
         return false;
-    }
     if (value.type != JSON_OBJECT) {
         problem_say(call->request, ERR_INVALID_FIELD, NULL, "The body must be empty or {}.");
         return false;

@@ -1,4 +1,4 @@
-// What a request says besides its path: query parameters, and bodies that must be empty.
+// What a request says besides its path: query parameters, and its body as JSON.
 // Layer: api. HTTP thread. Each answers the request itself when it returns false.
 #pragma once
 #include "api/handlers.h"
@@ -6,5 +6,6 @@
 bool params_flag(const struct api_call *call, const char *name, bool *ret_value);
 // A whole number; `value` keeps what it was when the parameter is absent.
 bool params_number(const struct api_call *call, const char *name, int64_t least, int64_t most, int64_t *value);
+bool params_json(const struct api_call *call, struct json *ret_value); // the body, as it was checked
 // No body, or an empty object.
 bool params_no_body(const struct api_call *call);

@@ -99,8 +99,7 @@ static void answer_pause(struct http_request *request, void *state)
 static void set_paused(const struct api_call *call, bool hold)
 {
     if (!task_name_fits(call->param)) {
-        problem_say(call->request, ERR_INVALID_FIELD, "queue",
-                    "The name of a queue is 1 to 64 letters, digits, '.', '_' or '-'.");
+        problem_say(call->request, ERR_INVALID_FIELD, "queue", "The name of a queue is " TASK_NAME_WORDS ".");
         return;
     }
     if (!params_no_body(call))

@@ -3,7 +3,7 @@
 #include "api/render.h"
 #include "api/reply.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "flow/match.h"
 
 struct reading {
     struct store_get get;
@@ -17,27 +17,12 @@ static void store_done(struct store_op *op)
     http_resume(reading->call.request);
 }
 
-// A document that was accepted once can be read for ever, or this program is wrong.
-enum err read_stored(const struct store_task *stored, struct task *ret_task, struct arena *arena)
-{
-    struct json doc;
-    struct problem why = {0};
-    enum err err = json_check(stored->doc, &doc, why.detail);
-    if (!err)
-        err = task_parse(ret_task, doc, arena, &why);
-    if (!err)
-        return ERR_OK;
-    log_error("api: the stored document of task %lld cannot be read: %s %s", (long long)stored->id, why.field, why.detail);
-    return ERR_INTERNAL;
-}
-
 static enum err put_task(struct reading *reading, struct buf *body, int64_t now_ms)
 {
     const struct store_get *get = &reading->get;
     struct task task;
-    enum err err = read_stored(&get->task, &task, http_arena(reading->call.request));
-    if (err)
-        return err;
+    if (!match_read(&get->task, &task, http_arena(reading->call.request)))
+        return ERR_INTERNAL;
     render_task(body,
                 &(struct task_view){.stored = &get->task,
                                     .task = &task,

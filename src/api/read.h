@@ -18,9 +18,6 @@ struct read_plan {
     bool steered;
 };
 
-// The task of a stored document. Says so in the log when it cannot be read.
-err_check enum err read_stored(const struct store_task *stored, struct task *ret_task, struct arena *arena);
-
 // Why the job that was found does not run, as a JSON object (explain.c).
 void explain_put(struct buf *body, const struct api *api, const struct store_get *found, int64_t now_ms, struct arena *arena);
 

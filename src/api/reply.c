@@ -1,13 +1,10 @@
 // What it does not do: decide what is wrong. Words and statuses come from the table in base/err.
 #include "api/reply.h"
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/rand.h"
-
-#include <stdarg.h>
-#include <stdio.h>
-
-enum { REQUEST_ID_MAX = 64 };
+#include "core/task.h"
 
 void problem_put(struct buf *buf, const struct problem *problem)
 {
@@ -30,25 +27,11 @@ void problem_put(struct buf *buf, const struct problem *problem)
     }
 }
 
-static bool request_id_sane(struct str id)
-{
-    if (!id.n || id.n > REQUEST_ID_MAX)
-        return false;
-    for (size_t i = 0; i < id.n; i++) {
-        char c = id.p[i];
-        bool fine =
-            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-        if (!fine)
-            return false;
-    }
-    return true;
-}
-
-// The client's own id when it sent a sane one, so that its logs and ours speak of the same request.
+// The client's own id when it sent one that could be a name, so that its logs and ours speak of the same request.
 static const char *request_id(struct http_request *request)
 {
     struct str given = http_header(request, "X-Request-Id");
-    if (request_id_sane(given))
+    if (task_name_fits(given))
         return arena_copy(http_arena(request), given).p;
     uint64_t number;
     rand_secret(&number, sizeof number);
@@ -73,28 +56,12 @@ void problem_reply(struct http_request *request, const struct problem *problem)
     http_reply(request, info->status, "application/problem+json", &body);
 }
 
-static void fill(struct problem *ret_problem, enum err err, const char *field, const char *format, va_list args)
-{
-    ret_problem->err = err;
-    snprintf(ret_problem->field, sizeof ret_problem->field, "%s", field ? field : "");
-    vsnprintf(ret_problem->detail, sizeof ret_problem->detail, format, args);
-}
-
-enum err problem_set(struct problem *ret_problem, enum err err, const char *field, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fill(ret_problem, err, field, format, args);
-    va_end(args);
-    return err;
-}
-
 void problem_say(struct http_request *request, enum err err, const char *field, const char *format, ...)
 {
     struct problem problem;
     va_list args;
     va_start(args, format);
-    fill(&problem, err, field, format, args);
+    problem_set_args(&problem, err, field, format, args);
     va_end(args);
     problem_reply(request, &problem);
 }

@@ -1,7 +1,7 @@
 // Answers: JSON documents, and refusals as RFC 9457 problem documents.
 // Layer: api. HTTP thread; problem_put is pure.
 #pragma once
-#include "core/task.h"
+#include "core/problem.h"
 #include "http/server.h"
 
 // The members type, title, status, detail, code and (when there is one) field, without the braces.
@@ -12,10 +12,6 @@ void problem_reply(struct http_request *request, const struct problem *problem);
 
 // The same from its parts. `field` may be NULL.
 void problem_say(struct http_request *request, enum err err, const char *field, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-// Fills a problem and returns its error, so that a check can end with it.
-enum err problem_set(struct problem *ret_problem, enum err err, const char *field, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 // Sets the ETag of a task.

@@ -2,12 +2,13 @@
 // Layer: api. Finding a route is pure.
 #pragma once
 #include "api/handlers.h"
+#include "core/task.h"
 
 enum {
     ROUTE_BODY_NONE = 0,
     ROUTE_BODY_SMALL = 64 * 1024,
-    ROUTE_BODY_ONE = 1024 * 1024,
-    ROUTE_BODY_RESULT = ROUTE_BODY_ONE + 64 * 1024,
+    ROUTE_BODY_ONE = TASK_DOC_MAX,
+    ROUTE_BODY_RESULT = JOB_RESULT_MAX + ROUTE_BODY_SMALL,
     ROUTE_BODY_BULK = 16 * 1024 * 1024
 };
 

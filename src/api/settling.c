@@ -1,5 +1,6 @@
 // Complete, fail and heartbeat, by the token an attempt was sent: the request waits for flow/settle, and is then answered with
 // the job, read afresh. The token alone is the right to it.
+#include "api/params.h"
 #include "api/read.h"
 #include "api/reply.h"
 
@@ -114,12 +115,8 @@ static bool take_fields(const struct api_call *call, const struct word *word, st
 static bool take_body(const struct api_call *call, const struct word *word, struct settle_op *op)
 {
     struct json doc;
-    char why[ERR_WHY_MAX];
-    enum err err = json_check(http_body(call->request), &doc, why);
-    if (err) {
-        problem_say(call->request, err, NULL, "%s", why);
+    if (!params_json(call, &doc))
         return false;
-    }
     if (doc.type == JSON_OBJECT)
         return take_fields(call, word, doc, op);
     problem_say(call->request, ERR_INVALID_FIELD, NULL, "The body must be a JSON object with %s.", word->about);

@@ -15,11 +15,6 @@ enum {
     RANGE_DEFAULT_MS = 60 * MINUTE_MS,
 };
 
-static int64_t minute_of(int64_t ms)
-{
-    return ms - ms % MINUTE_MS;
-}
-
 // ---- as JSON
 
 static void put_quantiles(struct buf *buf, const char *name, const struct histogram *histogram)
@@ -128,7 +123,7 @@ static void series_done(struct store_op *op)
 static void add_up(const struct counting *counting, struct tally_values *ret_values)
 {
     const struct store_series *series = &counting->series;
-    int64_t minute = minute_of(counting->now_ms);
+    int64_t minute = report_minute_of(counting->now_ms);
     double before = 1 - (double)(counting->now_ms - minute) / MINUTE_MS;
     struct tally_values earlier = {0};
     *ret_values = (struct tally_values){0};
@@ -172,8 +167,8 @@ void stats_show(const struct api_call *call)
     counting->stats.tenant = call->tenant;
     store_op_init(&counting->series.op, STORE_SERIES, series_done);
     counting->series.tenant = call->tenant;
-    counting->series.from_ms = minute_of(counting->now_ms) - MINUTE_MS;
-    counting->series.to_ms = minute_of(counting->now_ms) + MINUTE_MS;
+    counting->series.from_ms = report_minute_of(counting->now_ms) - MINUTE_MS;
+    counting->series.to_ms = report_minute_of(counting->now_ms) + MINUTE_MS;
     counting->series.max = PAGE;
     http_wait(call->request, answer_stats, counting);
     store_submit(call->api->store, &counting->stats.op);
@@ -218,7 +213,7 @@ static bool parse_range(const struct api_call *call, struct charting *charting)
     charting->from = time_max(charting->to - RANGE_DEFAULT_MS, 0);
     if (!parse_time(call, "from", &charting->from) || !parse_step(call, &charting->step))
         return false;
-    charting->from = minute_of(charting->from);
+    charting->from = report_minute_of(charting->from);
     if (charting->from >= charting->to) {
         problem_say(call->request, ERR_INVALID_FIELD, "from", "from is a time before to.");
         return false;

@@ -121,13 +121,9 @@ void tasks_patch(const struct api_call *call)
 {
     int64_t id;
     struct json patch;
-    char why[ERR_WHY_MAX];
-    if (!read_path_id(call, ID_TASK, &id))
+    if (!read_path_id(call, ID_TASK, &id) || !params_json(call, &patch))
         return;
-    enum err err = json_check(http_body(call->request), &patch, why);
-    if (err)
-        problem_say(call->request, err, NULL, "%s", why);
-    else if (patch.type != JSON_OBJECT)
+    if (patch.type != JSON_OBJECT)
         problem_say(call->request, ERR_INVALID_FIELD, NULL, "A change is a JSON object with the fields that shall be different.");
     else
         submit(call,

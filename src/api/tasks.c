@@ -54,7 +54,7 @@ static enum err add_document(struct submission *submission, struct json doc, str
     uint8_t digest[DIGEST_SIZE];
     if (doc.type != JSON_OBJECT)
         return problem_set(why, ERR_INVALID_FIELD, NULL, "A task is a JSON object.");
-    if (doc.raw.n > ROUTE_BODY_ONE)
+    if (doc.raw.n > TASK_DOC_MAX)
         return problem_set(why, ERR_TOO_LARGE, NULL, "A task may have 1 MiB, this one has %zu bytes.", doc.raw.n);
     enum err err = task_parse(ret_task, doc, http_arena(submission->call.request), why);
     if (err)
@@ -68,13 +68,18 @@ static enum err add_document(struct submission *submission, struct json doc, str
     return why->err = err;
 }
 
+static void put_id(struct buf *body, int64_t id)
+{
+    buf_puts(body, "{\"id\":");
+    render_id(body, ID_TASK, id);
+    buf_putc(body, '}');
+}
+
 static void put_task(struct submission *submission, struct buf *body)
 {
     const struct store_task *stored = &submission->admission.tasks[0];
     if (submission->brief) {
-        buf_puts(body, "{\"id\":");
-        render_id(body, ID_TASK, stored->id);
-        buf_putc(body, '}');
+        put_id(body, stored->id);
         return;
     }
     buf_reserve(body, TASK_TEXT_SIZE);
@@ -90,9 +95,7 @@ static void answer_existing(struct submission *submission, int64_t id)
         return;
     }
     struct buf body = {0};
-    buf_puts(&body, "{\"id\":");
-    render_id(&body, ID_TASK, id);
-    buf_putc(&body, '}');
+    put_id(&body, id);
     reply_json(submission->call.request, 200, &body);
 }
 
@@ -156,15 +159,13 @@ static size_t put_results(const struct submission *submission, struct buf *body)
         if (i)
             buf_putc(body, ',');
         if (id) {
-            buf_puts(body, "{\"id\":");
-            render_id(body, ID_TASK, id);
+            put_id(body, id);
         } else {
             buf_puts(body, "{\"error\":{");
             problem_put(body, &problem);
-            buf_putc(body, '}');
+            buf_puts(body, "}}");
             refused++;
         }
-        buf_putc(body, '}');
     }
     buf_puts(body, "]}");
     return refused;
@@ -340,19 +341,15 @@ static void submit_bulk(struct submission *submission, struct source source)
 
 static void submit_json(struct submission *submission)
 {
-    struct http_request *request = submission->call.request;
-    struct str body = http_body(request);
     struct json value;
-    char why[ERR_WHY_MAX];
-    enum err err = json_check(body, &value, why);
-    if (err)
-        problem_say(request, err, NULL, "%s", why);
-    else if (value.type == JSON_OBJECT)
+    if (!params_json(&submission->call, &value))
+        return;
+    if (value.type == JSON_OBJECT)
         submit_one(submission, value);
     else if (value.type == JSON_ARRAY)
         submit_bulk(submission, (struct source){.items = json_iter(value)});
     else
-        problem_say(request, ERR_INVALID_FIELD, NULL, "The body is a task (an object) or an array of tasks.");
+        problem_say(submission->call.request, ERR_INVALID_FIELD, NULL, "The body is a task (an object) or an array of tasks.");
 }
 
 static struct submission *begin(const struct api_call *call)
@@ -403,13 +400,12 @@ void tasks_create(const struct api_call *call)
     struct http_request *request = call->request;
     struct json doc;
     char why[ERR_WHY_MAX];
-    enum err err = json_check(http_body(request), &doc, why);
-    if (!err && doc.type != JSON_OBJECT)
+    if (!params_json(call, &doc))
+        return;
+    if (doc.type != JSON_OBJECT)
         problem_say(request, ERR_INVALID_FIELD, NULL, "The body is a task: an object.");
-    else if (!err && (err = json_check(rename_fields(doc, http_arena(request)), &doc, why)))
+    else if (json_check(rename_fields(doc, http_arena(request)), &doc, why))
         problem_say(request, ERR_INVALID_FIELD, NULL, "Give a field once: schedule_at is `at`, and total_retry is `retry.max`.");
-    else if (err)
-        problem_say(request, err, NULL, "%s", why);
     else
         submit_one(begin(call), doc);
 }

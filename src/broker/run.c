@@ -8,16 +8,11 @@
 
 static void parse(struct run *run, struct str doc)
 {
-    struct json value;
-    struct problem problem;
-    char why[ERR_WHY_MAX];
-    if (json_check(doc, &value, why))
-        run->result.reason = arena_printf(&run->arena, "its document cannot be read: %s", why);
-    else if (task_parse(&run->task, value, &run->arena, &problem))
-        run->result.reason = arena_printf(&run->arena, "its document cannot be read: %s: %s", problem.field, problem.detail);
-    else
-        run->readable = true;
     struct url url;
+    char why[ERR_WHY_MAX];
+    run->readable = task_read(&run->task, doc, &run->arena, why);
+    if (!run->readable)
+        run->result.reason = arena_printf(&run->arena, "its document cannot be read: %s", why);
     if (run->readable && !url_parse(run->task.url, &url, why))
         run->host = map_hash_bytes(url.host.p, url.host.n) + url.port;
 }

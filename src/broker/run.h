@@ -40,7 +40,7 @@ struct run {
     struct job job;          // as stored, and in memory ahead of it once an attempt began
     int64_t token;           // of the stored record
     struct task task;
-    bool readable; // its document could be parsed; if not, `task` is empty and result.reason says why
+    bool readable; // its document could be read, as task_read() says; if not, result.reason says why
     enum run_end end;
     struct job_result result; // .reason and .response point into `arena`
     int64_t postpone_to;

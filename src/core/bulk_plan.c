@@ -1,9 +1,6 @@
 // The document of a bulk. Its filter has the names and the texts of a list's query, so both mean the same.
 #include "core/bulk_plan.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 static const struct {
     const char *text;
     bool jobs;
@@ -12,19 +9,6 @@ static const struct {
     BULK_ACTIONS(X)
 #undef X
 };
-
-static enum err refuse(struct problem *why, enum err err, const char *field, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static enum err refuse(struct problem *why, enum err err, const char *field, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why->detail, sizeof why->detail, format, args);
-    va_end(args);
-    snprintf(why->field, sizeof why->field, "%s", field);
-    return why->err = err;
-}
 
 static enum err take_action(struct bulk_plan *plan, struct json value, struct arena *arena, struct problem *why)
 {
@@ -35,25 +19,25 @@ static enum err take_action(struct bulk_plan *plan, struct json value, struct ar
             plan->filter = filter_any(actions[action].jobs ? FILTER_JOBS : FILTER_TASKS);
             return ERR_OK;
         }
-    return refuse(why, value.type == JSON_ABSENT ? ERR_MISSING_FIELD : ERR_INVALID_FIELD, "/action",
-                  "action is cancel, retry, run, pause, resume or delete.");
+    return problem_set(why, value.type == JSON_ABSENT ? ERR_MISSING_FIELD : ERR_INVALID_FIELD, "/action",
+                       "action is cancel, retry, run, pause, resume or delete.");
 }
 
 static enum err take_filter(struct bulk_plan *plan, struct json value, struct arena *arena, struct problem *why)
 {
     struct json key, member;
     if (value.type != JSON_OBJECT)
-        return refuse(why, value.type == JSON_ABSENT ? ERR_MISSING_FIELD : ERR_INVALID_FIELD, "/filter",
-                      "filter is an object with the names of a list's query, {\"queue\": \"mail\"}; {} is everything.");
+        return problem_set(why, value.type == JSON_ABSENT ? ERR_MISSING_FIELD : ERR_INVALID_FIELD, "/filter",
+                           "filter is an object with the names of a list's query, {\"queue\": \"mail\"}; {} is everything.");
     struct json_iter iter = json_iter(value);
     while (json_next(&iter, &key, &member)) {
         struct str name = json_text(key, arena);
         struct problem inner = {0};
         if (member.type != JSON_STRING)
-            refuse(&inner, ERR_INVALID_FIELD, "", "A filter's values are texts.");
+            problem_set(&inner, ERR_INVALID_FIELD, "", "A filter's values are texts.");
         else if (!filter_set(&plan->filter, name, json_text(member, arena), &inner))
             continue;
-        refuse(why, inner.err, "/filter", "%s", inner.detail);
+        problem_set(why, inner.err, "/filter", "%s", inner.detail);
         problem_point(why, name);
         return why->err;
     }
@@ -64,12 +48,12 @@ enum err bulk_plan_parse(struct bulk_plan *ret_plan, struct json doc, struct are
 {
     struct json key, value;
     if (doc.type != JSON_OBJECT)
-        return refuse(why, ERR_INVALID_FIELD, "", "A bulk is a JSON object: {\"action\": …, \"filter\": {…}}.");
+        return problem_set(why, ERR_INVALID_FIELD, "", "A bulk is a JSON object: {\"action\": …, \"filter\": {…}}.");
     struct json_iter iter = json_iter(doc);
     while (json_next(&iter, &key, &value)) {
         struct str name = json_text(key, arena);
         if (!str_is(name, "action") && !str_is(name, "filter"))
-            refuse(why, ERR_UNKNOWN_FIELD, "", "There is no such field; a bulk has action and filter.");
+            problem_set(why, ERR_UNKNOWN_FIELD, "", "There is no such field; a bulk has action and filter.");
         else
             continue;
         problem_point(why, name);

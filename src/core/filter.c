@@ -3,7 +3,6 @@
 
 #include "base/when.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 static enum err refuse(struct problem *why, struct str name, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -12,10 +11,10 @@ static enum err refuse(struct problem *why, struct str name, const char *format,
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(why->detail, sizeof why->detail, format, args);
+    problem_set_args(why, ERR_INVALID_FIELD, NULL, format, args);
     va_end(args);
     snprintf(why->field, sizeof why->field, STR_FMT, (int)(name.n < 80 ? name.n : 80), name.p);
-    return why->err = ERR_INVALID_FIELD;
+    return why->err;
 }
 
 struct filter filter_any(enum filter_of of)
@@ -41,7 +40,7 @@ static enum err set_state(struct filter *filter, struct str name, struct str val
 static enum err set_queue(struct filter *filter, struct str name, struct str value, struct problem *why)
 {
     filter->queue = value;
-    return task_name_fits(value) ? ERR_OK : refuse(why, name, "The name of a queue is 1 to 64 letters, digits, '.', '_' or '-'.");
+    return task_name_fits(value) ? ERR_OK : refuse(why, name, "The name of a queue is " TASK_NAME_WORDS ".");
 }
 
 static enum err set_name(struct filter *filter, struct str name, struct str value, struct problem *why)

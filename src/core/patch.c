@@ -1,8 +1,6 @@
 // The patched document is put together from slices of both, and then checked as if it had been submitted.
 #include "core/patch.h"
 
-#include <stdio.h>
-
 static void merge(struct buf *buf, struct json target, struct json patch, struct arena *arena);
 
 static void put_member(struct buf *buf, bool *first, struct json key)
@@ -82,9 +80,7 @@ static enum err refuse_key(struct json patch, struct problem *why)
 {
     if (json_member(patch, STR("key")).type == JSON_ABSENT)
         return ERR_OK;
-    *why = (struct problem){.err = ERR_INVALID_FIELD, .field = "/key"};
-    snprintf(why->detail, sizeof why->detail, "The key of a task cannot be changed.");
-    return why->err;
+    return problem_set(why, ERR_INVALID_FIELD, "/key", "The key of a task cannot be changed.");
 }
 
 enum err patch_task(struct patched *ret_patched, struct str doc, struct json patch, struct arena *arena, struct problem *why)
@@ -101,11 +97,9 @@ enum err patch_task(struct patched *ret_patched, struct str doc, struct json pat
     merge(&buf, target, patch, arena);
     ret_patched->doc = arena_copy(arena, buf_str(&buf));
     buf_done(&buf);
-    if (ret_patched->doc.n > TASK_DOC_MAX) {
-        snprintf(why->detail, sizeof why->detail, "A task may have 1 MiB, with this change it would have %zu bytes.",
-                 ret_patched->doc.n);
-        return why->err = ERR_TOO_LARGE;
-    }
+    if (ret_patched->doc.n > TASK_DOC_MAX)
+        return problem_set(why, ERR_TOO_LARGE, NULL, "A task may have 1 MiB, with this change it would have %zu bytes.",
+                           ret_patched->doc.n);
     ret_patched->replanned = has(patch, "at") || has(patch, "in");
     err = task_parse(&ret_patched->task, (struct json){JSON_OBJECT, ret_patched->doc}, arena, why);
     return why->err = err;

@@ -12,7 +12,6 @@
 #include "core/header.h"
 #include "core/url.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #define DAY_MS (24LL * 3600 * 1000)
@@ -55,38 +54,16 @@ static const struct fields task_fields, retry_fields;
 
 // ---- refusals
 
-void problem_point(struct problem *why, struct str step)
-{
-    size_t n = strlen(why->field), last = sizeof why->field - 1 - 4; // where the longest character still fits
-    if (n > last)
-        return;
-    why->field[n++] = '/';
-    for (size_t i = 0; i < step.n; i++) {
-        bool begins = ((unsigned char)step.p[i] & 0xc0) != 0x80;
-        if (begins && n > last)
-            break;
-        if (step.p[i] == '~' || step.p[i] == '/') {
-            why->field[n++] = '~';
-            why->field[n++] = step.p[i] == '~' ? '0' : '1';
-        } else {
-            why->field[n++] = step.p[i];
-        }
-    }
-    why->field[n] = 0;
-}
-
 __attribute__((format(printf, 4, 5))) static enum err refuse(struct parse *parse, enum err err, struct str name,
                                                              const char *format, ...)
 {
     struct problem *why = parse->why;
     va_list args;
-    *why = (struct problem){.err = err};
-    snprintf(why->field, sizeof why->field, "%s", parse->within);
+    va_start(args, format);
+    problem_set_args(why, err, parse->within, format, args);
+    va_end(args);
     if (name.n)
         problem_point(why, name);
-    va_start(args, format);
-    vsnprintf(why->detail, sizeof why->detail, format, args);
-    va_end(args);
     return err;
 }
 
@@ -293,7 +270,7 @@ static enum err take_queue(struct parse *parse, const struct field *field, struc
 {
     enum err err = take_text(parse, field, value, to);
     if (err || !task_name_fits(*(struct str *)to))
-        return refuse_value(parse, field, "%s must be a name of 1 to 64 letters, digits, '.', '_' or '-'.", field->name.p);
+        return refuse_value(parse, field, "%s must be a name of " TASK_NAME_WORDS ".", field->name.p);
     return ERR_OK;
 }
 
@@ -760,6 +737,20 @@ enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena,
     return ERR_OK;
 }
 
+bool task_read(struct task *ret_task, struct str doc, struct arena *arena, char why[ERR_WHY_MAX])
+{
+    struct json value;
+    struct problem problem;
+    *ret_task = (struct task){.policy = defaults.policy};
+    if (json_check(doc, &value, why))
+        return false;
+    if (!task_parse(ret_task, value, arena, &problem))
+        return true;
+    int n = snprintf(why, ERR_WHY_MAX, "%s%s", problem.field, problem.field[0] ? ": " : "");
+    snprintf(why + n, ERR_WHY_MAX - (size_t)n, "%s", problem.detail);
+    return false;
+}
+
 const char *task_state_text(enum task_state state)
 {
     static const char *const texts[] = {"active", "paused", "done", "cancelled"};
@@ -813,8 +804,7 @@ void task_render(const struct task *task, struct buf *buf)
 struct job_policy task_policy(struct str doc, struct arena *arena)
 {
     struct task task;
-    struct problem why;
-    if (task_parse(&task, (struct json){JSON_OBJECT, doc}, arena, &why) != ERR_OK)
-        task = (struct task){.policy = defaults.policy};
+    char why[ERR_WHY_MAX];
+    task_read(&task, doc, arena, why);
     return task.policy;
 }

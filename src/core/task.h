@@ -4,13 +4,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "core/job.h"
-
-// Why a document is refused: which field (a JSON pointer, "/retry/max") and what would be right.
-struct problem {
-    enum err err;
-    char field[96];
-    char detail[ERR_WHY_MAX];
-};
+#include "core/problem.h"
 
 enum {
     TASK_HEADERS_MAX = 64,
@@ -20,9 +14,6 @@ enum {
     TASK_NAME_MAX = 256,
     TASK_DOC_MAX = 1 << 20
 };
-
-// Puts one step of a JSON pointer behind what is there. What does not fit is left out, never half a character.
-void problem_point(struct problem *why, struct str step);
 
 struct task {
     struct str url, method;
@@ -42,6 +33,11 @@ struct task {
 // Parses and checks a document that json_check() has passed. On a problem nothing but `why` is set.
 err_check enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena, struct problem *why);
 
+// The task of a stored document. That was checked when it was stored; but a newer rota may have written it, or something else
+// have changed the database, so it is checked again. False: it cannot be read, and `why` says why. Then it is a task without a
+// target and with the default policy, and who has to end its jobs all the same goes by that.
+bool task_read(struct task *ret_task, struct str doc, struct arena *arena, char why[ERR_WHY_MAX]);
+
 // A one-time task lives while a job of it does, and then is what became of the newest.
 enum task_state { TASK_ACTIVE, TASK_PAUSED, TASK_DONE, TASK_CANCELLED, TASK_STATE_COUNT };
 const char *task_state_text(enum task_state state);
@@ -50,7 +46,8 @@ enum task_state task_state_of(bool paused, const struct job *jobs, size_t count)
 // The one of them that stands for the task: the newest that is not planned any more, else the next that is. NULL: there is none.
 const struct job *task_job_to_show(const struct job *jobs, size_t count);
 
-bool task_name_fits(struct str name); // of a queue: 1 to 64 letters, digits, '.', '_' or '-'
+#define TASK_NAME_WORDS "1 to 64 letters, digits, '.', '_' or '-'"
+bool task_name_fits(struct str name); // of a queue: TASK_NAME_WORDS
 bool task_success(const struct task *task, int status);
 bool task_traceparent_fits(struct str text); // what the field `traceparent` may hold; text.p may be NULL
 
@@ -63,5 +60,5 @@ err_check enum err task_plan(const struct task *task, int64_t now_ms, int64_t *r
 // text of one task is the same whatever order and spacing it was given in.
 void task_render(const struct task *task, struct buf *buf);
 
-// The policy of a stored document; the defaults where it cannot be read.
+// The policy of a stored document, as task_read() says.
 struct job_policy task_policy(struct str doc, struct arena *arena);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "core/bulk_plan.h"
 #include "flow/beat.h"
+#include "flow/match.h"
 #include "flow/reap.h"
 #include "flow/steer.h"
 
@@ -231,17 +232,11 @@ static void take_save(struct bulk *bulk, struct now now)
 
 static void ask_page(struct bulk *bulk)
 {
-    const struct filter *filter = &bulk->plan.filter;
-    bulk->page = (struct store_list){.tenant = bulk->row.tenant,
-                                     .jobs = filter->of == FILTER_JOBS,
-                                     .states = filter_stored_states(filter),
-                                     .queue = filter->queue,
-                                     .name = filter->name,
-                                     .before = bulk->row.next,
-                                     .max = PAGE_MAX,
-                                     .look = LOOK_MAX,
-                                     .max_jobs = PAGE_MAX,
-                                     .docs = filter_needs_task(filter)};
+    bulk->page = match_query(&bulk->plan.filter, bulk->row.tenant);
+    bulk->page.before = bulk->row.next;
+    bulk->page.max = PAGE_MAX;
+    bulk->page.look = LOOK_MAX;
+    bulk->page.max_jobs = PAGE_MAX;
     store_op_post(&bulk->page.op, STORE_LIST, &bulk->answers);
     submit(bulk, &bulk->page.op);
 }
@@ -272,40 +267,11 @@ static void act(struct bulk *bulk, int64_t id)
     steer_submit(bulk->steer, op);
 }
 
-static bool parse_task(const struct store_task *stored, struct task *ret_task, struct arena *arena)
+static void act_on_page(struct bulk *bulk, struct now now)
 {
-    struct json doc;
-    struct problem why = {0};
-    return !json_check(stored->doc, &doc, why.detail) && !task_parse(ret_task, doc, arena, &why);
-}
-
-static void act_on_jobs(struct bulk *bulk, struct now now)
-{
-    struct store_list *page = &bulk->page;
-    struct task task;
-    for (size_t i = 0; i < page->found_count; i++)
-        if ((!page->docs || parse_task(&page->tasks[i], &task, &page->op.arena)) &&
-            filter_takes_job(&bulk->plan.filter, &page->found[i], &task, now.wall_ms, &page->op.arena))
-            act(bulk, page->found[i].id);
-}
-
-static void act_on_tasks(struct bulk *bulk)
-{
-    struct store_list *page = &bulk->page;
-    size_t from = 0;
-    for (size_t i = 0; i < page->task_count; i++) {
-        const struct store_task *stored = &page->tasks[i];
-        struct task task;
-        size_t to = from;
-        while (to < page->found_count && page->found[to].task_id == stored->id)
-            to++;
-        const struct job *jobs = &page->found[from];
-        enum task_state state = task_state_of(stored->paused, jobs, to - from);
-        if (parse_task(stored, &task, &page->op.arena) &&
-            filter_takes_task(&bulk->plan.filter, state, task_job_to_show(jobs, to - from), &task, &page->op.arena))
-            act(bulk, stored->id);
-        from = to;
-    }
+    struct match match = {.page = &bulk->page, .filter = &bulk->plan.filter, .now_ms = now.wall_ms};
+    while (match_next(&match))
+        act(bulk, bulk->page.jobs ? match.jobs->id : match.stored->id);
 }
 
 static void take_page(struct bulk *bulk, struct now now)
@@ -317,10 +283,7 @@ static void take_page(struct bulk *bulk, struct now now)
     }
     bulk->count = 0;
     bulk->rounds = 0;
-    if (bulk->page.jobs)
-        act_on_jobs(bulk, now);
-    else
-        act_on_tasks(bulk);
+    act_on_page(bulk, now);
     bulk->at = AT_ACTS;
     store_op_done(&bulk->page.op);
 }

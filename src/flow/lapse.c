@@ -82,11 +82,10 @@ static void send_change(struct lapse *lapse, struct now now)
     for (size_t i = 0; i < lapse->lapsed.job_count; i++) {
         struct store_job *found = &lapse->lapsed.jobs[i];
         struct job_step *step = arena_alloc(arena, sizeof *step);
-        int64_t token = found->job.token, lease = found->job.lease_until;
+        struct job was = found->job;
         if (decide(lapse, found, now, step))
             continue; // the clock was set back meanwhile
-        change->steps[change->count++] = (struct store_step){
-            .token = token, .lease = lease, .job = &found->job, .attempt = step->kept ? &step->attempt : NULL};
+        change->steps[change->count++] = store_step_from(&was, &found->job, step);
     }
     submit(lapse, &change->op);
 }

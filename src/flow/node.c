@@ -110,17 +110,14 @@ void node_changed(struct node *node, const struct job *job, const struct attempt
 
 void node_changed_doc(struct node *node, const struct job *job, const struct attempt *attempt, struct str doc)
 {
-    struct task task = {.queue = STR("")};
-    struct json object;
-    struct problem problem;
+    struct task task;
     struct arena arena;
     char why[ERR_WHY_MAX];
     tally_changed(&node->tally, job, attempt);
     if (!news_wanted(node->news))
         return;
     arena_init(&arena);
-    if (json_check(doc, &object, why) || task_parse(&task, object, &arena, &problem))
-        task.queue = task.name = (struct str){0}; // it is told all the same
+    task_read(&task, doc, &arena, why); // what cannot be read is told all the same
     tell_changed(node, job, attempt, task.queue, task.name);
     arena_done(&arena);
 }

@@ -252,14 +252,12 @@ static void send_change(struct reap *reap, struct now now)
         struct store_job *found = &reap->held.jobs[i];
         struct job_policy policy = task_policy(found->doc, arena);
         struct job_step *step = arena_alloc(arena, sizeof *step);
-        int64_t token = found->job.token;
-        bool watched = found->job.state == JOB_WATCHING;
+        struct job was = found->job;
         bool cancelled = is_to_be_cancelled(reap, found->job.id);
         if (cancelled ? job_cancel_elsewhere(&found->job, &policy, now.wall_ms, STR("cancelled by hand"), step)
                       : job_lose(&found->job, &policy, now.wall_ms, step))
             continue; // it changed hands since: not ours to take
-        change->steps[change->count++] = (struct store_step){
-            .token = token, .watched = watched, .job = &found->job, .attempt = step->kept ? &step->attempt : NULL};
+        change->steps[change->count++] = store_step_from(&was, &found->job, step);
     }
     CRASH_POINT("reap.before_change");
     submit(reap, &change->op);

@@ -44,11 +44,6 @@ void report_free(struct report *report)
     mem_free(report);
 }
 
-static int64_t minute_of(int64_t wall_ms)
-{
-    return wall_ms - wall_ms % REPORT_MINUTE_MS;
-}
-
 bool report_now(struct report *report, struct store_minute *ret_key, struct tally_values *ret_values)
 {
     pthread_mutex_lock(&report->lock);
@@ -105,7 +100,7 @@ static void take_answer(struct report *report, struct now now)
 
 static int64_t next_turn(const struct report *report, struct now now)
 {
-    int64_t wait = time_min(report->next_at - now.mono_ms, minute_of(now.wall_ms) + REPORT_MINUTE_MS - now.wall_ms);
+    int64_t wait = time_min(report->next_at - now.mono_ms, report_minute_of(now.wall_ms) + REPORT_MINUTE_MS - now.wall_ms);
     return now.wall_ms + time_max(wait, 1);
 }
 
@@ -119,13 +114,13 @@ int64_t report_turn(struct report *report, struct now now)
     if (report->writing || !atomic_load(&report->node->incarnation))
         return TIME_NEVER; // the next answer or beat wakes
     if (!report->source)
-        begin_minute(report, minute_of(now.wall_ms));
-    bool over = report->minute != minute_of(now.wall_ms);
+        begin_minute(report, report_minute_of(now.wall_ms));
+    bool over = report->minute != report_minute_of(now.wall_ms);
     if ((!over || report->failed) && now.mono_ms < report->next_at)
         return next_turn(report, now);
     if (!has_news(report)) {
         if (over)
-            begin_minute(report, minute_of(now.wall_ms));
+            begin_minute(report, report_minute_of(now.wall_ms));
         report->next_at = now.mono_ms + WRITE_MS;
         return next_turn(report, now);
     }

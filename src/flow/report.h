@@ -6,6 +6,11 @@
 
 enum { REPORT_TENANT = 1, REPORT_MINUTE_MS = 60000 }; // all is counted for the one tenant there is
 
+static inline int64_t report_minute_of(int64_t wall_ms)
+{
+    return wall_ms - wall_ms % REPORT_MINUTE_MS;
+}
+
 struct report;
 
 struct report *report_new(struct node *node);

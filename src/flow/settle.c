@@ -172,10 +172,7 @@ static void act(struct work *work, const struct job *was)
     }
     if (!was->lease_until)
         mark(MARK_SETTLED_IN_HAND);
-    work->write = (struct store_step){.token = was->token,
-                                      .lease = was->lease_until,
-                                      .job = &work->job,
-                                      .attempt = work->step.kept ? &work->step.attempt : NULL};
+    work->write = store_step_from(was, &work->job, &work->step);
     work->change = (struct store_change){.steps = &work->write, .count = 1, .bytes = work->job.result.n};
     store_op_post(&work->change.op, STORE_CHANGE, &work->settle->answers);
     store_submit(work->settle->node->store, &work->change.op);

@@ -179,11 +179,7 @@ static void ask_back(struct work *work, const struct job *job, enum run_end end,
 
 static void write_record(struct work *work, const struct job *was)
 {
-    work->write = (struct store_step){.token = was->token,
-                                      .watched = was->state == JOB_WATCHING,
-                                      .lease = was->lease_until,
-                                      .job = &work->job,
-                                      .attempt = work->step.kept ? &work->step.attempt : NULL};
+    work->write = store_step_from(was, &work->job, &work->step);
     work->change = (struct store_change){.steps = &work->write, .count = 1};
     store_op_post(&work->change.op, STORE_CHANGE, &work->steer->answers);
     store_submit(work->steer->node->store, &work->change.op);

@@ -14,6 +14,7 @@
 #include "http/server.h"
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/list.h"
 #include "base/mailbox.h"
 #include "base/mem.h"
@@ -40,7 +41,7 @@ enum {
     BODIES_MAX = 256 * 1024 * 1024, // of all requests together
     BODY_SMALL = 64 * 1024,         // taken even then: whoever fills the room with large bodies does not shut out the small
     QUERY_MAX = 64,                 // parameters
-    STOP_WAIT_S = 5,                // for clients that are slow to take their last answer
+    STOP_WAIT_MS = 5000,            // for clients that are slow to take their last answer
     BACKLOG = 4096,
 };
 
@@ -126,11 +127,7 @@ enum err http_server_start(struct http_server **ret_server, const struct http_se
     mailbox_init(&server->orphans, NULL);
     list_init(&server->streams);
     pthread_mutex_init(&server->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&server->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&server->changed);
     // Without `turbo` the library shuts a connection down before it tells us that it timed out, and a 408 could not be sent.
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO, 0, NULL, NULL, on_request, server,
@@ -393,9 +390,7 @@ static int port_of(int fd)
 // Without end for those who wait, since somebody holds them; for a while for those whose answer is being taken.
 static void wait_until_answered(struct http_server *server)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += STOP_WAIT_S;
+    int64_t until = cond_until(STOP_WAIT_MS);
     atomic_store(&server->stopping, true);
     pthread_mutex_lock(&server->lock);
     while (atomic_load(&server->suspended))
@@ -403,7 +398,7 @@ static void wait_until_answered(struct http_server *server)
     // The orphans among the busy ones are waited for later, when the HTTP thread is gone and cannot continue them.
     bool patient = true;
     while (patient && atomic_load(&server->busy) > atomic_load(&server->adrift))
-        patient = pthread_cond_timedwait(&server->changed, &server->lock, &until) != ETIMEDOUT;
+        patient = cond_wait(&server->changed, &server->lock, until);
     while (atomic_load(&server->suspended))
         pthread_cond_wait(&server->changed, &server->lock);
     pthread_mutex_unlock(&server->lock);

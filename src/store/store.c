@@ -107,6 +107,15 @@ void store_call(struct store *store, struct store_op *op)
     op->done = done;
 }
 
+struct store_step store_step_from(const struct job *was, const struct job *job, const struct job_step *step)
+{
+    return (struct store_step){.token = was->token,
+                               .watched = was->state == JOB_WATCHING,
+                               .lease = was->lease_until,
+                               .job = job,
+                               .attempt = step->kept ? &step->attempt : NULL};
+}
+
 int64_t store_place(const struct job *job)
 {
     if (job_in_hand(job))

@@ -226,6 +226,10 @@ struct store_step {
     enum err err;                  // out
 };
 
+// A step that is taken only if the record is all that it was when it was read. `step` says whether an attempt is kept, and lives
+// as long as the result.
+struct store_step store_step_from(const struct job *was, const struct job *job, const struct job_step *step);
+
 struct store_change {
     struct store_op op;
     struct store_step *steps;

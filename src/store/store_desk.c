@@ -3,16 +3,13 @@
 // What it does not do: know what is done with them.
 #include "store/store_desk.h"
 
+#include "base/cond.h"
+
 #include <stdlib.h>
-#include <time.h>
 
 void desk_init(struct desk *desk)
 {
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&desk->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    cond_init(&desk->wake);
     pthread_mutex_init(&desk->lock, NULL);
     list_init(&desk->ops);
 }
@@ -40,23 +37,13 @@ void desk_put(struct desk *desk, struct store_op *op)
         pthread_cond_signal(&desk->wake);
 }
 
-static struct timespec in_ms(int wait_ms)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += wait_ms % 1000 * 1000000L;
-    until.tv_sec += wait_ms / 1000 + until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    return until;
-}
-
 bool desk_take(struct desk *desk, int wait_ms, struct list *ret_ops)
 {
-    struct timespec until = in_ms(wait_ms < 0 ? 0 : wait_ms);
+    int64_t until = cond_until(wait_ms);
+    bool patient = true;
     pthread_mutex_lock(&desk->lock);
-    int rc = 0;
-    while (list_empty(&desk->ops) && !desk->closing && rc == 0)
-        rc = wait_ms < 0 ? pthread_cond_wait(&desk->wake, &desk->lock) : pthread_cond_timedwait(&desk->wake, &desk->lock, &until);
+    while (patient && list_empty(&desk->ops) && !desk->closing)
+        patient = cond_wait(&desk->wake, &desk->lock, until);
     list_splice(ret_ops, &desk->ops);
     bool open = !desk->closing || !list_empty(ret_ops);
     pthread_mutex_unlock(&desk->lock);

@@ -96,13 +96,23 @@ def place(request, store):
         yield place
 
 
+@contextlib.contextmanager
+def started(nodes):
+    """Servers, up and ready. At the end those that still run must be able to stop gracefully with exit code 0."""
+    try:
+        for node in nodes:
+            node.start()
+        yield nodes
+    finally:
+        for node in nodes:
+            node.close()
+
+
 @pytest.fixture
 def rota(place):
-    """A fresh server, up and ready. At the end it must still be able to stop gracefully with exit code 0."""
-    rota = Rota(**place)
-    rota.start()
-    yield rota
-    rota.close()
+    """A fresh server."""
+    with started([Rota(**place)]) as [rota]:
+        yield rota
 
 
 @pytest.fixture
@@ -113,11 +123,8 @@ def api(rota):
 @pytest.fixture(scope="session")
 def shared(request, store):
     """One server for the tests that leave nothing behind that matters to others."""
-    with new_place(request, store) as place:
-        rota = Rota(**place)
-        rota.start()
+    with new_place(request, store) as place, started([Rota(**place)]) as [rota]:
         yield rota
-        rota.close()
 
 
 @pytest.fixture
@@ -128,11 +135,8 @@ def shared_api(shared):
 @pytest.fixture(scope="session")
 def tried(request, store):
     """One server for all bad input: nobody else submits to it, so that what it stores can be counted."""
-    with new_place(request, store) as place:
-        rota = Rota(**place)
-        rota.start()
+    with new_place(request, store) as place, started([Rota(**place)]) as [rota]:
         yield rota
-        rota.close()
 
 
 @pytest.fixture
@@ -150,17 +154,6 @@ def idle_rota(place):
     rota = Rota(**place)
     yield rota
     rota.close()
-
-
-@contextlib.contextmanager
-def started(nodes):
-    try:
-        for node in nodes:
-            node.start()
-        yield nodes
-    finally:
-        for node in nodes:
-            node.close()
 
 
 @pytest.fixture

@@ -75,18 +75,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str text = fuzz_input(data, size);
     struct problem why = {0};
     struct json doc;
-    struct task task;
+    struct task task, stored;
     struct arena arena;
     if (json_check(text, &doc, why.detail))
         return 0;
     arena_init(&arena);
     enum err err = task_parse(&task, doc, &arena, &why);
+    char words[ERR_WHY_MAX] = "";
+    must(task_read(&stored, text, &arena, words) == !err && !words[0] == !err);
     if (err) {
         check_problem(&why, err);
     } else {
         check_shown(&task, &arena);
         check_plan(&task);
-        must(same_policy(task_policy(doc.raw, &arena), task.policy));
+        must(same_policy(stored.policy, task.policy));
     }
     arena_done(&arena);
     return 0;

@@ -68,7 +68,6 @@ static void submit(struct event *event)
     struct world *world = event->world;
     struct sim_node *node = any_node(world);
     struct arena arena;
-    struct json value;
     struct task parsed;
     struct problem problem;
     char why[ERR_WHY_MAX];
@@ -77,7 +76,7 @@ static void submit(struct event *event)
         return;
     }
     arena_init(&arena);
-    if (json_check(str_of(task->doc), &value, why) || task_parse(&parsed, value, &arena, &problem))
+    if (!task_read(&parsed, str_of(task->doc), &arena, why))
         violate(world, 0, "the client's document is refused: %s", task->doc);
     struct now now = node_now(node);
     admission_init(&task->admission, task->tenant, 1);

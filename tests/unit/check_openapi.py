@@ -10,6 +10,9 @@ import sys
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from reference import follow  # noqa: E402
+
 METHODS = {"get", "put", "post", "delete", "patch", "head", "options"}
 PROBLEMS = []
 
@@ -40,26 +43,17 @@ def routes_in_code():
             for method, path, kinds, query in found}
 
 
-def resolve(spec, node):
-    while "$ref" in node:
-        target = spec
-        for part in node["$ref"].removeprefix("#/").split("/"):
-            target = target[part.replace("~1", "/").replace("~0", "~")]
-        node = target
-    return node
-
-
 def routes_in_docs(spec):
     routes = {}
     for path, item in spec["paths"].items():
-        item = resolve(spec, item)
-        shared = [resolve(spec, p) for p in item.get("parameters", [])]
+        item = follow(spec, item)
+        shared = [follow(spec, p) for p in item.get("parameters", [])]
         placeholders = set(re.findall(r"\{(\w+)\}", path))
         expect(placeholders == {p["name"] for p in shared if p["in"] == "path"}, f"openapi: {path}: its path parameters are not described")
         for method in METHODS & item.keys():
             operation = item[method]
-            body = resolve(spec, operation["requestBody"])["content"].keys() if "requestBody" in operation else ()
-            query = {p["name"] for p in map(lambda p: resolve(spec, p), operation.get("parameters", [])) if p["in"] == "query"}
+            body = follow(spec, operation["requestBody"])["content"].keys() if "requestBody" in operation else ()
+            query = {p["name"] for p in map(lambda p: follow(spec, p), operation.get("parameters", [])) if p["in"] == "query"}
             routes[(method.upper(), path)] = (set(body), query)
     return routes
 
@@ -68,7 +62,7 @@ def check_refs(spec, node):
     if isinstance(node, dict):
         if "$ref" in node:
             try:
-                resolve(spec, node)
+                follow(spec, node)
             except KeyError:
                 expect(False, f"openapi: {node['$ref']} leads nowhere")
         for value in node.values():

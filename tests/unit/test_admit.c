@@ -23,15 +23,13 @@ static void done(struct admission *admission)
 
 static void add(struct play *play, struct request *request, const char *doc)
 {
-    struct json value;
     struct task task;
     struct problem problem;
     char why[ERR_WHY_MAX];
     static const uint8_t digest[32] = {7};
     char *copy = request->docs[request->admission.count];
     snprintf(copy, sizeof request->docs[0], "%s", doc);
-    assert_int_equal(json_check(str_of(copy), &value, why), ERR_OK);
-    assert_int_equal(task_parse(&task, value, &request->arena, &problem), ERR_OK);
+    assert_true(task_read(&task, str_of(copy), &request->arena, why));
     enum err err = admission_add(&request->admission, &task, str_of(copy), digest, play->now.wall_ms, &problem);
     assert_int_equal(err, ERR_OK);
 }

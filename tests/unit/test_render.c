@@ -167,10 +167,8 @@ static void sla_met_says_what_happened_so_far(void **state)
 static struct task parse(const char *text, struct arena *arena)
 {
     struct task task;
-    struct json doc;
-    struct problem why = {0};
-    assert_int_equal(json_check(str_of(text), &doc, why.detail), ERR_OK);
-    assert_int_equal(task_parse(&task, doc, arena, &why), ERR_OK);
+    char why[ERR_WHY_MAX];
+    assert_true(task_read(&task, str_of(text), arena, why));
     return task;
 }
 

@@ -560,6 +560,36 @@ static void order_and_spacing_make_no_difference(void **state)
     arena_done(&arena);
 }
 
+static void a_stored_document_that_cannot_be_read_has_the_default_policy_and_no_target(void **state)
+{
+    struct task task;
+    struct arena arena;
+    char why[ERR_WHY_MAX];
+    static const struct {
+        const char *doc, *why;
+    } cases[] = {
+        {"", "Line 1"},
+        {"{" U, "Line 1"},
+        {"[]", "A task must be a JSON object"},
+        {"{\"timeout\":\"5s\"}", "/url: A task needs a target"},
+        {"{" U ",\"newer\":{\"timeout\":\"5s\"}}", "/newer: There is no such field"},
+    };
+    arena_init(&arena);
+    for (size_t i = 0; i < array_count(cases); i++) {
+        assert_false(task_read(&task, str_of(cases[i].doc), &arena, why));
+        if (!strstr(why, cases[i].why))
+            fail_msg("%s: %s", cases[i].doc, why);
+        assert_null(task.url.p);
+        assert_null(task.queue.p);
+        assert_int_equal(task.policy.timeout_ms, 30000);
+        assert_int_equal(task_policy(str_of(cases[i].doc), &arena).ttl_ms, 7 * 86400000);
+    }
+    assert_true(task_read(&task, STR("{" U ",\"timeout\":\"5s\"}"), &arena, why));
+    assert_true(str_is(task.url, "http://a/"));
+    assert_int_equal(task.policy.timeout_ms, 5000);
+    arena_done(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -575,6 +605,7 @@ int main(void)
         cmocka_unit_test(texts_have_their_limits),
         cmocka_unit_test(lists_have_their_limits),
         cmocka_unit_test(long_names_are_cut_cleanly),
+        cmocka_unit_test(a_stored_document_that_cannot_be_read_has_the_default_policy_and_no_target),
         cmocka_unit_test(plans_follow_at_in_and_not_after),
         cmocka_unit_test(order_and_spacing_make_no_difference),
     };

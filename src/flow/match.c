@@ -1,0 +1,64 @@
+// The store tells apart what it can by itself; labels, and what a state is at this moment, are looked at here.
+#include "flow/match.h"
+
+#include "base/log.h"
+
+struct store_list match_query(const struct filter *filter, int32_t tenant)
+{
+    bool jobs = filter->of == FILTER_JOBS;
+    return (struct store_list){.tenant = tenant,
+                               .jobs = jobs,
+                               .states = filter_stored_states(filter),
+                               .queue = filter->queue,
+                               .name = filter->name,
+                               .docs = jobs && filter_needs_task(filter)};
+}
+
+bool match_read(const struct store_task *stored, struct task *ret_task, struct arena *arena)
+{
+    char why[ERR_WHY_MAX];
+    if (task_read(ret_task, stored->doc, arena, why))
+        return true;
+    log_error("the stored document of task %lld cannot be read: %s", (long long)stored->id, why);
+    return false;
+}
+
+// The jobs of each task lie together, in the order of the tasks.
+static void take_row(struct match *match)
+{
+    const struct store_list *page = match->page;
+    size_t row = match->rows_seen++;
+    match->stored = page->jobs && !page->docs ? NULL : &page->tasks[row];
+    match->jobs = &page->found[match->jobs_seen];
+    match->job_count = page->jobs;
+    while (!page->jobs && match->jobs_seen + match->job_count < page->found_count &&
+           match->jobs[match->job_count].task_id == match->stored->id)
+        match->job_count++;
+    match->jobs_seen += match->job_count;
+}
+
+static bool job_matches(struct match *match)
+{
+    struct arena *arena = &match->page->op.arena;
+    return (!match->stored || match_read(match->stored, &match->task, arena)) &&
+           filter_takes_job(match->filter, match->jobs, &match->task, match->now_ms, arena);
+}
+
+static bool task_matches(struct match *match)
+{
+    struct arena *arena = &match->page->op.arena;
+    enum task_state state = task_state_of(match->stored->paused, match->jobs, match->job_count);
+    const struct job *shown = task_job_to_show(match->jobs, match->job_count);
+    return match_read(match->stored, &match->task, arena) && filter_takes_task(match->filter, state, shown, &match->task, arena);
+}
+
+bool match_next(struct match *match)
+{
+    size_t rows = match->page->jobs ? match->page->found_count : match->page->task_count;
+    while (match->rows_seen < rows) {
+        take_row(match);
+        if (match->page->jobs ? job_matches(match) : task_matches(match))
+            return true;
+    }
+    return false;
+}
