@@ -14,6 +14,7 @@ import json
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 
 calls = collections.Counter()
@@ -24,8 +25,20 @@ def complete(rota, job, token, delay):
     time.sleep(delay)
     body = json.dumps({"token": token, "result": {"slept": delay}}).encode()
     request = urllib.request.Request(f"{rota}/v1/jobs/{job}/complete", body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request) as answer:
-        print(f"completed job {job}: {answer.status}", flush=True)
+    try:
+        with urllib.request.urlopen(request) as answer:
+            print(f"completed job {job}: {answer.status}", flush=True)
+    except urllib.error.HTTPError as refusal:  # 409: it came too late, or the job was cancelled
+        print(f"job {job} was not completed: {refusal.status} {refusal.read().decode(errors='replace')}", flush=True)
+    except OSError as error:
+        print(f"job {job} was not completed: no rota at {rota}: {error}", flush=True)
+
+
+def rota_named(body):
+    try:
+        return json.loads(body)["rota"]
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 class Target(http.server.BaseHTTPRequestHandler):
@@ -45,9 +58,13 @@ class Target(http.server.BaseHTTPRequestHandler):
         elif what == "slow":
             time.sleep(int(argument or 300) / 1000)
         elif what == "later":
-            status, text, headers = 202, b"it takes a while", {"Rota-Async": "1"}
-            words = json.loads(body)["rota"], job, self.headers.get("Rota-Token"), int(argument or 300) / 1000
-            threading.Thread(target=complete, args=words).start()
+            rota = rota_named(body)
+            if rota:
+                status, text, headers = 202, b"it takes a while", {"Rota-Async": "1"}
+                words = rota, job, self.headers.get("Rota-Token"), int(argument or 300) / 1000
+                threading.Thread(target=complete, args=words).start()
+            else:
+                status, text = 400, b'say in the body where rota is: {"rota": "http://127.0.0.1:7070"}'
         print(f"{self.command} {self.path} job {job} attempt {self.headers.get('Rota-Attempt', '-')}: {status}", flush=True)
         self.send_response(status)
         for name, value in headers.items():
@@ -63,7 +80,11 @@ class Target(http.server.BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1]) if sys.argv[1:] else 8000), Target)
+    port = sys.argv[1] if sys.argv[1:] else "8000"
+    try:
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", int(port)), Target)
+    except (OSError, ValueError, OverflowError) as error:
+        sys.exit(f"cannot listen on port {port} ({error}); another one: python3 docs/target.py PORT")
     print(f"listening on http://127.0.0.1:{server.server_address[1]}", flush=True)
     try:
         server.serve_forever()

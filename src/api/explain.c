@@ -12,6 +12,7 @@ struct reason {
     const char *what;
     struct str id;       // of what it waits for, or empty
     struct str detail;   // a sentence
+    struct str way;      // another one: how to end the waiting over HTTP, or empty
     int64_t expected_at; // when it is expected to start, if this is all; 0: nobody can tell
     bool later;          // a time to come: true beside a pause, too
 };
@@ -51,8 +52,8 @@ static struct reason wait_for_task(const struct question *question)
     id_format(id, ID_TASK, question->task->id);
     return (struct reason){.what = "task_paused",
                            .id = arena_copy(question->arena, str_of(id)),
-                           .detail =
-                               arena_printf(question->arena, "Its task is paused; resume it with POST /v1/tasks/%s/resume.", id)};
+                           .detail = STR("Its task is paused."),
+                           .way = arena_printf(question->arena, " Resume it with POST /v1/tasks/%s/resume.", id)};
 }
 
 static struct reason wait_for_time(const struct question *question)
@@ -78,12 +79,12 @@ static struct reason wait_for_time(const struct question *question)
 
 static struct reason wait_for_queue(const struct question *question)
 {
-    return (struct reason){.what = "queue_paused",
-                           .id = question->task->queue,
-                           .detail = arena_printf(question->arena,
-                                                  "Its queue \"" STR_FMT "\" is paused; let it go with POST /v1/queues/" STR_FMT
-                                                  "/resume.",
-                                                  STR_ARG(question->task->queue), STR_ARG(question->task->queue))};
+    struct str queue = question->task->queue;
+    return (struct reason){
+        .what = "queue_paused",
+        .id = queue,
+        .detail = arena_printf(question->arena, "Its queue \"" STR_FMT "\" is paused.", STR_ARG(queue)),
+        .way = arena_printf(question->arena, " Let it go with POST /v1/queues/" STR_FMT "/resume.", STR_ARG(queue))};
 }
 
 static struct reason wait_for_slot(const struct question *question)
@@ -222,6 +223,7 @@ void explain_put(struct buf *body, const struct api *api, const struct store_get
         put_reason(body, &reasons[i]);
         buf_puts(&text, i ? " " : "");
         buf_put(&text, reasons[i].detail);
+        buf_put(&text, reasons[i].way);
     }
     if (!count)
         buf_put(&text, end_in_words(&question));

@@ -208,8 +208,9 @@ static enum err check_type(struct http_request *request, const struct route *rou
     enum route_type type = route_type(http_header(request, "Content-Type"));
     if (type == TYPE_NONE || (route->types & type))
         return ERR_OK;
-    return problem_set(why, ERR_UNSUPPORTED_TYPE, NULL, "Send Content-Type: application/json%s, in UTF-8 (curl has --json).",
-                       route->types & TYPE_NDJSON ? " or application/x-ndjson" : "");
+    return problem_set(why, ERR_UNSUPPORTED_TYPE, NULL, "Send Content-Type: application/json%s%s, in UTF-8 (curl has --json).",
+                       route->types & TYPE_NDJSON ? " or application/x-ndjson" : "",
+                       route->types & TYPE_MERGE ? " or application/merge-patch+json" : "");
 }
 
 static enum err check_path(struct http_request *request, const struct route **ret_route, struct problem *why)

@@ -30,7 +30,8 @@ struct reader {
     const char *line_start;
     int line;
     struct arena *arena;
-    struct toml_error *error;
+    struct toml_error *errors;
+    size_t error_count;
     struct str table; // the path of the header above; empty at the beginning
     struct name *names;
     size_t name_count;
@@ -56,9 +57,10 @@ static int column_of(const struct reader *reader, const char *at)
 
 static bool fail_at(struct reader *reader, int line, int column, const char *why)
 {
-    reader->error->line = line;
-    reader->error->column = column;
-    snprintf(reader->error->why, ERR_WHY_MAX, "%s", why);
+    struct toml_error *error = &reader->errors[reader->error_count++];
+    error->line = line;
+    error->column = column;
+    snprintf(error->why, ERR_WHY_MAX, "%s", why);
     return false;
 }
 
@@ -450,10 +452,12 @@ static bool read_entry(struct reader *reader)
         return twice(reader, &key, path);
     if (!add_name(reader, &key, path, MADE_VALUE))
         return false;
-    struct toml_entry *entry = &reader->entries[reader->entry_count++];
+    struct toml_entry *entry = &reader->entries[reader->entry_count];
     *entry = (struct toml_entry){.key = path, .line = key.line, .column = key.column, .value_line = reader->line};
     entry->value_column = column_of(reader, reader->at);
-    return read_value(reader, entry) && end_line(reader, "nothing but a comment may follow a value on its line");
+    bool good = read_value(reader, entry) && end_line(reader, "nothing but a comment may follow a value on its line");
+    reader->entry_count += good;
+    return good;
 }
 
 static bool read_line(struct reader *reader)
@@ -464,21 +468,47 @@ static bool read_line(struct reader *reader)
     return *reader->at == '[' ? read_header(reader) : read_entry(reader);
 }
 
-bool toml_read(struct str text, struct arena *arena, struct toml *ret_toml, struct toml_error *ret_error)
+// Does the line say to the end what it says? Else what follows is not of its own.
+static bool is_whole(struct str line)
 {
-    struct reader reader = {
-        .at = text.p, .end = text.p + text.n, .line_start = text.p, .line = 1, .arena = arena, .error = ret_error};
+    struct str start = line;
+    while (start.n && (*start.p == ' ' || *start.p == '\t'))
+        start = (struct str){start.p + 1, start.n - 1};
+    if (!start.n || *start.p == '[' || memmem(line.p, line.n, "\"\"\"", 3) || memmem(line.p, line.n, "'''", 3))
+        return false;
+    const char *list = memchr(line.p, '[', line.n), *braces = memchr(line.p, '{', line.n);
+    return (!list || memrchr(line.p, ']', line.n) > (void *)list) && (!braces || memrchr(line.p, '}', line.n) > (void *)braces);
+}
+
+// Behind a line that is wrong. False: nothing can be made of what follows.
+static bool pass_over(struct reader *reader, const char *from)
+{
+    bool one_line = reader->line_start == from && reader->error_count < TOML_ERRORS_MAX;
+    while (!at_line_end(reader))
+        reader->at++;
+    if (!one_line || !is_whole((struct str){from, (size_t)(reader->at - from)}))
+        return false;
+    if (!at_end(reader))
+        next_line(reader);
+    return true;
+}
+
+bool toml_read(struct str text, struct arena *arena, struct toml *ret_toml)
+{
+    struct reader reader = {.at = text.p, .end = text.p + text.n, .line_start = text.p, .line = 1, .arena = arena};
     *ret_toml = (struct toml){0};
-    *ret_error = (struct toml_error){0};
     if (!text.n)
         return true;
     reader.names = arena_array(arena, struct name, TOML_NAMES_MAX);
     reader.entries = arena_array(arena, struct toml_entry, TOML_NAMES_MAX);
+    reader.errors = arena_array(arena, struct toml_error, TOML_ERRORS_MAX);
     if (skip(&reader, "\xef\xbb\xbf")) // a byte order mark, which some editors leave
         reader.line_start = reader.at;
-    while (!at_end(&reader))
-        if (!read_line(&reader))
-            return false;
-    *ret_toml = (struct toml){reader.entries, reader.entry_count};
-    return true;
+    while (!at_end(&reader)) {
+        const char *from = reader.line_start;
+        if (!read_line(&reader) && !pass_over(&reader, from))
+            break;
+    }
+    *ret_toml = (struct toml){reader.entries, reader.entry_count, reader.errors, reader.error_count};
+    return !reader.error_count;
 }

@@ -24,17 +24,20 @@ struct toml_entry {
     size_t item_count;
 };
 
+struct toml_error {
+    int line, column;
+    char why[ERR_WHY_MAX]; // and what would be right
+};
+
 struct toml {
     const struct toml_entry *entries; // in the order of the file
     size_t count;
+    const struct toml_error *errors; // as are these
+    size_t error_count;
 };
 
-struct toml_error {
-    int line, column;
-    char why[ERR_WHY_MAX];
-};
+enum { TOML_NAMES_MAX = 1000, TOML_PARTS_MAX = 8, TOML_ERRORS_MAX = 10 }; // keys and tables in a file; parts of a key
 
-enum { TOML_NAMES_MAX = 1000, TOML_PARTS_MAX = 8 }; // keys and tables in a file; parts of a key
-
-// False: `ret_error` says where and why, and what would be right. All that is returned lives in the arena, or in `text`.
-err_check bool toml_read(struct str text, struct arena *arena, struct toml *ret_toml, struct toml_error *ret_error);
+// False: there are errors. A line that is wrong is passed over, so that the others are read all the same; a header that is wrong,
+// or a value that may go on over several lines, ends the reading. All that is returned lives in the arena, or in `text`.
+err_check bool toml_read(struct str text, struct arena *arena, struct toml *ret_toml);

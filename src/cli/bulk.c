@@ -12,7 +12,14 @@
 
 #include <unistd.h>
 
-enum { PREVIEW = 5 };
+// How many are shown, and up to how many are counted. The API has no count, because that would read all of a large table; and a
+// filter that little matches is not followed through all of one either.
+enum { PREVIEW = 5, COUNTED_MAX = 100, PAGES_MAX = 20 };
+
+struct seen {
+    size_t count;
+    bool more; // there may be more than those
+};
 
 // retry is of jobs, all else of tasks.
 static enum rows_kind kind_of(const struct cli *cli)
@@ -20,8 +27,8 @@ static enum rows_kind kind_of(const struct cli *cli)
     return str_is(str_of(cli->verb->name), "retry") ? ROWS_JOBS : ROWS_TASKS;
 }
 
-// Shows on stderr, which is talk, the newest of what matches. *ret_found says how many were seen.
-static int preview(struct caller *caller, struct cli *cli, size_t *ret_found)
+// Shows on stderr, which is talk, the newest of what matches, and counts on.
+static int preview(struct caller *caller, struct cli *cli, struct seen *ret_seen)
 {
     buf_auto struct buf path = {0};
     buf_auto struct buf out = {0};
@@ -31,21 +38,35 @@ static int preview(struct caller *caller, struct cli *cli, size_t *ret_found)
     buf_puts(&path, kind_of(cli) == ROWS_JOBS ? "/v1/jobs" : "/v1/tasks");
     int code = filter_put_query(&path, cli);
     struct pages pages = {.caller = caller, .path = buf_str(&path)};
-    for (*ret_found = 0; code == CLI_OK && *ret_found < PREVIEW;) {
+    *ret_seen = (struct seen){.more = true};
+    for (int i = 0; code == CLI_OK && ret_seen->more && ret_seen->count < COUNTED_MAX && i < PAGES_MAX; i++) {
         struct reply reply;
         const struct value *items;
-        code = pages_next(&pages, (int64_t)(PREVIEW - *ret_found), &reply, &items);
-        if (reply.code == CLI_OK && value_item(items, 0))
+        bool shown = ret_seen->count < PREVIEW;
+        code = pages_next(&pages, (int64_t)((shown ? PREVIEW : COUNTED_MAX) - ret_seen->count), &reply, &items);
+        if (reply.code == CLI_OK && shown && value_item(items, 0))
             table_put(&out, &table, items, 0);
-        *ret_found += pages_count(items);
+        ret_seen->count += pages_count(items);
+        ret_seen->more = pages.cursor.n;
         reply_done(&reply);
-        if (!pages.cursor.n)
-            break;
     }
-    if (pages.cursor.n)
-        buf_puts(&out, "(and maybe more)\n");
+    if (ret_seen->count > PREVIEW)
+        buf_puts(&out, "…\n");
     terminal_talk(STR_FMT, STR_ARG(buf_str(&out)));
     return code;
+}
+
+// "12 tasks where queue=mail", "100 or more jobs where (everything)".
+static int put_what(struct buf *buf, struct cli *cli, const struct seen *seen)
+{
+    const char *jobs = kind_of(cli) == ROWS_JOBS ? "job" : "task";
+    if (seen && seen->count)
+        buf_printf(buf, "%zu%s %s%s", seen->count, seen->more ? " or more" : "", jobs,
+                   seen->count == 1 && !seen->more ? "" : "s");
+    else
+        buf_printf(buf, "all %ss", jobs);
+    buf_puts(buf, " where ");
+    return filter_put_words(buf, cli);
 }
 
 static bool says_yes(void)
@@ -55,29 +76,47 @@ static bool says_yes(void)
     return n > 0 && (line[0] == 'y' || line[0] == 'Y');
 }
 
+static int refuse_unsaid(struct cli *cli)
+{
+    buf_auto struct buf what = {0};
+    int code = put_what(&what, cli, NULL);
+    return code
+               ? code
+               : verb_misused(cli, "this acts on " STR_FMT ": look at them with rota list%s and the same filters, then say --yes",
+                              STR_ARG(buf_str(&what)), kind_of(cli) == ROWS_JOBS ? " --jobs" : "");
+}
+
+static int ask(struct cli *cli, const struct seen *seen, bool *ret_yes)
+{
+    buf_auto struct buf what = {0};
+    int code = put_what(&what, cli, seen);
+    if (code)
+        return code;
+    terminal_talk("%s " STR_FMT "? [y/N] ", cli->verb->name, STR_ARG(buf_str(&what)));
+    *ret_yes = says_yes();
+    if (!*ret_yes)
+        terminal_talk("nothing was done\n");
+    return *ret_yes ? CLI_OK : CLI_USAGE;
+}
+
 // Whether it is to be done. If not, *ret_code is the exit code.
 static bool confirm(struct caller *caller, struct cli *cli, int *ret_code)
 {
-    size_t found;
-    if (options_get(&cli->options, "yes"))
+    struct seen seen;
+    bool yes = options_get(&cli->options, "yes");
+    if (yes)
         return true;
     if (!isatty(STDIN_FILENO) || !terminal_is_watched()) {
-        *ret_code = verb_misused(cli, "this acts on all that match: look at them with rota list, then say --yes");
+        *ret_code = refuse_unsaid(cli);
         return false;
     }
-    *ret_code = preview(caller, cli, &found);
+    *ret_code = preview(caller, cli, &seen);
     if (*ret_code != CLI_OK)
         return false;
-    if (!found) {
+    if (!seen.count && !seen.more)
         terminal_talk("(nothing matches)\n");
-        return false;
-    }
-    terminal_talk("%s all that match? [y/N] ", cli->verb->name);
-    bool yes = says_yes();
-    if (!yes) {
-        terminal_talk("nothing was done\n");
-        *ret_code = CLI_USAGE;
-    }
+    else
+        *ret_code = ask(cli, &seen, &yes);
     return yes;
 }
 

@@ -1,6 +1,7 @@
 // See call.h. A reply that is no JSON object does not come from rota: something else listens there, and that is "not reached".
 #include "cli/call.h"
 
+#include "base/mem.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "core/id.h"
@@ -10,27 +11,41 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char SERVER_DEFAULT[] = "http://127.0.0.1:7070";
 enum { CALL_TIMEOUT_MS = 30000 };
+
+// "localhost:7070", as people write it: only one thing can be meant.
+static bool is_host_and_port(const char *server)
+{
+    const char *colon = strrchr(server, ':');
+    size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+    return digits && !strstr(server, "://") && (!colon[1 + digits] || str_is(str_of(colon + 1 + digits), "/"));
+}
 
 static int check_server(const struct cli *cli, struct str server)
 {
     struct url url;
     char why[ERR_WHY_MAX];
     if (url_parse(server, &url, why))
-        return verb_misused(cli, "the server " STR_FMT " cannot be called: %s", STR_ARG(server), why);
+        return verb_misused(cli, "the server " STR_FMT " cannot be called: %s It is written http://HOST:PORT, or HOST:PORT",
+                            STR_ARG(server), why);
     if (memchr(server.p, '?', server.n) || memchr(server.p, '#', server.n))
         return verb_misused(cli, "the server " STR_FMT " must be a plain URL, without ? and #", STR_ARG(server));
     return CLI_OK;
 }
 
-int call_open(struct caller *ret_caller, struct cli *cli)
+struct str call_server(const struct options *options, struct arena *arena)
 {
-    const char *server = options_get(&cli->options, "server");
+    const char *server = options_get(options, "server");
     if (!server)
         server = getenv("ROTA_SERVER");
-    *ret_caller =
-        (struct caller){.cli = cli, .arena = &cli->arena, .server = str_of(server && *server ? server : SERVER_DEFAULT)};
+    if (!server || !*server)
+        return STR("http://127.0.0.1:7070");
+    return is_host_and_port(server) ? arena_printf(arena, "http://%s", server) : str_of(server);
+}
+
+int call_open(struct caller *ret_caller, struct cli *cli)
+{
+    *ret_caller = (struct caller){.cli = cli, .arena = &cli->arena, .server = call_server(&cli->options, &cli->arena)};
     int code = check_server(cli, ret_caller->server);
     if (code)
         return code;
@@ -158,6 +173,51 @@ static void put_said(struct buf *buf, const struct reply *reply, const char *mem
     text_put_short(buf, text, 500);
 }
 
+// What to do next, in the words of the command line: the server's speak of HTTP. The first row that fits counts.
+static const struct {
+    const char *code, *verb, *words;
+} hints[] = {
+    {"not_found", NULL, "rota list, which shows what there is"},
+    {"illegal_transition", "run", "rota explain ID says what it waits for; rota retry ID runs once more what has ended"},
+    {"illegal_transition", "retry", "rota run ID starts what still waits; rota cancel ID ends it"},
+    {"illegal_transition", "pause", "rota retry ID, which runs once more what has ended"},
+    {"illegal_transition", "resume", "rota retry ID, which runs once more what has ended"},
+    {"unsupported", "backup", "pg_dump, with the URL of the store"},
+    {"not_here", NULL, "--server URL, with a node that has the role api"},
+    {"forbidden", NULL, "--server http://127.0.0.1:PORT: the server is called by a loopback name"},
+    {"busy", NULL, "the same again in a moment"},
+    {"store_unavailable", NULL, "the same again in a moment"},
+    {"stopping", NULL, "the same again in a moment"},
+};
+
+static void put_hint(struct buf *buf, const char *verb, struct str code)
+{
+    for (size_t i = 0; i < array_count(hints); i++)
+        if (str_is(code, hints[i].code) && (!hints[i].verb || str_is(str_of(verb), hints[i].verb))) {
+            buf_printf(buf, "\n  try: %s", hints[i].words);
+            return;
+        }
+}
+
+// " (--due-before)" behind a field of the API that is given by an option: /retry/max by --retry, /headers/Host by --header.
+static void put_option(struct buf *buf, const struct verb *verb, struct str field)
+{
+    const struct option *tables[OPTION_TABLES_MAX];
+    char name[32];
+    size_t n = 0, skip = field.n && field.p[0] == '/';
+    for (size_t i = skip; i < field.n && n < sizeof name - 1 && !strchr("/.", field.p[i]); i++)
+        name[n++] = (char)(field.p[i] == '_' ? '-' : field.p[i]);
+    name[n] = 0;
+    verb_tables(verb, tables);
+    for (const struct option **table = tables; *table; table++)
+        for (const struct option *option = *table; option->name; option++) {
+            size_t length = strlen(option->name);
+            bool plural = n == length + 1 && name[length] == 's';
+            if ((n == length || plural) && memcmp(name, option->name, length) == 0)
+                buf_printf(buf, " (--%s)", option->name);
+        }
+}
+
 static void explain_refusal(struct buf *buf, const struct caller *caller, const struct reply *reply)
 {
     buf_printf(buf, "the server says no (HTTP %d)", reply->status);
@@ -170,10 +230,12 @@ static void explain_refusal(struct buf *buf, const struct caller *caller, const 
     put_said(buf, reply, "title", ": ");
     put_said(buf, reply, "detail", "\n  ");
     put_said(buf, reply, "field", "\n  field: ");
+    put_option(buf, caller->cli->verb, value_text(value_at(reply->value, "field")));
     put_said(buf, reply, "code", "\n  code: ");
     put_said(buf, reply, "request_id", "\n  request: ");
-    if (reply->status == 401)
-        buf_puts(buf, caller->key ? "\n  the key in ROTA_API_KEY is not accepted" : "\n  put your API key into ROTA_API_KEY");
+    if (reply->status == 401 && caller->key)
+        buf_puts(buf, "\n  try: without ROTA_API_KEY, whose key this server does not know");
+    put_hint(buf, caller->cli->verb->name, value_text(value_at(reply->value, "code")));
 }
 
 int call_explain(const struct caller *caller, const struct reply *reply)

@@ -24,6 +24,7 @@ struct reply {
     char why[ERR_WHY_MAX];
 };
 
+struct str call_server(const struct options *options, struct arena *arena); // the URL of the server that is meant
 int call_open(struct caller *ret_caller, struct cli *cli); // CLI_USAGE when the server's URL or the key cannot be used
 // The same for a verb whose arguments are ids of a kind in `kinds` ("tj"): says which of them is not.
 int call_open_for_ids(struct caller *ret_caller, struct cli *cli, const char *kinds);

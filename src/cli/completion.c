@@ -12,7 +12,7 @@
 
 // What a value or an argument can be.
 struct hint {
-    struct str words; // with spaces between; empty: unknown
+    const char *words; // with spaces between; NULL: unknown
     bool files;
 };
 
@@ -23,29 +23,30 @@ static bool is_file(const char *name)
 
 static struct hint option_hint(const struct option *option)
 {
-    return (struct hint){.words = str_of(option->choices), .files = option->value && is_file(option->value)};
+    return (struct hint){.words = option->choices, .files = option->value && is_file(option->value)};
 }
 
-// "bash|zsh|fish" and "check|show" are choices; "[VERB]" is a verb.
-static void put_arg_words(struct buf *buf, const struct verb *verb)
+static void put_verb_names(struct buf *buf)
 {
-    if (strstr(verb->args, "VERB")) {
-        for (const struct verb *const *other = verbs; *other; other++)
-            buf_printf(buf, "%s%s", other == verbs ? "" : " ", (*other)->name);
-        return;
-    }
-    if (!strchr(verb->args, '|'))
-        return;
-    for (const char *at = verb->args; *at; at++) {
-        if (isupper((unsigned char)*at)) {
-            buf->n = 0;
-            return;
-        }
+    for (const struct verb *const *verb = verbs; *verb; verb++)
+        buf_printf(buf, "%s%s", verb == verbs ? "" : " ", (*verb)->name);
+}
+
+// "bash|zsh|fish" and "check [FILE] | show" are choices, "[VERB]" is a verb; names in capitals stand for something else. Words
+// are the first argument; files are the first, or what follows a word.
+static struct hint arg_hint(struct buf *buf, const struct verb *verb)
+{
+    if (strstr(verb->args, "VERB"))
+        put_verb_names(buf);
+    for (const char *at = verb->args; strchr(verb->args, '|') && *at; at += strspn(at, "| []")) {
+        size_t n = strcspn(at, "| []");
         if (islower((unsigned char)*at))
-            buf_putc(buf, *at);
-        else if (*at == '|')
-            buf_putc(buf, ' ');
+            buf_printf(buf, "%s%.*s", buf->n ? " " : "", (int)n, at);
+        at += n;
     }
+    bool words = buf->n;
+    buf_putc(buf, 0);
+    return (struct hint){.words = words ? buf->p : NULL, .files = is_file(verb->args)};
 }
 
 // Calls `each` for every option of the verb.
@@ -57,12 +58,6 @@ static void each_option(const struct verb *verb,
     for (const struct option **table = tables; *table; table++)
         for (const struct option *option = *table; option->name; option++)
             each(buf, verb, option);
-}
-
-static void put_verb_names(struct buf *buf)
-{
-    for (const struct verb *const *verb = verbs; *verb; verb++)
-        buf_printf(buf, "%s%s", verb == verbs ? "" : " ", (*verb)->name);
 }
 
 // A text within single quotes of a shell. zsh reads colons and brackets of its descriptions, so there they are escaped first.
@@ -96,23 +91,23 @@ static void put_bash_value(struct buf *buf, const struct verb *verb, const struc
     if (option->letter)
         buf_printf(buf, " | '%s -%c'", verb->name, option->letter);
     buf_puts(buf, ") ");
-    if (hint.words.n)
-        buf_printf(buf, "words='" STR_FMT "' ;;\n", STR_ARG(hint.words));
+    if (hint.words)
+        buf_printf(buf, "words='%s' ;;\n", hint.words);
     else
         buf_puts(buf, hint.files ? "files=1 ;;\n" : "return ;;\n");
 }
 
 static void put_bash_verb(struct buf *buf, const struct verb *verb)
 {
-    buf_auto struct buf args = {0};
-    put_arg_words(&args, verb);
+    buf_auto struct buf words = {0};
+    struct hint hint = arg_hint(&words, verb);
     buf_printf(buf, "        %s) options='", verb->name);
     each_option(verb, put_bash_word, buf);
     buf_puts(buf, "'");
-    if (args.n)
-        buf_printf(buf, " words='" STR_FMT "'", STR_ARG(buf_str(&args)));
-    if (is_file(verb->args))
-        buf_puts(buf, " files=1");
+    if (hint.words)
+        buf_printf(buf, "; ((COMP_CWORD > 2)) || words='%s'", hint.words);
+    if (hint.files)
+        buf_puts(buf, "; files=1");
     buf_puts(buf, " ;;\n");
 }
 
@@ -141,6 +136,7 @@ static const char bash_end[] = "        esac\n"
                                "    esac\n"
                                "    if [[ $words ]]; then\n"
                                "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+                               "        [[ ${COMPREPLY[0]} != *[:/] ]] || compopt -o nospace 2>/dev/null\n"
                                "    elif [[ $files ]]; then\n"
                                "        compopt -o filenames 2>/dev/null\n"
                                "        local IFS=$'\\n'\n"
@@ -164,12 +160,17 @@ static void put_bash(struct buf *buf)
 
 // zsh
 
+// Words that a colon ends want something behind them, so no space is set there.
 static void put_zsh_action(struct buf *buf, struct hint hint)
 {
-    if (hint.words.n)
-        buf_printf(buf, "(" STR_FMT ")", STR_ARG(hint.words));
-    else if (hint.files)
+    if (hint.words) {
+        bool open = strchr(hint.words, ':');
+        buf_puts(buf, open ? "{compadd -S \"\" -- " : "(");
+        put_quoted(buf, hint.words, ":");
+        buf_puts(buf, open ? "}" : ")");
+    } else if (hint.files) {
         buf_puts(buf, "_files");
+    }
 }
 
 static void put_zsh_spec(struct buf *buf, const struct option *option, const char *dashes, struct str name, bool joined)
@@ -196,17 +197,19 @@ static void put_zsh_option(struct buf *buf, const struct verb *verb, const struc
 
 static void put_zsh_verb(struct buf *buf, const struct verb *verb)
 {
-    buf_auto struct buf args = {0};
-    put_arg_words(&args, verb);
+    buf_auto struct buf words = {0};
+    struct hint hint = arg_hint(&words, verb);
     buf_printf(buf, "    %s)\n        _arguments -s", verb->name);
     each_option(verb, put_zsh_option, buf);
     if (*verb->args) {
-        buf_printf(buf, " \\\n            '%s:", verb->args_max == 1 ? "1" : "*");
+        buf_printf(buf, " \\\n            '%s:", hint.words || verb->args_max == 1 ? "1" : "*");
         put_quoted(buf, verb->args, ":\\");
         buf_putc(buf, ':');
-        put_zsh_action(buf, (struct hint){.words = buf_str(&args), .files = is_file(verb->args)});
+        put_zsh_action(buf, hint);
         buf_putc(buf, '\'');
     }
+    if (hint.words && hint.files)
+        buf_puts(buf, " \\\n            '*:FILE:_files'");
     buf_puts(buf, "\n        ;;\n");
 }
 
@@ -237,8 +240,8 @@ static void put_fish_option(struct buf *buf, const struct verb *verb, const stru
         buf_printf(buf, " -s %c", option->letter);
     if (option->value)
         buf_puts(buf, hint.files ? " -r -F" : " -x");
-    if (hint.words.n)
-        buf_printf(buf, " -a '" STR_FMT "'", STR_ARG(hint.words));
+    if (hint.words)
+        buf_printf(buf, " -a '%s'", hint.words);
     buf_puts(buf, " -d '");
     put_quoted(buf, option->help, "\\");
     buf_puts(buf, "'\n");
@@ -246,16 +249,18 @@ static void put_fish_option(struct buf *buf, const struct verb *verb, const stru
 
 static void put_fish_verb(struct buf *buf, const struct verb *verb)
 {
-    buf_auto struct buf args = {0};
-    put_arg_words(&args, verb);
+    buf_auto struct buf words = {0};
+    struct hint hint = arg_hint(&words, verb);
     buf_printf(buf, "complete -c rota -n __fish_use_subcommand -a %s -d '", verb->name);
     put_quoted(buf, verb->help, "\\");
     buf_puts(buf, "'\n");
-    if (args.n)
-        buf_printf(buf, "complete -c rota -n '__fish_seen_subcommand_from %s' -a '" STR_FMT "'\n", verb->name,
-                   STR_ARG(buf_str(&args)));
-    if (is_file(verb->args))
-        buf_printf(buf, "complete -c rota -n '__fish_seen_subcommand_from %s' -F\n", verb->name);
+    const char *behind = hint.words && hint.files ? hint.words : NULL;
+    if (hint.words)
+        buf_printf(buf, "complete -c rota -n '__fish_seen_subcommand_from %s%s%s' -a '%s'\n", verb->name,
+                   behind ? "; and not __fish_seen_subcommand_from " : "", behind ? behind : "", hint.words);
+    if (hint.files)
+        buf_printf(buf, "complete -c rota -n '__fish_seen_subcommand_from %s%s%s' -F\n", verb->name,
+                   behind ? "; and __fish_seen_subcommand_from " : "", behind ? behind : "");
     each_option(verb, put_fish_option, buf);
 }
 

@@ -8,6 +8,8 @@
 #include "cli/text.h"
 #include "cli/times.h"
 
+enum { SHOWN_MAX = 64 };
+
 const struct option verb_filter_options[] = {
     {"state", 0, "STATE", "only those in this state: of tasks active, paused, done, cancelled; of jobs as in docs/states.md",
      .choices = "active paused done blocked delayed ready watching reserved success aborted buried cancelled"},
@@ -71,6 +73,14 @@ static void put_member(struct buf *json, struct str name, struct str value)
     json_put_string(json, value);
 }
 
+static void put_word(struct buf *words, struct str name, struct str value)
+{
+    text_put_short(words, name, SHOWN_MAX);
+    buf_putc(words, '=');
+    text_put_short(words, value, SHOWN_MAX);
+    buf_puts(words, ", ");
+}
+
 static int each(struct cli *cli, struct buf *buf, void (*put)(struct buf *buf, struct str name, struct str value))
 {
     const struct options *options = &cli->options;
@@ -96,5 +106,16 @@ int filter_put_json(struct buf *json, struct cli *cli)
     buf_putc(json, '{');
     int code = each(cli, json, put_member);
     buf_putc(json, '}');
+    return code;
+}
+
+int filter_put_words(struct buf *words, struct cli *cli)
+{
+    if (!filter_given(&cli->options)) {
+        buf_puts(words, "(everything)");
+        return CLI_OK;
+    }
+    int code = each(cli, words, put_word);
+    words->n -= code ? 0 : 2; // the comma behind the last
     return code;
 }

@@ -7,5 +7,6 @@
 bool filter_given(const struct options *options);
 
 // Both return CLI_OK, or CLI_USAGE after saying what is wrong with an option.
-int filter_put_query(struct buf *path, struct cli *cli); // "?state=…&label.k=…"
-int filter_put_json(struct buf *json, struct cli *cli);  // {"state": "…", "label.k": "…"}
+int filter_put_query(struct buf *path, struct cli *cli);  // "?state=…&label.k=…"
+int filter_put_json(struct buf *json, struct cli *cli);   // {"state": "…", "label.k": "…"}
+int filter_put_words(struct buf *words, struct cli *cli); // "queue=mail, label.a=b", for people

@@ -11,7 +11,6 @@ enum { ABOUT_WIDTH = 100 };
 const struct help_entry help_variables[] = {
     {"ROTA_SERVER", "the server to speak to, when --server is not given"},
     {"ROTA_CONFIG", "serve, config: the file of settings, when --config is not given; each setting has a variable too"},
-    {"ROTA_API_KEY", "the key to show to it, as a Bearer token; never given on the command line, where others could see it"},
     {"NO_COLOR", "when set and not empty: no colours"},
     {0},
 };

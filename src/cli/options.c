@@ -4,6 +4,8 @@
 // is refused rather than swallowed, because it is nearly always a forgotten value; --name=value says it for certain.
 #include "cli/options.h"
 
+#include "base/mem.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -64,6 +66,44 @@ static const struct option *find_letter(const struct option *const tables[], cha
     return NULL;
 }
 
+// What other tools call it: where a verb has the option, that one is meant.
+static const struct {
+    const char *ours, *others;
+} synonyms[] = {
+    {"body", "data d json payload"},
+    {"header", "H"},
+    {"method", "X request"},
+    {"in", "delay"},
+    {"at", "when time"},
+    {"retry", "retries"},
+    {"wait", "w"},
+    {"output", "format"},
+    {"limit", "n count"},
+    {"yes", "y f force"},
+    {"server", "host url"},
+    {"listen", "port p"},
+    {"config", "c"},
+    {"store", "db"},
+};
+
+bool options_has_word(const char *words, struct str word)
+{
+    for (size_t n; *words; words += n + (words[n] == ' ')) {
+        n = strcspn(words, " ");
+        if (str_eq((struct str){words, n}, word))
+            return true;
+    }
+    return false;
+}
+
+static const char *find_synonym(struct parse *parse, struct str name)
+{
+    for (size_t i = 0; i < array_count(synonyms); i++)
+        if (options_has_word(synonyms[i].others, name) && find_name(parse->tables, str_of(synonyms[i].ours)))
+            return synonyms[i].ours;
+    return NULL;
+}
+
 static bool say_unknown(struct parse *parse, struct str name, const char *dashes)
 {
     const char *names[128];
@@ -71,7 +111,9 @@ static bool say_unknown(struct parse *parse, struct str name, const char *dashes
     for (const struct option *const *table = parse->tables; *table; table++)
         for (const struct option *option = *table; option->name && count < 128; option++)
             names[count++] = option->name;
-    const char *nearest = options_nearest(arena_copy(parse->arena, name).p, names, count);
+    const char *nearest = find_synonym(parse, name);
+    if (!nearest)
+        nearest = options_nearest(arena_copy(parse->arena, name).p, names, count);
     snprintf(parse->why, ERR_WHY_MAX, "there is no option %s" STR_FMT "%s%s%s", dashes, name.n > 64 ? 64 : (int)name.n, name.p,
              nearest ? "; did you mean --" : "", nearest ? nearest : "", nearest ? "?" : "");
     return false;

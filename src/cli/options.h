@@ -36,3 +36,5 @@ const char *options_get(const struct options *options, const char *name); // NUL
 
 // The one of `names` that was probably meant, or NULL when none is near.
 const char *options_nearest(const char *word, const char *const *names, size_t count);
+
+bool options_has_word(const char *words, struct str word); // is it one of them; they have single spaces between

@@ -71,6 +71,20 @@ static void put_call(struct buf *buf, const struct show *show, const struct valu
     put_member(buf, row, "url");
 }
 
+// What tells one URL from the other is mostly its end, and never its scheme.
+static void shorten_call(struct buf *buf, struct str cell, size_t columns)
+{
+    const char *space = cell.n ? memchr(cell.p, ' ', cell.n) : NULL, *scheme = cell.n ? memmem(cell.p, cell.n, "://", 3) : NULL;
+    if (text_columns(cell) <= columns || !space || !scheme || scheme < space) {
+        text_put_middle(buf, cell, columns);
+        return;
+    }
+    buf_auto struct buf bare = {0};
+    buf_put(&bare, (struct str){cell.p, (size_t)(space + 1 - cell.p)});
+    buf_put(&bare, (struct str){scheme + 3, cell.n - (size_t)(scheme + 3 - cell.p)});
+    text_put_middle(buf, buf_str(&bare), columns);
+}
+
 static void put_took(struct buf *buf, const struct show *show, const struct value *row)
 {
     int64_t started, ended;
@@ -88,9 +102,9 @@ static const struct table_column task_columns[] = {
     {"state", put_state, .state = true},
     {"job", put_job_state, .state = true, .rank = 5, .least = 3},
     {"planned", put_planned, .rank = 4, .least = 7},
-    {"queue", put_queue, .rank = 1, .least = 5},
-    {"name", put_name, .rank = 3, .least = 8},
-    {"calls", put_call, .rank = 2, .least = 12},
+    {"queue", put_queue, .rank = 1, .least = 7, .from = 100},
+    {"name", put_name, .rank = 2, .least = 8},
+    {"calls", put_call, .rank = 3, .least = 20, .shorten = shorten_call},
 };
 
 static const struct table_column job_columns[] = {

@@ -6,19 +6,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { CHOICES_MAX = 64 };
+
+// What a shell may offer. A number, a duration or an address is anybody's guess.
+static const char *choices_of(const struct setting *setting, char room[CHOICES_MAX])
+{
+    size_t n = 0;
+    if (setting->type == SETTING_STORE)
+        return "sqlite: postgres:// memory:";
+    if (setting->type == SETTING_ROLES)
+        return "all api puller executor completer";
+    for (const char *const *choice = setting->choices; choice && *choice; choice++)
+        n += (size_t)snprintf(room + n, CHOICES_MAX - n, "%s%s", n ? " " : "", *choice);
+    return n ? room : NULL;
+}
+
 const struct option *settings_options(void)
 {
     static struct option options[SETTING_COUNT + 2] = {
         {"config", 0, "FILE", "a file of settings; rota config show --sample prints one"},
     };
-    static char names[SETTING_COUNT][SETTING_NAME_MAX], helps[SETTING_COUNT][160];
+    static char names[SETTING_COUNT][SETTING_NAME_MAX], helps[SETTING_COUNT][160], choices[SETTING_COUNT][CHOICES_MAX];
     for (size_t i = 0; !options[SETTING_COUNT].name && i < SETTING_COUNT; i++) {
         const struct setting *setting = &settings[i];
         setting_flag(setting, names[i]);
         bool has_default = setting->otherwise;
         snprintf(helps[i], sizeof helps[i], "%s%s%s%s", setting->help, has_default ? " (" : "",
                  has_default ? setting->otherwise : "", has_default ? ")" : "");
-        options[i + 1] = (struct option){names[i], 0, setting->value, helps[i], false};
+        options[i + 1] = (struct option){names[i], 0, setting->value, helps[i], .choices = choices_of(setting, choices[i])};
     }
     return options;
 }

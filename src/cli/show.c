@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 enum { LABEL_WIDTH = 10, RESPONSE_MAX = 300, LINE_MAX = 200 };
+static const char MORE[] = " (more with -o json)";
 
 struct line {
     const char *label;
@@ -262,7 +263,7 @@ static void put_response(struct buf *buf, const struct show *show, const struct 
         response.n--;
     bool whole = text_put_short(buf, response, RESPONSE_MAX);
     if (!whole)
-        buf_puts(buf, " (more with -o json)");
+        buf_puts(buf, MORE);
     else if (value_true(value_at(job, "response_truncated")))
         buf_puts(buf, "…");
 }
@@ -302,11 +303,30 @@ static void put_lease(struct buf *buf, const struct show *show, const struct val
     put_time(buf, show, job, "lease_until");
 }
 
+// What a target that answered 202 said later: any JSON.
+static void put_said(struct buf *buf, const struct value *job, const char *member)
+{
+    buf_auto struct buf json = {0};
+    value_put_json(&json, value_at(job, member));
+    if (!text_put_short(buf, buf_str(&json), RESPONSE_MAX))
+        buf_puts(buf, MORE);
+}
+
+static void put_going(struct buf *buf, const struct show *show, const struct value *job)
+{
+    put_said(buf, job, "progress");
+}
+
+static void put_result(struct buf *buf, const struct show *show, const struct value *job)
+{
+    put_said(buf, job, "result");
+}
+
 static const struct line job_lines[] = {
     {"job", show_put_head},     {"task", put_task_id},    {"retry of", put_parent}, {"planned", put_scheduled},
     {"next try", put_next_try}, {"executor", put_holder}, {"started", put_started}, {"lease", put_lease},
     {"ended", put_ended},       {"late", put_late},       {"status", put_status},   {"why", put_reason},
-    {"response", put_response},
+    {"response", put_response}, {"progress", put_going},  {"result", put_result},
 };
 
 // Attempts
@@ -378,38 +398,38 @@ static void put_expected(struct buf *buf, const struct show *show, const struct 
 
 static const struct line explanation_lines[] = {{"state", put_explained}, {"expected", put_expected}};
 
-static void put_what(struct buf *buf, const struct show *show, const struct value *cause)
+// What ends the waiting, in the words of the command line. The server's own text names its routes.
+static const struct {
+    const char *what, *way;
+} ways[] = {{"task_paused", "rota resume"}, {"queue_paused", "rota resume --queue"}};
+
+static void put_cause(struct buf *buf, const struct value *cause)
 {
-    put_member(buf, cause, "what");
+    put_member(buf, cause, value_at(cause, "detail") ? "detail" : "what");
+    for (size_t i = 0; i < array_count(ways); i++)
+        if (str_is(value_text(value_at(cause, "what")), ways[i].what)) {
+            buf_printf(buf, " Let it go with: %s ", ways[i].way);
+            put_member(buf, cause, "id");
+        }
 }
 
-static void put_which(struct buf *buf, const struct show *show, const struct value *cause)
+void show_put_waits(struct buf *buf, const struct value *explanation, const char *between)
 {
-    put_member(buf, cause, "id");
+    const struct value *causes = value_at(explanation, "waiting_for");
+    for (size_t i = 0; value_item(causes, i); i++) {
+        buf_puts(buf, i ? between : "");
+        put_cause(buf, value_item(causes, i));
+    }
+    if (!value_item(causes, 0))
+        text_put_short(buf, value_text(value_at(explanation, "text")), RESPONSE_MAX);
 }
-
-static void put_detail(struct buf *buf, const struct show *show, const struct value *cause)
-{
-    put_member(buf, cause, "detail");
-}
-
-static const struct table_column cause_columns[] = {
-    {"waits for", put_what}, {"which", put_which, .rank = 1, .least = 5}, {"detail", put_detail, .rank = 2, .least = 20}};
 
 void show_put_explanation(struct buf *buf, const struct show *show, const struct value *explanation)
 {
-    const struct value *causes = value_at(explanation, "waiting_for");
-    struct str text = value_text(value_at(explanation, "text"));
-    if (text.n) {
-        text_put_short(buf, text, RESPONSE_MAX);
-        buf_puts(buf, "\n\n");
-    }
+    size_t before = buf->n;
+    show_put_waits(buf, explanation, "\n");
+    buf_puts(buf, buf->n > before ? "\n\n" : "");
     put_lines(buf, show, explanation, explanation_lines, array_count(explanation_lines));
-    bool told = text.n && !value_item(causes, 1) && str_eq(value_text(value_at(value_item(causes, 0), "detail")), text);
-    if (!value_item(causes, 0) || told)
-        return;
-    buf_putc(buf, '\n');
-    table_put(buf, &(struct table){.columns = cause_columns, .count = array_count(cause_columns), .show = show}, causes, 0);
 }
 
 // Waiting for the end

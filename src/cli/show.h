@@ -23,6 +23,9 @@ void show_put_job(struct buf *buf, const struct show *show, const struct value *
 // What a job waits for: the answer of /v1/jobs/{id}/explain.
 void show_put_explanation(struct buf *buf, const struct show *show, const struct value *explanation);
 
+// Its sentences alone, each with what the command line can do about it.
+void show_put_waits(struct buf *buf, const struct value *explanation, const char *between);
+
 // One line about a task that is waited for: its job's state, the try it is at, and why the last one failed.
 void show_put_progress(struct buf *buf, const struct show *show, const struct value *task, int64_t waited_ms);
 

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/call.h"
+#include "cli/explain.h"
 #include "cli/show.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -209,7 +210,8 @@ static bool read_file(struct buf *buf, const char *path, char why[ERR_WHY_MAX])
             buf->n += (size_t)n;
     }
     if (n < 0)
-        snprintf(why, ERR_WHY_MAX, "the body cannot be read from %s: %s", path, strerror(errno));
+        snprintf(why, ERR_WHY_MAX, "--body @%.200s: the file cannot be read: %s (@- is stdin, also for text that begins with @)",
+                 path, strerror(errno));
     else if (buf->n > BODY_MAX)
         snprintf(why, ERR_WHY_MAX, "%s has more than 1 MiB, which is the most a task may have", path);
     if (fd >= 0)
@@ -223,6 +225,10 @@ static bool put_body(struct buf *buf, const struct field *field, const struct op
     if (value[0] != '@')
         return put_text(buf, field, options, value, why);
     buf_auto struct buf file = {0};
+    if (!value[1]) {
+        snprintf(why, ERR_WHY_MAX, "--body @ needs the name of a file behind the @, or - for stdin");
+        return false;
+    }
     if (!read_file(&file, value + 1, why))
         return false;
     put_name(buf, field->member);
@@ -286,6 +292,18 @@ static void put_progress(struct buf *line, const struct value *task, int64_t wai
     show_put_progress(line, &(struct show){.now_ms = clock_now().wall_ms}, task, waited_ms);
 }
 
+static void put_held(struct buf *lines, struct caller *caller, const struct value *task)
+{
+    struct reply reply;
+    const struct value *job = value_at(task, "job");
+    if (!explain_is_held_up(task, job))
+        return;
+    explain_get(caller, value_text(value_at(job, "id")), &reply);
+    if (reply.code == CLI_OK)
+        show_put_waits(lines, reply.value, "\n  ");
+    reply_done(&reply);
+}
+
 static void wait_for(struct caller *caller, const char *id, struct reply *reply)
 {
     buf_auto struct buf path = {0};
@@ -294,7 +312,7 @@ static void wait_for(struct caller *caller, const char *id, struct reply *reply)
         snprintf(reply->why, sizeof reply->why, "what answers there is not a rota server (no id of a task came back)");
         return;
     }
-    wait_end(caller, &(struct wait){.path = path.p, .ended = is_over, .put = put_progress}, reply);
+    wait_end(caller, &(struct wait){.path = path.p, .ended = is_over, .put = put_progress, .put_held = put_held}, reply);
 }
 
 // Output

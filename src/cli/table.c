@@ -60,6 +60,9 @@ static void fit(const struct table *table, size_t widths[TABLE_COLUMNS_MAX])
     memcpy(widths, table->widths, sizeof table->widths);
     if (!room)
         return;
+    for (c = 0; c < table->count; c++)
+        if (table->columns[c].from > room)
+            widths[c] = 0;
     while (line_width(table, widths, true) > room && (c = humblest(table, widths, 0)) < table->count)
         widths[c] = 0;
     for (int rank = 0; line_width(table, widths, false) > room && (c = humblest(table, widths, rank)) < table->count;) {
@@ -80,7 +83,7 @@ static void put_row(struct buf *buf, const struct table *table, const size_t wid
         put_cell(&cell, table, c, row);
         // What may not give way is cut all the same where a terminal is narrower than it.
         size_t most = room && column + blank + widths[c] > room ? (room > column + blank ? room - column - blank : 0) : widths[c];
-        text_put_fitted(&fitted, buf_str(&cell), most);
+        (row && table->columns[c].shorten ? table->columns[c].shorten : text_put_fitted)(&fitted, buf_str(&cell), most);
         size_t width = text_columns(buf_str(&fitted));
         if (width) {
             for (; blank; blank--, column++)

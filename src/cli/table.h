@@ -8,7 +8,9 @@ struct table_column {
     void (*put)(struct buf *buf, const struct show *show, const struct value *row); // one line of safe text
     int rank;     // how important: those with the lowest give way first. 0: the column stays as it is
     size_t least; // what it may be shortened to; narrower it is left out
+    size_t from;  // a narrower terminal does without it
     bool state;   // coloured as a state
+    void (*shorten)(struct buf *buf, struct str cell, size_t columns); // how a cell is made to fit; NULL: its end is cut off
 };
 
 enum { TABLE_COLUMNS_MAX = 16 };

@@ -149,6 +149,19 @@ void text_put_fitted(struct buf *buf, struct str text, size_t columns)
         buf_puts(buf, "…");
 }
 
+void text_put_middle(struct buf *buf, struct str text, size_t columns)
+{
+    size_t all = text_columns(text), head = columns / 3;
+    if (all <= columns || !head) {
+        text_put_fitted(buf, text, columns);
+        return;
+    }
+    text_put_fitted(buf, text, head); // with the mark
+    for (size_t n, left = all; left > columns - head; text = (struct str){text.p + n, text.n - n})
+        left -= first_columns(text, &n);
+    buf_put(buf, text);
+}
+
 // From the opening to the closing quote. Returns what is behind it.
 static struct str put_json_string(struct buf *buf, struct str text)
 {

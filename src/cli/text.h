@@ -26,6 +26,9 @@ size_t text_columns(struct str text);
 // As much of safe text as fits into so many columns, with … where it was cut.
 void text_put_fitted(struct buf *buf, struct str text, size_t columns);
 
+// The same, cut in the middle: a third of the room shows how it begins, the rest how it ends.
+void text_put_middle(struct buf *buf, struct str text, size_t columns);
+
 // A checked JSON text laid out anew: over several lines, or all on one. Its values keep their bytes, except that what
 // text_put_safe would hide is written as \u escapes, which mean the same. No line feed at the end.
 void text_put_json(struct buf *buf, struct str json, bool indent);

@@ -1,5 +1,5 @@
-// The one user of jansson in the command line. Numbers are only read here, never written back, so nothing is lost by its number
-// types.
+// The one user of jansson in the command line. Numbers are only read here, and written only for people to look at, so nothing is
+// lost by its number types: what programs read keeps its bytes (text_put_json).
 #include "cli/value.h"
 
 #include <jansson.h>
@@ -12,8 +12,10 @@ static const json_t *plain(const struct value *value)
 
 struct value *value_parse(struct str text)
 {
+    json_t *json = json_loadb(text.n ? text.p : "", text.n, JSON_ALLOW_NUL, NULL);
     // Integers of any size may stand in a body; as they are not computed with, a rounded one is better than no answer.
-    json_t *json = json_loadb(text.n ? text.p : "", text.n, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+    if (!json)
+        json = json_loadb(text.n ? text.p : "", text.n, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
     if (json && !json_is_object(json)) {
         json_decref(json);
         return NULL;
@@ -81,6 +83,19 @@ bool value_true(const struct value *value)
 bool value_false(const struct value *value)
 {
     return json_is_false(plain(value));
+}
+
+static int put_bytes(const char *bytes, size_t n, void *buf)
+{
+    buf_put(buf, (struct str){bytes, n});
+    return 0;
+}
+
+void value_put_json(struct buf *buf, const struct value *value)
+{
+    enum { DIGITS = 15 }; // the most that a double keeps, so that 0.1 stays 0.1
+    if (value)
+        json_dump_callback(plain(value), put_bytes, buf, JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS));
 }
 
 void value_each(const struct value *object, void (*each)(void *ctx, struct str name, const struct value *value), void *ctx)

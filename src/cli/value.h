@@ -28,5 +28,8 @@ bool value_is_number(const struct value *value);
 bool value_true(const struct value *value);
 bool value_false(const struct value *value);
 
+// As JSON on one line, for people: large numbers may be rounded. Nothing for the absent value.
+void value_put_json(struct buf *buf, const struct value *value);
+
 // Calls `each` for every member of an object.
 void value_each(const struct value *object, void (*each)(void *ctx, struct str name, const struct value *value), void *ctx);

@@ -45,5 +45,7 @@ extern const struct verb *const verbs[]; // in the order they are shown; ends wi
 const struct verb *verb_find(const char *name);
 const char *verb_nearest(const char *name); // the name that was probably meant, or NULL
 
+bool verb_means_change(const char *name); // is it a word for changing a task, which the command line does not do
+
 // Says on stderr what is wrong with the command line. Returns CLI_USAGE.
 int verb_misused(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));

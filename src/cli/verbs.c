@@ -66,19 +66,36 @@ const struct verb *verb_find(const char *name)
 
 // What other tools call it.
 static const struct {
-    const char *other, *ours;
+    const char *ours, *others;
 } synonyms[] = {
-    {"ls", "list"},        {"ps", "list"},       {"show", "get"},      {"status", "get"},     {"describe", "get"},
-    {"add", "submit"},     {"create", "submit"}, {"new", "submit"},    {"enqueue", "submit"}, {"kill", "cancel"},
-    {"stop", "cancel"},    {"rm", "delete"},     {"remove", "delete"}, {"why", "explain"},    {"events", "tail"},
-    {"watch", "tail"},     {"follow", "tail"},   {"start", "serve"},   {"server", "serve"},   {"hold", "pause"},
-    {"unpause", "resume"}, {"metrics", "stats"}, {"dump", "backup"},
+    {"list", "ls ps find search tasks"},
+    {"list --jobs", "jobs"},
+    {"list --queues", "queues queue"},
+    {"get", "show status describe inspect info view logs result"},
+    {"submit", "add create new enqueue schedule post push"},
+    {"cancel", "kill stop abort"},
+    {"delete", "rm remove del destroy purge forget"},
+    {"run", "trigger exec execute"},
+    {"retry", "rerun redo repeat requeue"},
+    {"pause", "hold suspend"},
+    {"resume", "unpause unhold continue release"},
+    {"explain", "why"},
+    {"tail", "events watch follow"},
+    {"stats", "metrics top"},
+    {"serve", "start server daemon up"},
+    {"backup", "dump export"},
+    {"config", "settings"},
 };
+
+bool verb_means_change(const char *name)
+{
+    return options_has_word("update change patch edit modify set alter reschedule rename", str_of(name));
+}
 
 const char *verb_nearest(const char *name)
 {
     for (size_t i = 0; i < array_count(synonyms); i++)
-        if (str_is(str_of(name), synonyms[i].other))
+        if (options_has_word(synonyms[i].others, str_of(name)))
             return synonyms[i].ours;
     const char *names[array_count(verbs)];
     size_t count = 0;

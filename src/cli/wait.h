@@ -7,6 +7,9 @@ struct wait {
     const char *path;
     bool (*ended)(const struct value *object);
     void (*put)(struct buf *line, const struct value *object, int64_t waited_ms); // how it stands
+    // What keeps it from going on, as lines, the first of which tells it apart from others; or nothing. Asked now and then, and
+    // told on stderr, terminal or not, whenever it is another. May be NULL.
+    void (*put_held)(struct buf *lines, struct caller *caller, const struct value *object);
 };
 
 // Leaves the last answer in *reply, which has the first. A server that is away for a moment, for a restart, does not end the

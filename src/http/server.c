@@ -105,7 +105,7 @@ struct http_server {
     struct list streams;
 };
 
-static int listen_on(const char *address, char why[ERR_WHY_MAX]);
+static int open_socket(const struct http_server_config *config, char why[ERR_WHY_MAX]);
 static int port_of(int fd);
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url, const char *method,
                                   const char *version, const char *upload, size_t *upload_size, void **slot);
@@ -115,7 +115,7 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connectio
 
 enum err http_server_start(struct http_server **ret_server, const struct http_server_config *config, char why[ERR_WHY_MAX])
 {
-    int fd = config->socket ? config->socket : listen_on(config->listen, why);
+    int fd = config->socket ? config->socket : open_socket(config, why);
     if (fd < 0)
         return ERR_BAD_REQUEST;
     struct http_server *server = mem_zero(sizeof *server);
@@ -341,14 +341,14 @@ bool http_listen_is_loopback(const char *listen)
     return strcmp(host, "localhost") == 0 || (inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6));
 }
 
-static int listen_at(const struct addrinfo *at)
+static int bind_to(const struct addrinfo *at)
 {
     int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (!bind(fd, at->ai_addr, at->ai_addrlen) && !listen(fd, BACKLOG))
+    if (!bind(fd, at->ai_addr, at->ai_addrlen))
         return fd;
     int why = errno;
     close(fd);
@@ -356,7 +356,14 @@ static int listen_at(const struct addrinfo *at)
     return -1;
 }
 
-static int listen_on(const char *address, char why[ERR_WHY_MAX])
+static int say_not_listening(const char *address, char why[ERR_WHY_MAX])
+{
+    snprintf(why, ERR_WHY_MAX, "cannot listen on %.100s: %s%s", address, strerror(errno),
+             errno == EADDRINUSE ? " (another address can be named with --listen)" : "");
+    return -1;
+}
+
+int http_bind(const char *address, char why[ERR_WHY_MAX])
 {
     char host[256], port[16];
     if (!split_address(address, host, port) || !valid_port(port)) {
@@ -369,12 +376,21 @@ static int listen_on(const char *address, char why[ERR_WHY_MAX])
         snprintf(why, ERR_WHY_MAX, "cannot listen on %.100s: %s", address, gai_strerror(failed));
         return -1;
     }
-    int fd = listen_at(found);
+    int fd = bind_to(found);
     if (fd < 0)
-        snprintf(why, ERR_WHY_MAX, "cannot listen on %.100s: %s%s", address, strerror(errno),
-                 errno == EADDRINUSE ? " (another address can be named with --listen)" : "");
+        say_not_listening(address, why);
     freeaddrinfo(found);
     return fd;
+}
+
+static int open_socket(const struct http_server_config *config, char why[ERR_WHY_MAX])
+{
+    int fd = config->bound ? config->bound : http_bind(config->listen, why);
+    if (fd < 0 || !listen(fd, BACKLOG))
+        return fd;
+    say_not_listening(config->listen, why);
+    close(fd);
+    return -1;
 }
 
 static int port_of(int fd)

@@ -17,6 +17,7 @@ struct http_request;
 struct http_server_config {
     const char *listen; // "127.0.0.1:7070", "[::1]:7070"; port 0: any free one
     int socket;         // one that listens already and is the server's from now on, in place of `listen`; 0: none
+    int bound;          // one that http_bind gave for `listen`, and is the server's from now on; 0: none
     int connections_max;
     int idle_timeout_s;  // of a connection that sends or takes nothing
     int body_timeout_ms; // from the headers to the end of the body, else `request_timeout`; 0: 30 s
@@ -35,6 +36,9 @@ struct http_server_config {
 
 err_check enum err http_server_start(struct http_server **ret_server, const struct http_server_config *config,
                                      char why[ERR_WHY_MAX]);
+// A socket that has the address but does not listen yet: for who wants to know whether it is free before anything else is begun.
+// Less than 0: it is not, see `why`. Whoever calls owns it.
+int http_bind(const char *listen, char why[ERR_WHY_MAX]);
 bool http_listen_is_valid(const char *listen);    // an address and a port
 bool http_listen_is_loopback(const char *listen); // can only this machine reach it
 int http_server_port(const struct http_server *server);

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -389,18 +390,26 @@ static void take_entry(struct config *config, const struct toml_entry *entry, st
     buf_puts(problems, setting->type == SETTING_NUMBER ? ", without quotes\n" : ", in quotes\n");
 }
 
+// Those that stand before a line, so that what is wrong is told in the order of the file. Returns how many are told by now.
+static size_t say_errors(struct buf *problems, const struct config *config, const struct toml *toml, size_t said, int before)
+{
+    for (; said < toml->error_count && toml->errors[said].line < before; said++)
+        buf_printf(problems, "%s:%d:%d: %s\n", config->input->file, toml->errors[said].line, toml->errors[said].column,
+                   toml->errors[said].why);
+    return said;
+}
+
 bool config_take_file(struct config *config, struct str text, struct buf *problems)
 {
     struct toml toml;
-    struct toml_error error;
-    size_t before = problems->n;
-    if (!toml_read(text, &config->arena, &toml, &error)) {
-        buf_printf(problems, "%s:%d:%d: %s\n", config->input->file, error.line, error.column, error.why);
-        return false;
-    }
-    for (size_t i = 0; i < toml.count; i++)
+    size_t before = problems->n, said = 0;
+    bool good = toml_read(text, &config->arena, &toml);
+    for (size_t i = 0; i < toml.count; i++) {
+        said = say_errors(problems, config, &toml, said, toml.entries[i].line);
         take_entry(config, &toml.entries[i], problems);
-    return problems->n == before;
+    }
+    say_errors(problems, config, &toml, said, INT_MAX);
+    return good && problems->n == before;
 }
 
 static bool read_all(int fd, struct buf *ret_text)
@@ -507,10 +516,9 @@ bool config_read(struct config *ret_config, const struct config_input *input, st
     read_variables(ret_config, problems);
     read_flags(ret_config, problems);
     settle_store(ret_config, problems);
-    if (problems->n == before) {
+    if (problems->n == before) // else the store is perhaps not the one that is meant
         check_roles(ret_config, problems);
-        check_listen(ret_config, problems);
-    }
+    check_listen(ret_config, problems);
     return problems->n == before;
 }
 

@@ -55,6 +55,7 @@ struct server {
     struct watch watch;
     char socket_name[ACTIVATION_NAME_MAX];
     int socket;       // passed to us; 0: none
+    int bound;        // our own, with its address, until `http` has it; 0: none
     bool on_terminal; // stderr was one at the start
     bool misused;     // it could not be started because an option is wrong
     bool turning;     // the loops were started
@@ -146,12 +147,14 @@ static bool start_http(struct server *server, const struct shares *shares, char 
                                .ready_ctx = server};
     struct http_server_config http = {.listen = server->listen,
                                       .socket = server->socket,
+                                      .bound = server->bound,
                                       .connections_max = shares->connections_in + 1, // the watch has one
                                       .idle_timeout_s = (int)(config_number(config, SET_HTTP_IDLE_TIMEOUT) / 1000),
                                       .begin = api_begin,
                                       .handle = api_handle,
                                       .refuse = api_refuse,
                                       .ctx = &server->api};
+    server->bound = 0;
     return http_server_start(&server->http, &http, why) == ERR_OK;
 }
 
@@ -218,12 +221,23 @@ static void start_loops(struct server *server)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
+// Before the store is made: who mistook the address shall not find a data directory that nobody uses.
+static bool take_address(struct server *server, char why[ERR_WHY_MAX])
+{
+    if (server->socket)
+        return true;
+    int fd = http_bind(config_text(server->config, SET_LISTEN), why);
+    server->bound = fd < 0 ? 0 : fd;
+    return fd >= 0;
+}
+
 static bool start(struct server *server, char why[ERR_WHY_MAX])
 {
     struct shares shares;
     loop_init(&server->flow_loop, "flow");
     loop_init(&server->exec_loop, "exec");
-    if (!activation_take(&server->socket, server->socket_name, why) || !share_descriptors(server->config, &shares, why))
+    if (!activation_take(&server->socket, server->socket_name, why) || !share_descriptors(server->config, &shares, why) ||
+        !take_address(server, why))
         return false;
     enum err err = store_open(&server->store, server->config->store, why);
     server->misused = err == ERR_BAD_REQUEST;
@@ -325,6 +339,8 @@ static void take_apart(struct server *server)
     loop_done(&server->flow_loop);
     loop_done(&server->exec_loop);
     watch_done(&server->watch);
+    if (server->bound)
+        close(server->bound);
     mem_free(server);
 }
 

@@ -42,13 +42,14 @@ WRONG_USAGE = [
     (["submit", U, "--header", "no colon"], "Name: value"),
     (["submit", U, "--header", ": empty"], "Name: value"),
     (["submit", U, "--header", "X: 1", "--header", "x: 2"], "twice"),
-    (["submit", U, "--body", "@/no/such/file"], "No such file"),
+    (["submit", U, "--body", "@/no/such/file"], "--body @/no/such/file: the file cannot be read: No such file"),
+    (["submit", U, "--body", "@"], "the name of a file behind the @"),
     (["submit", U, "--body", "@/"], "cannot be read"),
     (["submit", U, "--body", "@/dev/zero"], "1 MiB"),
     (["submit", U, "--body", "@/dev/urandom"], ""),
     (["submit", U, "--name", b"\xff"], "not UTF-8"),
     (["submit", b"http://x/\xc3"], "not UTF-8"),
-    (["submit", U, "--server", "nonsense"], "http://"),
+    (["submit", U, "--server", "nonsense"], "http://HOST:PORT"),
     (["submit", U, "--server", "ftp://x/"], "http://"),
     (["submit", U, "--server", "http://x/?y"], "plain URL"),
     (["submit", U, "--server", "http://u:p@x/"], "user or password"),
@@ -56,6 +57,9 @@ WRONG_USAGE = [
     (["get"], "missing"),
     (["get", "-o", "yaml", NOBODY], "text, json or jsonl"),
     (["cancel"], "say which"),
+    (["pause"], "rota pause ID..., or rota pause --queue NAME"),
+    (["resume"], "rota resume ID..., or rota resume --queue NAME"),
+    (["pause", "mail"], "rota pause --queue mail"),
     (["cancel", "--state", "ready", NOBODY], ""),
     (["list", "--limit", "0"], ""),
     (["completion", "tcsh"], ""),
@@ -94,6 +98,13 @@ def test_a_second_server_on_the_same_address_says_why(tried):
     where = "%s:%d" % tried.where()
     done = run_cli("serve", "--listen", where, "--store", "memory:", timeout=60)
     assert 0 < done.returncode < 128 and where in done.stderr and "in use" in done.stderr, done
+
+
+def test_a_server_that_finds_its_address_taken_leaves_nothing_behind(tried, tmp_path):
+    where = "%s:%d" % tried.where()
+    done = run_cli("serve", "--listen", where, "--data", str(tmp_path / "new"), timeout=60)
+    assert 0 < done.returncode < 128 and "in use" in done.stderr, done
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_huge_file_is_not_taken_in(unharmed, tmp_path):

@@ -139,7 +139,8 @@ class TestPatch:
         shared_api.finished(task["id"])
         assert patch(shared_api, task["id"], {"name": "x"}).status == 409
         assert patch(shared_api, "t0000000000001", {"name": "x"}).status == 404
-        assert shared_api.request("PATCH", f"/v1/tasks/{task['id']}", "x=1", headers={"Content-Type": "text/plain"}).status == 415
+        answer = shared_api.request("PATCH", f"/v1/tasks/{task['id']}", "x=1", headers={"Content-Type": "text/plain"})
+        assert answer.status == 415 and "application/merge-patch+json" in answer.json["detail"]
 
 
 class TestPause:

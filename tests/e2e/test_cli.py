@@ -1,12 +1,17 @@
 """The command line: data on stdout, talk on stderr, and an exit code that scripts can hold on to."""
 
 import json
+import pathlib
 import re
+import socket
 import subprocess
+import sys
+import urllib.error
+import urllib.request
 
 import pytest
 
-from support.rota import run_cli
+from support.rota import DIES_WITH_US, run_cli
 from support.times import to_ms
 from support.wait import now_ms
 
@@ -162,3 +167,41 @@ def test_escape_sequences_of_the_server_do_not_reach_the_terminal(shared, target
     done = shared.cli("get", task["id"])
     assert done.returncode == OK
     assert "\x1b" not in done.stdout + done.stderr and "\x07" not in done.stdout + done.stderr
+
+
+class TestTargetOfTheGuide:
+    """docs/target.py, which newcomers call: what goes wrong is said in words, not in tracebacks."""
+
+    SCRIPT = str(pathlib.Path(__file__).resolve().parents[2] / "docs" / "target.py")
+
+    @pytest.fixture
+    def told(self):
+        process = subprocess.Popen([*DIES_WITH_US, sys.executable, self.SCRIPT, "0"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
+        self.url = process.stdout.readline().split()[-1]
+        yield process.stdout
+        process.kill()
+        process.communicate()
+
+    def call_later(self, body):
+        request = urllib.request.Request(f"{self.url}/later/1", body, {"Rota-Job-Id": "j0000000000001", "Rota-Token": "x"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status
+
+    def test_a_taken_port(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = str(taken.getsockname()[1])
+            done = subprocess.run([sys.executable, self.SCRIPT, port], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and f"cannot listen on port {port}" in done.stderr and "Traceback" not in done.stderr
+
+    def test_what_rota_refuses(self, told, shared):
+        assert self.call_later(json.dumps({"rota": shared.url}).encode()) == 202
+        assert sorted(line.split(" ")[0] for line in [told.readline(), told.readline()]) == ["POST", "job"]
+
+    def test_a_rota_that_is_away_or_not_named(self, told):
+        assert self.call_later(b'{"rota": "http://127.0.0.1:9"}') == 202
+        lines = [told.readline(), told.readline()]
+        assert any("was not completed: no rota at http://127.0.0.1:9" in line for line in lines), lines
+        with pytest.raises(urllib.error.HTTPError) as refusal:
+            self.call_later(b"hello")
+        assert refusal.value.code == 400 and b"where rota is" in refusal.value.read()

@@ -106,6 +106,15 @@ class TestList:
         if columns >= 40:
             assert all("t%013d" % number in line for number, line in enumerate(lines) if number)
 
+    def test_at_eighty_columns_calls_can_be_told_apart(self):
+        hosts = ["https://hooks.example.com/v1/services/orders/created", "http://127.0.0.1:8000/orders"]
+        items = [task(number, name="a name of some length", url=f"{host}/{number}") for number in (1, 2) for host in hosts]
+        with Fake(lambda handler: answer_json(handler, {"items": items, "next": None})) as fake:
+            _, written = run_on_terminal("list", server=fake.url, columns=80, env={"NO_COLOR": "1"})
+        calls = [line.split("POST ")[1] for line in written.splitlines() if "POST " in line]
+        assert len(set(calls)) == 4 and [call[-2:] for call in calls] == ["/1", "/1", "/2", "/2"], written
+        assert calls[1].startswith("12") and calls[0].startswith("ho") and "://" not in written, written
+
     def test_colours_only_on_a_terminal_whose_user_wants_them(self):
         with Fake(lambda handler: answer_json(handler, {"items": [task(1)], "next": None})) as fake:
             assert "\x1b[36mactive\x1b[0m" in run_on_terminal("list", server=fake.url, columns=100)[1]
@@ -119,7 +128,7 @@ def width(line):
 
 
 class TestExplain:
-    CAUSES = [{"what": "queue", "id": "mail", "detail": "the queue is paused"}, {"what": "slot", "detail": "all busy"}]
+    CAUSES = [{"what": "queue_paused", "id": "mail", "detail": "Its queue is paused."}, {"what": "slot", "detail": "All busy."}]
     WHY = {"state": "ready", "waiting_for": CAUSES,
            "expected_start": None, "text": "It is due, and its queue mail is paused."}
 
@@ -133,8 +142,8 @@ class TestExplain:
         with Fake(self.answer) as fake:
             done = run_cli("explain", JOB, server=fake.url)
             assert json.loads(run_cli("explain", JOB, "-o", "json", server=fake.url).stdout) == self.WHY
-        assert done.stdout == ("It is due, and its queue mail is paused.\n\nstate     ready\n\n"
-                               "waits for  which  detail\nqueue      mail   the queue is paused\nslot              all busy\n")
+        assert done.stdout == ("Its queue is paused. Let it go with: rota resume --queue mail\nAll busy.\n\n"
+                               "state     ready\n")
 
     def test_of_a_task_it_is_about_its_job(self):
         with Fake(self.answer) as fake:
@@ -144,7 +153,24 @@ class TestExplain:
 
     def test_get_says_what_a_due_job_waits_for(self):
         with Fake(self.answer) as fake:
-            assert "waits     It is due, and its queue mail is paused.\n" in run_cli("get", TASK, server=fake.url).stdout
+            assert ("waits     Its queue is paused. Let it go with: rota resume --queue mail\n          All busy.\n"
+                    in run_cli("get", TASK, server=fake.url).stdout)
+
+
+class TestGet:
+    @pytest.mark.parametrize("member, line", [
+        ({"result": {"slept": 0.5, "n": [1, "\x1b"]}}, 'result    {"slept": 0.5, "n": [1, "\\u001B"]}'),
+        ({"result": 0.1}, "result    0.1"), ({"result": [10**30, 1]}, "result    [1e30, 1.0]"), ({"result": "a text"}, 'result    "a text"'), ({"result": False}, "result    false"),
+        ({"progress": {"done": 3, "of": 10}, "result": None}, 'progress  {"done": 3, "of": 10}'),
+    ])
+    def test_what_a_target_said_later(self, member, line):
+        with Fake(lambda handler: answer_json(handler, {"id": JOB, "task_id": TASK, "state": "reserved", **member})) as fake:
+            assert line in run_cli("get", JOB, server=fake.url).stdout.splitlines()
+
+    def test_a_large_result_is_cut(self):
+        with Fake(lambda handler: answer_json(handler, {"id": JOB, "task_id": TASK, "result": ["x" * 9000]})) as fake:
+            (line,) = [line for line in run_cli("get", JOB, server=fake.url).stdout.splitlines() if line.startswith("result")]
+        assert len(line) < 400 and line.endswith("(more with -o json)")
 
 
 class TestSteering:
@@ -222,15 +248,40 @@ class TestBulk:
         with Fake(self.answer) as fake:
             done = run_cli("delete", "--queue", "mail", server=fake.url)
         assert (done.returncode, fake.asked) == (USAGE, [])
-        assert "--yes" in done.stderr
+        assert "--yes" in done.stderr and "all tasks where queue=mail" in done.stderr
+        done = run_cli("retry", "--all", server=fake.url)
+        assert "all jobs where (everything)" in done.stderr and "rota list --jobs" in done.stderr
 
     @pytest.mark.parametrize("typed, code, acts", [("y\n", OK, True), ("n\n", USAGE, False), ("\n", USAGE, False)])
     def test_a_person_is_shown_some_and_asked(self, typed, code, acts):
         with Fake(self.answer) as fake:
             got, written = run_on_terminal("cancel", "--queue", "mail", server=fake.url, columns=100, typed=typed)
         assert got == code, written
-        assert task(1)["id"] in written and "[y/N]" in written
+        assert task(1)["id"] in written and "cancel 1 task where queue=mail? [y/N]" in written
         assert (self.sent is not None) == acts
+
+    @pytest.mark.parametrize("matches, words", [(5, "5 tasks"), (37, "37 tasks"), (100, "100 tasks"), (250, "100 or more tasks")])
+    def test_a_person_is_told_how_many(self, matches, words):
+        def answer(handler):
+            asked = query(handler.path)
+            first, limit = int(asked.get("cursor", 0)), int(asked["limit"])
+            last = min(first + limit, matches)
+            answer_json(handler, {"items": [task(number + 1) for number in range(first, last)],
+                                  "next": str(last) if last < matches else None})
+
+        with Fake(answer) as fake:
+            _, written = run_on_terminal("delete", "--state", "done", "--label", "a=b", server=fake.url, columns=100, typed="n\n")
+        assert f"delete {words} where state=done, label.a=b? [y/N]" in written
+        assert len(re.findall(r"^t0", written, re.M)) == 5
+
+    def test_a_filter_that_little_matches_is_not_followed_for_ever(self):
+        def answer(handler):
+            at = int(query(handler.path).get("cursor", 0))
+            answer_json(handler, {"items": [], "next": str(at + 1)})
+
+        with Fake(answer) as fake:
+            _, written = run_on_terminal("cancel", "--name", "x", server=fake.url, columns=100, typed="n\n")
+        assert "cancel all tasks where name=x? [y/N]" in written and len(fake.asked) < 50
 
     def test_where_nothing_matches_nothing_is_asked(self):
         self.matches = False

@@ -2,6 +2,7 @@
 promises is what a real one answers."""
 
 import json
+import os
 import sqlite3
 import subprocess
 
@@ -53,10 +54,34 @@ class TestHolding:
         task_id = submit(shared, target.url("/ok/held"), "--queue", "routes.held")
         why = json.loads(shared.cli("explain", task_id, "-o", "json").stdout)
         assert why["waiting_for"][0]["id"] == "routes.held"
-        assert why["text"] in shared.cli("explain", task_id).stdout
-        assert f"waits     {why['text']}\n" in shared.cli("get", task_id).stdout
+        words = f"{why['waiting_for'][0]['detail']} Let it go with: rota resume --queue routes.held\n"
+        assert shared.cli("explain", task_id).stdout.startswith(words)
+        assert f"waits     {words}" in shared.cli("get", task_id).stdout
+        assert "POST" not in shared.cli("explain", task_id).stdout
         shared.cli("resume", "--queue", "routes.held")
         assert shared.api.finished(task_id)["state"] == "success"
+
+    def test_who_waits_for_a_job_that_is_held_is_told_what_helps(self, shared, target):
+        shared.cli("pause", "--queue", "routes.wait")
+        command = [binary(), "submit", target.url("/ok/wait"), "--queue", "routes.wait", "--wait"]
+        waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "ROTA_SERVER": shared.url})
+        assert waiting.stderr.readline().startswith("submitted t")
+        assert waiting.stderr.readline() == ('it waits: Its queue "routes.wait" is paused. '
+                                             "Let it go with: rota resume --queue routes.wait\n")
+        shared.cli("resume", "--queue", "routes.wait")
+        out, err = waiting.communicate(timeout=60)
+        assert (waiting.returncode, err) == (OK, "") and "success" in out
+
+    def test_a_refusal_names_the_option_and_what_to_do(self, shared, target):
+        assert "field: /retry/max (--retry)" in shared.cli("submit", target.url("/ok"), "--retry", "500").stderr
+        assert "field: /headers/Host (--header)" in shared.cli("submit", target.url("/ok"), "--header", "Host: x").stderr
+        assert "field: due_before (--due-before)" in shared.cli("list", "--due-before", "soon").stderr
+        assert "try: rota list" in shared.cli("get", "t0000000000001").stderr
+        task_id = submit(shared, target.url("/ok/ended"))
+        shared.api.finished(task_id)
+        done = shared.cli("run", task_id)
+        assert done.returncode == SERVER_SAYS_NO and "rota retry ID" in done.stderr
 
     def test_a_task_is_held_let_go_and_deleted(self, shared, target):
         task_id = submit(shared, target.url("/ok/task"), "--in", "1h")

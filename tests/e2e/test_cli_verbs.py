@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -174,10 +175,37 @@ def test_wrong_usage(args):
     assert done.stdout == "" and done.stderr
 
 
-@pytest.mark.parametrize("wrong, right", [("cancle", "cancel"), ("ls", "list"), ("status", "get"), ("explian", "explain")])
+@pytest.mark.parametrize("wrong, right", [
+    ("cancle", "cancel"), ("ls", "list"), ("status", "get"), ("explian", "explain"), ("remove", "delete"), ("jobs", "list --jobs"),
+    ("rerun", "retry"), ("unhold", "resume"), ("schedule", "submit")])
 def test_a_verb_that_was_meant_is_named(wrong, right):
     done = run_cli(wrong)
     assert done.returncode == USAGE and f"did you mean {right}?" in done.stderr
+
+
+@pytest.mark.parametrize("word", ["update", "change", "patch", "edit", "reschedule"])
+def test_who_wants_to_change_a_task_is_shown_how(word, shared, target):
+    done = run_cli(word, NOBODY, server=shared.url)
+    assert done.returncode == USAGE
+    task_id = submit(shared, target.url("/ok/change"), "--in", "1d")
+    command = done.stderr.split("\n")[1].strip().replace("/ID", f"/{task_id}")
+    answer = subprocess.run(["bash", "-c", f"{command} -sS"], capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(answer.stdout)["version"] == 2
+    shared.cli("cancel", task_id)
+
+
+@pytest.mark.parametrize("verb, wrong, right", [("submit", "--data", "--body"), ("submit", "-d", "--body"), ("submit", "-H", "--header"),
+                                                ("list", "-n", "--limit"), ("delete", "--force", "--yes"), ("serve", "--port", "--listen")])
+def test_an_option_of_other_tools_is_known(verb, wrong, right):
+    done = run_cli(verb, wrong, "x")
+    assert done.returncode == USAGE and f"did you mean {right}?" in done.stderr
+
+
+@pytest.mark.parametrize("form", ["{host}:{port}", "{host}:{port}/", "localhost:{port}", "http://{host}:{port}/"])
+def test_a_server_may_be_named_without_its_scheme(form, shared):
+    where = form.format(host="127.0.0.1", port=shared.port)
+    assert run_cli("stats", "--server", where).returncode == OK
+    assert run_cli("stats", env={"ROTA_SERVER": where}).returncode == OK
 
 
 @pytest.mark.parametrize("verb", [["list"], ["run", NOBODY], ["retry", NOBODY], ["pause", NOBODY], ["resume", "--queue", "q"],

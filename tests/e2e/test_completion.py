@@ -25,6 +25,12 @@ CASES = [
     ("rota list --state bu", {"buried"}, {"active"}),
     ("rota completion ", {"bash", "zsh", "fish"}, {"submit"}),
     ("rota help ex", {"explain"}, {"serve"}),
+    ("rota config ", {"check", "show"}, {"FILE"}),
+    ("rota serve --log-level ", {"debug", "info", "warn", "error"}, {"text"}),
+    ("rota serve --log-format ", {"text", "json"}, {"jsonl"}),
+    ("rota serve --store me", {"memory:"}, {"sqlite:"}),
+    ("rota serve --role p", {"puller"}, {"api"}),
+    ("rota tail --type ret", {"retried"}, {"lost"}),
 ]
 
 
@@ -86,7 +92,7 @@ class Zsh:
         self.type(line + "\x04")
         self.type("\x15print -n EN; print D\n")
         text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.read_until_ready())
-        return set(re.findall(r"[-\w]+", text.split(line, 1)[1]))
+        return set(re.findall(r"[-\w:/]+", text.split(line, 1)[1]))
 
     def close(self):
         os.close(self.fd)
@@ -111,6 +117,8 @@ def test_bash_and_fish_know_where_a_file_belongs(tmp_path):
     (tmp_path / "some.db").touch()
     assert "some.db" in bash_offers("rota backup so", script_of("bash", tmp_path), cwd=tmp_path)
     assert "some.db" in fish_offers("rota backup so", script_of("fish", tmp_path), cwd=tmp_path)
+    assert "some.db" in bash_offers("rota config check so", script_of("bash", tmp_path), cwd=tmp_path)
+    assert "some.db" in fish_offers("rota config check so", script_of("fish", tmp_path), cwd=tmp_path)
     assert "some.db" not in bash_offers("rota get so", script_of("bash", tmp_path), cwd=tmp_path)
     assert "some.db" not in fish_offers("rota get so", script_of("fish", tmp_path), cwd=tmp_path)
 

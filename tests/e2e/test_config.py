@@ -56,12 +56,14 @@ def test_check_remarks_on_variables_that_are_nearly_settings():
 
 
 def test_check_says_everything_that_is_wrong(file):
-    file.write_text("listn = '127.0.0.1:7070'\n[log]\n  level = 'loud'\n")
+    file.write_text("listn = '127.0.0.1:7070'\ndata = here\n[log]\n  level = 'loud'\n  format = json\n")
     done = run_cli("config", "check", str(file))
     assert done.returncode == USAGE and done.stdout == ""
     assert done.stderr.splitlines() == [
         f"rota config: {file}:1:1: there is no setting listn; did you mean listen?",
-        f'rota config: {file}:3:11: log.level takes debug, info, warn or error, not "loud"',
+        f'rota config: {file}:2:8: text is written in quotes: "…"',
+        f'rota config: {file}:4:11: log.level takes debug, info, warn or error, not "loud"',
+        f'rota config: {file}:5:12: text is written in quotes: "…"',
     ]
 
 

@@ -39,16 +39,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str text = fuzz_input(data, size);
     struct toml toml;
-    struct toml_error error = {0};
     struct arena arena;
     int lines = 1;
     for (size_t i = 0; i < text.n; i++)
         lines += text.p[i] == '\n';
     arena_init(&arena);
-    if (toml_read(text, &arena, &toml, &error))
-        check_entries(&toml, lines);
-    else
-        must(error.line >= 1 && error.line <= lines && error.column >= 1 && error.why[0]);
+    must(toml_read(text, &arena, &toml) == (toml.error_count == 0));
+    check_entries(&toml, lines);
+    for (size_t i = 0; i < toml.error_count; i++) {
+        const struct toml_error *error = &toml.errors[i];
+        must(error->line >= 1 && error->line <= lines && error->column >= 1 && error->why[0]);
+        must(!i || error->line > error[-1].line);
+    }
     arena_done(&arena);
     check_settings(text);
     return 0;

@@ -140,6 +140,9 @@ static void a_verb_that_was_meant_is_found(void **state)
     assert_string_equal(verb_nearest("vers"), "version");
     assert_string_equal(verb_nearest("ls"), "list");
     assert_string_equal(verb_nearest("status"), "get");
+    assert_string_equal(verb_nearest("queues"), "list --queues");
+    assert_true(verb_means_change("update"));
+    assert_false(verb_means_change("up"));
     assert_null(verb_nearest("frobnicate"));
     assert_ptr_equal(verb_find("get"), &verb_get);
     assert_null(verb_find("ge"));
@@ -327,17 +330,14 @@ static void what_a_job_waits_for_is_said(void **state)
     assert_shows(show_put_explanation,
                  "{\"state\":\"delayed\",\"waiting_for\":[{\"what\":\"time\",\"detail\":\"it is not due\"}],"
                  "\"expected_start\":\"2026-01-01T00:00:20.000Z\",\"text\":\"Not due yet.\"}",
-                 "Not due yet.\n"
+                 "it is not due\n"
                  "\n"
                  "state     delayed\n"
-                 "expected  2026-01-01 00:00:20  (in 10s)\n"
-                 "\n"
-                 "waits for  which  detail\n"
-                 "time              it is not due\n");
+                 "expected  2026-01-01 00:00:20  (in 10s)\n");
     assert_shows(show_put_explanation,
                  "{\"state\":\"ready\",\"waiting_for\":[{\"what\":\"queue_paused\",\"id\":\"q\",\"detail\":\"Paused.\"}],"
-                 "\"text\":\"Paused.\"}",
-                 "Paused.\n"
+                 "\"text\":\"Paused. POST it.\"}",
+                 "Paused. Let it go with: rota resume --queue q\n"
                  "\n"
                  "state     ready\n");
     assert_shows(show_put_explanation, "{\"state\":\"success\",\"waiting_for\":[],\"expected_start\":null,\"text\":null}",

@@ -311,9 +311,11 @@ static void the_file_is_refused_with_place_and_advice(void **state)
 static void all_mistakes_are_said_at_once(void **state)
 {
     struct fixture *f = *state;
-    write_file(f, "a = 1\nlog.level = 'x'\n");
+    write_file(f, "listen = '0.0.0.0:1'\nrole = api\na = 1\nlog.level = 'x'\n");
     f->flags[0] = "calls-max", f->flags[1] = "x";
     assert_false(read_config(f));
+    assert_non_null(strstr(f->problems.p, ":2:8: text is written in quotes"));
+    assert_non_null(strstr(f->problems.p, ":1:10: listen: 0.0.0.0:1 is not a loopback address"));
     assert_non_null(strstr(f->problems.p, "no setting a"));
     assert_non_null(strstr(f->problems.p, "log.level takes"));
     assert_non_null(strstr(f->problems.p, "--calls-max takes"));

@@ -89,6 +89,56 @@ static void wide_characters_and_marks_are_measured_as_a_terminal_shows_them(void
     assert_buf(&out, "\xe6\x97\xa5…");
 }
 
+static void what_ends_differently_is_cut_in_the_middle(void **state)
+{
+    static const struct {
+        size_t columns;
+        const char *text;
+    } rows[] = {{14, "POST host/path"}, {12, "POS…ost/path"}, {9, "PO…t/path"}, {3, "…th"}, {2, "P…"}, {0, ""}};
+    for (size_t i = 0; i < array_count(rows); i++) {
+        buf_auto struct buf out = {0};
+        text_put_middle(&out, STR("POST host/path"), rows[i].columns);
+        assert_buf(&out, rows[i].text);
+    }
+    buf_auto struct buf wide = {0};
+    text_put_middle(&wide,
+                    STR("\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e"
+                        "abcd"),
+                    9);
+    assert_true(text_columns(buf_str(&wide)) <= 9);
+}
+
+static void put_tasks(struct buf *buf, const char *json, size_t width)
+{
+    struct value *value = value_parse(str_of(json));
+    struct show show = {.width = width};
+    struct table table = rows_table(ROWS_TASKS, &show);
+    table_put(buf, &table, value_at(value, "rows"), 0);
+    value_free(value);
+}
+
+static void a_call_loses_its_scheme_before_its_end(void **state)
+{
+    static const char tasks[] = "{\"rows\":[{\"id\":\"t0cm4hqrnj0000\",\"state\":\"cancelled\",\"queue\":\"default\",\"name\":"
+                                "\"orders\",\"method\":\"POST\",\"url\":\"https://hooks.example.com/v1/orders/created/1\"}]}";
+    static const struct {
+        size_t width;
+        const char *text;
+    } rows[] = {
+        {120, "task            state      job  planned  queue    name    calls\n"
+              "t0cm4hqrnj0000  cancelled                default  orders  POST https://hooks.example.com/v1/orders/created/1\n"},
+        {91, "task            state      job  planned  name    calls\n"
+             "t0cm4hqrnj0000  cancelled                orders  POST hooks.example.com/v1/orders/created/1\n"},
+        {80, "task            state      job  planned  name    calls\n"
+             "t0cm4hqrnj0000  cancelled                orders  POST hook…m/v1/orders/created/1\n"},
+    };
+    for (size_t i = 0; i < array_count(rows); i++) {
+        buf_auto struct buf out = {0};
+        put_tasks(&out, tasks, rows[i].width);
+        assert_buf(&out, rows[i].text);
+    }
+}
+
 static void a_state_is_coloured_whole_or_shortened(void **state)
 {
     buf_auto struct buf out = {0};
@@ -172,6 +222,8 @@ int main(void)
         cmocka_unit_test(columns_are_as_wide_as_what_is_in_them),
         cmocka_unit_test(the_least_important_is_shortened_and_then_left_out),
         cmocka_unit_test(wide_characters_and_marks_are_measured_as_a_terminal_shows_them),
+        cmocka_unit_test(what_ends_differently_is_cut_in_the_middle),
+        cmocka_unit_test(a_call_loses_its_scheme_before_its_end),
         cmocka_unit_test(a_state_is_coloured_whole_or_shortened),
         cmocka_unit_test(pages_have_one_title),
         cmocka_unit_test(tasks_jobs_and_queues_are_rows),

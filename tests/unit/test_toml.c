@@ -40,10 +40,13 @@ static bool read_exactly(struct fixture *f, struct str text)
     char *bytes = mem_alloc(text.n ? text.n : 1);
     if (text.n)
         memcpy(bytes, text.p, text.n);
-    bool good = toml_read((struct str){bytes, text.n}, &f->arena, &f->toml, &f->error);
+    bool good = toml_read((struct str){bytes, text.n}, &f->arena, &f->toml);
     // What is returned may point into the text: it is looked at through a copy that stays.
     if (good)
-        good = toml_read(arena_copy(&f->arena, text), &f->arena, &f->toml, &f->error);
+        good = toml_read(arena_copy(&f->arena, text), &f->arena, &f->toml);
+    f->error = (struct toml_error){0};
+    if (!good)
+        f->error = f->toml.errors[0];
     mem_free(bytes);
     return good;
 }
@@ -223,6 +226,36 @@ static void no_text_leads_astray(void **state)
         }
 }
 
+// The lines of the errors, and the keys that were read all the same.
+static void a_line_that_is_wrong_does_not_hide_the_others(void **state)
+{
+    static const struct {
+        const char *text, *lines, *keys;
+    } rows[] = {
+        {"a = b\nc = 1\nd = \ne = 2", "1 3 ", "c e "},
+        {"a = [b, c]\nd = 1\nd = 2\r\nx = \"\\q\"\n", "1 3 4 ", "d "},
+        {"[t]\na = 'x\nb = 1", "2 ", "t.b "},
+        {"a = 1\n[t\nb = c\nd = 1", "2 ", "a "},        // d would be of a table that nobody knows
+        {"a = x\nb = ['y',\n z\n]\nc = 1", "1 3 ", ""}, // where the list ends is not known
+        {"a = \"\"\"\nb = c\n\"\"\"\nd = 1", "1 ", ""},
+        {"a = {b =\nc = d", "1 ", ""},
+        {"=\n=\n=\n=\n=\n=\n=\n=\n=\n=\n=\na = 1", "1 2 3 4 5 6 7 8 9 10 ", ""},
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < array_count(rows); i++) {
+        buf_auto struct buf lines = {0}, keys = {0};
+        assert_false(toml_read(str_of(rows[i].text), &f->arena, &f->toml));
+        for (size_t k = 0; k < f->toml.error_count; k++)
+            buf_printf(&lines, "%d ", f->toml.errors[k].line);
+        for (size_t k = 0; k < f->toml.count; k++)
+            buf_printf(&keys, STR_FMT " ", STR_ARG(f->toml.entries[k].key));
+        buf_putc(&lines, 0);
+        buf_putc(&keys, 0);
+        assert_string_equal(lines.p, rows[i].lines);
+        assert_string_equal(keys.p, rows[i].keys);
+    }
+}
+
 static void too_many_names_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -247,6 +280,7 @@ int main(void)
         TEST(what_is_wrong_is_said_with_its_place),
         TEST(a_nul_is_refused_everywhere),
         TEST(no_text_leads_astray),
+        TEST(a_line_that_is_wrong_does_not_hide_the_others),
         TEST(too_many_names_are_refused),
     };
     return cmocka_run_group_tests_name("toml", tests, NULL, NULL);
