@@ -110,7 +110,7 @@ class Probes:
         for probe in self.all:
             assert probe.failure is None, f"{probe.name} met {probe.failure!r}: the server itself was always there"
             slowest = max([slowest, *(self.check_reply(reply, outages) for reply in probe.replies)])
-            latest = max([latest, *(probe.good_since(outage.back).answered - outage.back for outage in outages)])
+            latest = max([latest, *(self.check_back(probe, outage.back) for outage in outages)])
         tell(f"database {fault}: slowest answer", slowest, ANSWER_S)
         tell(f"database {fault}: works again after", latest, BACK_S)
 
@@ -121,6 +121,11 @@ class Probes:
         impossible = reply.good and any(outage.contains(reply) for outage in outages)
         assert not impossible, f"{reply}: but the database was away: {outages}"
         return reply.answered - reply.sent
+
+    def check_back(self, probe, back):
+        after = probe.good_since(back)
+        assert after, f"{probe.name} never worked again"
+        return after.answered - back
 
     def refusals(self):
         return sum(not reply.good for probe in self.all for reply in probe.replies)

@@ -564,7 +564,12 @@ static void what_runs_goes_on_when_its_task_is_paused_changed_or_deleted(void **
     play_turn(play);
     assert_int_equal(steer(play, STEER_PAUSE, id, 0), ERR_OK);
     assert_int_equal(patch(play, &request, id, "{\"name\":\"new\"}", 0), ERR_OK);
-    assert_int_equal(steer(play, STEER_DELETE, id, 0), ERR_OK);
+    ask(play, &request, STEER_DELETE, id, 0);
+    play_turn(play);
+    assert_false(request.done); // until it is written that it runs
+    pass_turning(play, 1000);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
     assert_non_null(play_running(play, id));
     play_end(play, id, OUTCOME_FAILED); // it has one more try, although its task had been paused
     for (int i = 0; i < 20; i++)
@@ -806,16 +811,19 @@ static void a_job_in_another_hand_is_called_back_by_that_hand(void **state)
     }
 }
 
-static void what_is_due_in_another_hand_is_taken_to_begin_after_a_moment(void **state)
+static void what_is_due_in_another_hand_is_left_when_it_is_written_to_run(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     struct request request;
     play_peer(play, OTHER);
     int64_t id = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER});
     ask(play, &request, STEER_DELETE, id, 0);
-    pass_turning(play, 500);
+    pass_turning(play, 2000);
     assert_false(request.done);
-    pass_turning(play, 1500);
+    struct job job = play_job_of(play, id);
+    job.state = JOB_RESERVED;
+    other_writes(play, job, job.token);
+    pass_turning(play, 1000);
     assert_true(request.done);
     assert_int_equal(request.op.err, ERR_OK);
     assert_true(play_gone(play, id));
@@ -1012,7 +1020,7 @@ int main(void)
         cmocka_unit_test(a_put_off_that_is_written_late_does_not_outlast_the_pause),
         cmocka_unit_test(a_job_whose_claim_is_on_its_way_is_called_back_when_it_has_come),
         cmocka_unit_test(a_job_in_another_hand_is_called_back_by_that_hand),
-        cmocka_unit_test(what_is_due_in_another_hand_is_taken_to_begin_after_a_moment),
+        cmocka_unit_test(what_is_due_in_another_hand_is_left_when_it_is_written_to_run),
         cmocka_unit_test(who_does_not_call_back_is_given_up_after_a_while_or_when_this_node_stops),
         cmocka_unit_test(another_node_may_call_back_what_is_in_this_hand),
         cmocka_unit_test(a_deleted_task_is_gone_and_what_was_planned_of_it_never_runs),
