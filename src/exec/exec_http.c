@@ -1,8 +1,7 @@
 // Attempts that are HTTP calls: a task becomes a request, the answer becomes a result. What a call needs is written into the
 // run's own arena, so it lives exactly as long as the run.
 //
-// rota's own headers go to the client as one block of lines: one piece to copy instead of six. Does not decide about retries, and
-// does not know sockets: that is http/client.
+// Does not decide about retries, and does not know sockets: that is http/client.
 #include "exec/exec.h"
 
 #include "base/mem.h"
@@ -28,12 +27,10 @@ struct call {
     struct run *run;
     struct http_call *call; // NULL: refused
     struct list link;
-    const char **headers;
-    size_t header_count;
-    struct str body;
+    struct url url;
 };
 
-static void write_headers(struct call *call, struct arena *arena);
+static struct str write_headers(const struct exec_http *http, const struct run *run, struct arena *arena);
 static void on_done(void *ctx, const struct http_answer *answer);
 
 static void http_start(struct exec *exec, struct run *run, struct now now)
@@ -41,28 +38,26 @@ static void http_start(struct exec *exec, struct run *run, struct now now)
     struct exec_http *http = container_of(exec, struct exec_http, exec);
     const struct task *task = &run->task;
     struct call *call = arena_alloc(&run->arena, sizeof *call);
-    struct url url;
     char why[ERR_WHY_MAX];
     *call = (struct call){.http = http, .run = run};
     run->exec = call;
     run->result = (struct job_result){0};
-    if (url_parse(task->url, &url, why)) {
+    if (url_parse(task->url, &call->url, why)) {
         run->result.outcome = OUTCOME_REFUSED;
         run->result.reason = arena_copy(&run->arena, str_of(why));
         list_append(&http->refused, &call->link);
         return;
     }
+    struct str body = {0};
     if (task->body.type == JSON_STRING)
-        call->body = json_text(task->body, &run->arena);
+        body = json_text(task->body, &run->arena);
     else if (task->body.type != JSON_ABSENT)
-        call->body = task->body.raw;
-    write_headers(call, &run->arena);
+        body = task->body.raw;
     call->call = http_client_start(http->client, &(struct http_call_order){
-                                                     .url = &url,
+                                                     .url = &call->url,
                                                      .method = task->method.p,
-                                                     .headers = call->headers,
-                                                     .header_count = call->header_count,
-                                                     .body = call->body,
+                                                     .headers = write_headers(http, run, &run->arena),
+                                                     .body = body,
                                                      .timeout_ms = task->policy.timeout_ms,
                                                      .response_max = http->response_max,
                                                      .private_allowed = http->config.private_allowed,
@@ -114,7 +109,7 @@ enum err exec_http_new(struct exec **ret_exec, const struct exec_http_config *co
     http->config = *config;
     http->response_max = config->response_max;
     list_init(&http->refused);
-    struct http_client_config client = {.connections_max = config->connections_max, .user_agent = config->user_agent};
+    struct http_client_config client = {.connections_max = config->connections_max};
     enum err err = http_client_new(&http->client, &client, why);
     if (err)
         mem_free(http);
@@ -148,14 +143,13 @@ static char *put_str(char *at, struct str text)
     return at + text.n;
 }
 
-static const char *own_headers(const struct run *run, struct arena *arena)
+static char *put_own_headers(char *at, const struct run *run)
 {
     char job[ID_TEXT_SIZE], task[ID_TEXT_SIZE], planned[WHEN_TEXT_SIZE], attempt[16];
     id_format(job, ID_JOB, run->job.id);
     id_format(task, ID_TASK, run->job.task_id);
     when_format(planned, run->job.scheduled_at);
     snprintf(attempt, sizeof attempt, "%d", run->job.attempts);
-    char *text = arena_alloc(arena, 384 + run->task.traceparent.n), *at = text;
     at = put(put(at, "Rota-Job-Id: "), job);
     at = put(put(at, "\r\nRota-Task-Id: "), task);
     at = put(put(at, "\r\nRota-Attempt: "), attempt);
@@ -164,48 +158,44 @@ static const char *own_headers(const struct run *run, struct arena *arena)
     if (run->ticket[0])
         at = put(put(at, "\r\nRota-Token: "), run->ticket);
     if (run->task.traceparent.n)
-        put_str(put(at, "\r\ntraceparent: "), run->task.traceparent);
-    return text;
+        at = put_str(put(at, "\r\ntraceparent: "), run->task.traceparent);
+    return put(at, "\r\n");
 }
 
-// A header without a value is written with a semicolon: with a colon it would mean to leave the header out.
-static const char *header_line(struct str name, struct str value, struct arena *arena)
+static char *put_header(char *at, struct str name, struct str value)
 {
-    bool empty = true;
-    for (size_t i = 0; i < value.n; i++)
-        empty &= value.p[i] == ' ' || value.p[i] == '\t';
-    char *line = arena_alloc(arena, name.n + value.n + 3), *at = put_str(line, name);
-    if (empty)
-        put(at, ";");
-    else
-        put_str(put(at, ": "), value);
-    return line;
+    at = put(put_str(at, name), value.n ? ": " : ":");
+    return put(put_str(at, value), "\r\n");
 }
 
-static const char *default_type(const struct task *task)
-{
-    return task->body.type == JSON_ABSENT || task->body.type == JSON_STRING ? "Content-Type:" : "Content-Type: application/json";
-}
+// What is sent unless the task says otherwise.
+enum { DEFAULT_AGENT, DEFAULT_ACCEPT, DEFAULT_TYPE, DEFAULT_COUNT };
+static const struct str defaults[DEFAULT_COUNT] = {{"User-Agent", 10}, {"Accept", 6}, {"Content-Type", 12}};
 
-static void write_headers(struct call *call, struct arena *arena)
+static struct str write_headers(const struct exec_http *http, const struct run *run, struct arena *arena)
 {
-    const struct task *task = &call->run->task;
+    enum { OWN_MAX = 512 }; // what is written besides the texts counted below
+    const struct task *task = &run->task;
     struct json name, value;
-    size_t count = 0;
+    bool typed = task->body.type != JSON_ABSENT && task->body.type != JSON_STRING, given[DEFAULT_COUNT] = {0};
+    size_t agent_n = strlen(http->config.user_agent);
+    // A text is not longer than it is in JSON, which has quotes, a colon and a comma besides.
+    char *text = arena_alloc(arena, OWN_MAX + agent_n + task->traceparent.n + task->headers.raw.n),
+         *at = put_own_headers(text, run);
     if (task->headers.type == JSON_OBJECT)
-        for (struct json_iter iter = json_iter(task->headers); json_next(&iter, &name, &value);)
-            count++;
-    call->headers = arena_array(arena, const char *, count + 2);
-    call->headers[call->header_count++] = own_headers(call->run, arena);
-    bool typed = false;
-    if (count)
         for (struct json_iter iter = json_iter(task->headers); json_next(&iter, &name, &value);) {
-            struct str text = json_text(name, arena);
-            typed |= str_eq_nocase(text, STR("Content-Type"));
-            call->headers[call->header_count++] = header_line(text, json_text(value, arena), arena);
+            struct str what = json_text(name, arena);
+            for (int i = 0; i < DEFAULT_COUNT; i++)
+                given[i] |= str_eq_nocase(what, defaults[i]);
+            at = put_header(at, what, json_text(value, arena));
         }
-    if (!typed)
-        call->headers[call->header_count++] = default_type(task);
+    if (!given[DEFAULT_AGENT])
+        at = put_header(at, defaults[DEFAULT_AGENT], (struct str){http->config.user_agent, agent_n});
+    if (!given[DEFAULT_ACCEPT])
+        at = put_header(at, defaults[DEFAULT_ACCEPT], STR("*/*"));
+    if (!given[DEFAULT_TYPE] && typed)
+        at = put_header(at, defaults[DEFAULT_TYPE], STR("application/json"));
+    return (struct str){text, (size_t)(at - text)};
 }
 
 // --- the answer

@@ -1,5 +1,4 @@
-// The HTTP client: many calls at once on one thread, each to an address that was checked. libcurl and c-ares are known only to
-// client.c and resolve.c.
+// The HTTP client: many calls at once on one thread, each to an address that was checked.
 //
 // Layer: port. Everything belongs to the thread that polls; only the waker may be used by others. A name is looked up here, every
 // address it has is judged (http/addr), and the call goes to the first that is allowed and answers; redirects are never followed
@@ -16,7 +15,6 @@ struct http_call;
 
 struct http_client_config {
     int connections_max; // kept open for reuse
-    const char *user_agent;
 };
 
 // How a call ended. The slices live until done() returns.
@@ -30,13 +28,12 @@ struct http_answer {
     bool async;               // Rota-Async: 1
 };
 
-// What to call. Everything but `url` and this struct itself must live until done().
+// What to call. All that is pointed to must live until done().
 struct http_call_order {
     const struct url *url;
     const char *method;
-    const char *const *headers; // lines "Name: value"; "Name:" leaves out one that would be sent by default
-    size_t header_count;
-    struct str body; // .p == NULL: none
+    struct str headers; // whole lines, each with its CRLF; but for Host and Content-Length, which are written here
+    struct str body;    // .p == NULL: none
     int64_t timeout_ms;
     size_t response_max; // bytes of the answer that are kept
     bool private_allowed;

@@ -1,4 +1,4 @@
-// core/url: what is taken means the same put together again, and libcurl, who will call it, reads the same host and port. What
+// core/url: what is taken means the same put together again, and libcurl reads the same host and port. What
 // two readers read differently can be made to point inside.
 #include "base/buf.h"
 #include "core/url.h"

@@ -424,7 +424,7 @@ static void connections_are_reused(void **state)
     assert_int_equal(target_connections(target), 1);
 }
 
-// libcurl would send it again on the next open connection, and again: the target would act six times for one attempt.
+// Sent again on the next open connection, and again, the target would act many times for one attempt.
 static void an_attempt_is_sent_once_even_if_a_reused_connection_ends(void **state)
 {
     const char *const ends[] = {HERE "/reset", HERE "/nothing"};

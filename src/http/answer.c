@@ -1,0 +1,260 @@
+// A head is read line by line, straight from what came if the line is complete there, which it nearly always is. Of all headers
+// only those are looked at that say where the answer ends, whether the connection stays, and the two rota knows.
+#include "http/answer.h"
+
+void answer_begin(struct answer *answer, bool (*take)(void *ctx, struct str body), void *ctx)
+{
+    struct buf line = answer->line;
+    *answer = (struct answer){.take = take, .ctx = ctx, .line = line, .length = -1};
+    answer->line.n = 0;
+}
+
+void answer_done(struct answer *answer)
+{
+    buf_done(&answer->line);
+}
+
+static enum answer_step bad(struct answer *answer, const char *why)
+{
+    answer->keep = false;
+    answer->why = why;
+    return ANSWER_BAD;
+}
+
+// ---- one line
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static struct str trim(struct str text)
+{
+    while (text.n && is_blank(text.p[0])) {
+        text.p++;
+        text.n--;
+    }
+    while (text.n && is_blank(text.p[text.n - 1]))
+        text.n--;
+    return text;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+// HTTP/1.1 200 OK
+static enum answer_step read_status(struct answer *answer, struct str line)
+{
+    static const struct str start = {"HTTP/1.", 7};
+    if (line.n < 12 || !str_starts(line, start) || !is_digit(line.p[7]) || line.p[8] != ' ' || (line.n > 12 && line.p[12] != ' '))
+        return bad(answer, "what came is not HTTP/1.x");
+    if (line.p[9] < '1' || line.p[9] > '9' || !is_digit(line.p[10]) || !is_digit(line.p[11]))
+        return bad(answer, "the status is no number of three digits");
+    answer->begun = true;
+    answer->status = (line.p[9] - '0') * 100 + (line.p[10] - '0') * 10 + (line.p[11] - '0');
+    answer->keep = line.p[7] != '0';
+    answer->length = -1;
+    answer->chunked = answer->coded = answer->async = false;
+    answer->retry_after_n = 0;
+    return ANSWER_MORE;
+}
+
+static bool read_length(struct answer *answer, struct str value)
+{
+    int64_t length = 0;
+    for (size_t i = 0; i < value.n; i++) {
+        if (!is_digit(value.p[i]) || length > (INT64_MAX - 9) / 10)
+            return false;
+        length = length * 10 + (value.p[i] - '0');
+    }
+    bool same = value.n && (answer->length < 0 || answer->length == length);
+    answer->length = length;
+    return same;
+}
+
+static void read_connection(struct answer *answer, struct str value)
+{
+    while (value.n) {
+        const char *comma = memchr(value.p, ',', value.n);
+        size_t n = comma ? (size_t)(comma - value.p) : value.n;
+        struct str word = trim((struct str){value.p, n});
+        if (str_eq_nocase(word, STR("close")))
+            answer->keep = false;
+        else if (str_eq_nocase(word, STR("keep-alive")))
+            answer->keep = true;
+        n += comma != NULL;
+        value.p += n;
+        value.n -= n;
+    }
+}
+
+static enum answer_step read_header(struct answer *answer, struct str line)
+{
+    const char *colon = memchr(line.p, ':', line.n);
+    if (!colon || is_blank(line.p[0])) // a line that goes on, as was allowed once: nothing that is looked at does
+        return ANSWER_MORE;
+    struct str name = {line.p, (size_t)(colon - line.p)}, value = trim((struct str){colon + 1, line.n - name.n - 1});
+    if (name.n && is_blank(name.p[name.n - 1])) // some readers would take it for the header, and some would not
+        return bad(answer, "there is a space before the colon of a header");
+    switch (line.p[0] | 0x20) {
+    case 'c':
+        if (str_eq_nocase(name, STR("Content-Length")) && !read_length(answer, value))
+            return bad(answer, "the length of the answer is no number, or there are two");
+        if (str_eq_nocase(name, STR("Connection")))
+            read_connection(answer, value);
+        break;
+    case 't':
+        if (str_eq_nocase(name, STR("Transfer-Encoding"))) {
+            answer->coded |= answer->chunked || !str_eq_nocase(value, STR("chunked"));
+            answer->chunked = true;
+        }
+        break;
+    case 'r':
+        if (str_eq_nocase(name, STR("Retry-After"))) {
+            answer->retry_after_n = value.n < ANSWER_RETRY_MAX ? value.n : 0;
+            memcpy(answer->retry_after, value.p, answer->retry_after_n);
+        } else if (str_eq_nocase(name, STR("Rota-Async"))) {
+            answer->async = str_is(value, "1");
+        }
+        break;
+    default:
+        break;
+    }
+    return ANSWER_MORE;
+}
+
+static enum answer_step end_head(struct answer *answer)
+{
+    if (answer->status == 101)
+        return bad(answer, "the target wants to speak another protocol");
+    if (answer->status < 200) { // something in between; the answer is still to come
+        answer->begun = false;
+        return ANSWER_MORE;
+    }
+    if (answer->status == 204 || answer->status == 304)
+        return ANSWER_DONE;
+    if (answer->coded)
+        return bad(answer, "the answer is encoded in a way that was not asked for");
+    if (answer->chunked) {
+        answer->keep &= answer->length < 0; // both are given: somebody on the way may have believed the other
+        answer->at = AT_CHUNK;
+        return ANSWER_MORE;
+    }
+    if (answer->length < 0) {
+        answer->keep = false;
+        answer->at = AT_CLOSE;
+        return ANSWER_MORE;
+    }
+    answer->left = (uint64_t)answer->length;
+    answer->at = AT_LENGTH;
+    return answer->left ? ANSWER_MORE : ANSWER_DONE;
+}
+
+// "1a;name=value": what stands behind the semicolon means nothing here.
+static enum answer_step read_chunk_size(struct answer *answer, struct str line)
+{
+    uint64_t size = 0;
+    size_t n = 0;
+    for (; n < line.n; n++) {
+        char c = line.p[n] | 0x20;
+        int digit = is_digit(line.p[n]) ? line.p[n] - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        if (digit < 0)
+            break;
+        if (size >> 56)
+            return bad(answer, "a chunk is too large");
+        size = size << 4 | (unsigned)digit;
+    }
+    if (!n || (n < line.n && line.p[n] != ';' && !is_blank(line.p[n])))
+        return bad(answer, "the size of a chunk is no number");
+    answer->left = size;
+    answer->at = size ? AT_CHUNK_DATA : AT_TRAILER;
+    return ANSWER_MORE;
+}
+
+static enum answer_step read_line(struct answer *answer, struct str line)
+{
+    switch (answer->at) {
+    case AT_HEAD:
+        return !answer->begun ? read_status(answer, line) : line.n ? read_header(answer, line) : end_head(answer);
+    case AT_CHUNK:
+        return read_chunk_size(answer, line);
+    case AT_CHUNK_END:
+        answer->at = AT_CHUNK;
+        return line.n ? bad(answer, "a chunk is longer than it says") : ANSWER_MORE;
+    default:
+        return line.n ? ANSWER_MORE : ANSWER_DONE; // behind the last chunk
+    }
+}
+
+// ---- as it comes
+
+static struct str skip(struct str bytes, size_t n)
+{
+    return (struct str){bytes.p + n, bytes.n - n};
+}
+
+static enum answer_step take_line(struct answer *answer, struct str *bytes)
+{
+    const char *end = memchr(bytes->p, '\n', bytes->n);
+    size_t n = end ? (size_t)(end - bytes->p) + 1 : bytes->n;
+    answer->head_n += answer->at == AT_HEAD || answer->at == AT_TRAILER ? n : 0;
+    if (answer->head_n > ANSWER_HEAD_MAX || answer->line.n + n > ANSWER_HEAD_MAX)
+        return bad(answer, end && answer->line.n + n <= ANSWER_HEAD_MAX ? "the answer has too many headers"
+                                                                        : "a header of the answer is too long");
+    struct str line = {bytes->p, n};
+    bool whole = end && !answer->line.n;
+    if (!whole) {
+        buf_put(&answer->line, line);
+        line = buf_str(&answer->line);
+    }
+    *bytes = skip(*bytes, n);
+    if (!end)
+        return ANSWER_MORE;
+    answer->line.n = 0;
+    line.n--;
+    if (line.n && line.p[line.n - 1] == '\r')
+        line.n--;
+    return read_line(answer, line);
+}
+
+static enum answer_step take_body(struct answer *answer, struct str *bytes)
+{
+    bool endless = answer->at == AT_CLOSE;
+    size_t n = !endless && answer->left < bytes->n ? (size_t)answer->left : bytes->n;
+    struct str body = {bytes->p, n};
+    *bytes = skip(*bytes, n);
+    answer->left -= endless ? 0 : n;
+    if (!answer->take(answer->ctx, body)) {
+        answer->keep = false;
+        return ANSWER_CUT;
+    }
+    if (endless || answer->left)
+        return ANSWER_MORE;
+    if (answer->at == AT_LENGTH)
+        return ANSWER_DONE;
+    answer->at = AT_CHUNK_END;
+    return ANSWER_MORE;
+}
+
+enum answer_step answer_read(struct answer *answer, struct str bytes)
+{
+    enum answer_step step = ANSWER_MORE;
+    while (step == ANSWER_MORE && bytes.n) {
+        bool in_body = answer->at == AT_LENGTH || answer->at == AT_CLOSE || answer->at == AT_CHUNK_DATA;
+        step = in_body ? take_body(answer, &bytes) : take_line(answer, &bytes);
+    }
+    if (step == ANSWER_DONE && bytes.n) // more than was asked for: whose answer would that be?
+        answer->keep = false;
+    return step;
+}
+
+enum answer_step answer_closed(struct answer *answer)
+{
+    if (answer->at == AT_CLOSE)
+        return ANSWER_DONE;
+    bool nothing = !answer->status && !answer->line.n;
+    return bad(answer,
+               nothing ? "the connection was closed before an answer came" : "the connection was closed within the answer");
+}
