@@ -118,8 +118,7 @@ static void add_done(struct store_op *op)
         if (admission->runs[i]) {
             pull_push(admission->admit->pull, admission->runs[i]);
         } else {
-            lanes_note(node->lanes, job->lane, job->tenant, item->task->queue, job->due_at);
-            wake = true;
+            wake |= lanes_note(node->lanes, job->lane, job->tenant, item->task->queue, job->due_at);
         }
     }
     if (admission->pushes)

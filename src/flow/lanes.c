@@ -226,11 +226,14 @@ bool lanes_hold(struct lanes *lanes, int64_t id)
     return hold;
 }
 
-void lanes_note(struct lanes *lanes, int64_t id, int32_t tenant, struct str queue, int64_t due_ms)
+bool lanes_note(struct lanes *lanes, int64_t id, int32_t tenant, struct str queue, int64_t due_ms)
 {
     pthread_mutex_lock(&lanes->lock);
-    hear_due(lanes, learn(lanes, id, tenant, queue), due_ms);
+    struct lane *lane = learn(lanes, id, tenant, queue);
+    bool sooner = due_ms < lane->next_due;
+    hear_due(lanes, lane, due_ms);
     pthread_mutex_unlock(&lanes->lock);
+    return sooner;
 }
 
 void lanes_due(struct lanes *lanes, int64_t id, int64_t due_ms)

@@ -21,8 +21,9 @@ int64_t lanes_take(struct lanes *lanes, int32_t tenant, struct str queue, int64_
 void lanes_give(struct lanes *lanes, int64_t lane); // a place is free again
 bool lanes_hold(struct lanes *lanes, int64_t lane); // takes a place for a job found held; false: no room, or the lane is unknown
 
-// Something waits in this lane and is due then. Learns lanes it does not know.
-void lanes_note(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, int64_t due_ms);
+// Something waits in this lane and is due then. Learns lanes it does not know. True: that is sooner than what was known, so
+// lanes_plan() may find something earlier than lanes_next_plan() said.
+bool lanes_note(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, int64_t due_ms);
 void lanes_due(struct lanes *lanes, int64_t lane, int64_t due_ms); // the same, of a lane that is known
 
 // How much this node has heard of its lanes, other than by lanes_learn().
