@@ -157,13 +157,6 @@ static void *caller_main(void *ctx)
     return NULL;
 }
 
-static void session_do_in(PGconn *session, const char *schema, const char *format)
-{
-    char sql[300];
-    snprintf(sql, sizeof sql, format, schema, schema);
-    session_do(session, sql);
-}
-
 // The claim has looked at the database and stands still where it reads the lanes. When it goes on, the task was changed, and the
 // job with it; it takes the job as it is now, so the document must be the new one, too.
 static void a_claim_that_meets_a_change_gets_the_document_that_was_changed(void **state)
@@ -173,14 +166,17 @@ static void a_claim_that_meets_a_change_gets_the_document_that_was_changed(void 
     struct store_want want = {.lane = lane_of(world, TENANT, "q"), .max = 10};
     struct store_claim claim = {.holder = A, .now_ms = NOW, .until_ms = NOW, .wants = &want, .want_count = 1};
     pthread_t thread;
+    char path[160];
     PGconn *session = session_new(true);
-    session_do_in(session, world->schema, "CREATE POLICY stall ON %s.lanes USING (pg_advisory_xact_lock_shared(77) IS NOT NULL)");
-    session_do_in(session, world->schema, "ALTER TABLE %s.lanes ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY");
+    snprintf(path, sizeof path, "SET search_path=%s", world->schema);
+    session_do(session, path);
+    session_do(session, "CREATE POLICY stall ON lanes USING (pg_advisory_xact_lock_shared(77) IS NOT NULL)");
+    session_do(session, "ALTER TABLE lanes ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY");
     session_do(session, "BEGIN; SELECT pg_advisory_xact_lock(77)");
     store_op_init(&claim.op, STORE_CLAIM, NULL);
     assert_int_equal(pthread_create(&thread, NULL, caller_main, &(struct caller){world->store, &claim.op}), 0);
     wait_until_asked("wait_event='advisory' AND query LIKE '%FOR UPDATE SKIP LOCKED%'");
-    session_do_in(session, world->schema, "UPDATE %s.tasks SET doc='new'; UPDATE %s.jobs SET due_at=due_at+1");
+    session_do(session, "UPDATE tasks SET doc='new'; UPDATE jobs SET due_at=due_at+1");
     session_do(session, "COMMIT");
     pthread_join(thread, NULL);
     assert_int_equal(claim.op.err, ERR_OK);
