@@ -5,7 +5,7 @@
 void answer_begin(struct answer *answer, bool (*take)(void *ctx, struct str body), void *ctx)
 {
     struct buf line = answer->line;
-    *answer = (struct answer){.take = take, .ctx = ctx, .line = line, .length = -1};
+    *answer = (struct answer){.take = take, .ctx = ctx, .line = line, .length = -1, .chunks.lenient = true};
     answer->line.n = 0;
 }
 
@@ -139,7 +139,7 @@ static enum answer_step end_head(struct answer *answer)
         return bad(answer, "the answer is encoded in a way that was not asked for");
     if (answer->chunked) {
         answer->keep &= answer->length < 0; // both are given: somebody on the way may have believed the other
-        answer->at = AT_CHUNK;
+        answer->at = AT_CHUNKS;
         return ANSWER_MORE;
     }
     if (answer->length < 0) {
@@ -152,40 +152,9 @@ static enum answer_step end_head(struct answer *answer)
     return answer->left ? ANSWER_MORE : ANSWER_DONE;
 }
 
-// "1a;name=value": what stands behind the semicolon means nothing here.
-static enum answer_step read_chunk_size(struct answer *answer, struct str line)
-{
-    uint64_t size = 0;
-    size_t n = 0;
-    for (; n < line.n; n++) {
-        char c = line.p[n] | 0x20;
-        int digit = is_digit(line.p[n]) ? line.p[n] - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-        if (digit < 0)
-            break;
-        if (size >> 56)
-            return bad(answer, "a chunk is too large");
-        size = size << 4 | (unsigned)digit;
-    }
-    if (!n || (n < line.n && line.p[n] != ';' && !is_blank(line.p[n])))
-        return bad(answer, "the size of a chunk is no number");
-    answer->left = size;
-    answer->at = size ? AT_CHUNK_DATA : AT_TRAILER;
-    return ANSWER_MORE;
-}
-
 static enum answer_step read_line(struct answer *answer, struct str line)
 {
-    switch (answer->at) {
-    case AT_HEAD:
-        return !answer->begun ? read_status(answer, line) : line.n ? read_header(answer, line) : end_head(answer);
-    case AT_CHUNK:
-        return read_chunk_size(answer, line);
-    case AT_CHUNK_END:
-        answer->at = AT_CHUNK;
-        return line.n ? bad(answer, "a chunk is longer than it says") : ANSWER_MORE;
-    default:
-        return line.n ? ANSWER_MORE : ANSWER_DONE; // behind the last chunk
-    }
+    return !answer->begun ? read_status(answer, line) : line.n ? read_header(answer, line) : end_head(answer);
 }
 
 // ---- as it comes
@@ -199,8 +168,8 @@ static enum answer_step take_line(struct answer *answer, struct str *bytes)
 {
     const char *end = memchr(bytes->p, '\n', bytes->n);
     size_t n = end ? (size_t)(end - bytes->p) + 1 : bytes->n;
-    answer->head_n += answer->at == AT_HEAD || answer->at == AT_TRAILER ? n : 0;
-    if (answer->head_n > ANSWER_HEAD_MAX || answer->line.n + n > ANSWER_HEAD_MAX)
+    answer->head_n += n;
+    if (answer->head_n > ANSWER_HEAD_MAX)
         return bad(answer, end && answer->line.n + n <= ANSWER_HEAD_MAX ? "the answer has too many headers"
                                                                         : "a header of the answer is too long");
     struct str line = {bytes->p, n};
@@ -219,32 +188,53 @@ static enum answer_step take_line(struct answer *answer, struct str *bytes)
     return read_line(answer, line);
 }
 
-static enum answer_step take_body(struct answer *answer, struct str *bytes)
+static enum answer_step give(struct answer *answer, struct str body)
 {
-    bool endless = answer->at == AT_CLOSE;
-    size_t n = !endless && answer->left < bytes->n ? (size_t)answer->left : bytes->n;
+    if (answer->take(answer->ctx, body))
+        return ANSWER_MORE;
+    answer->keep = false;
+    return ANSWER_CUT;
+}
+
+static enum answer_step take_length(struct answer *answer, struct str *bytes)
+{
+    size_t n = answer->left < bytes->n ? (size_t)answer->left : bytes->n;
     struct str body = {bytes->p, n};
     *bytes = skip(*bytes, n);
-    answer->left -= endless ? 0 : n;
-    if (!answer->take(answer->ctx, body)) {
-        answer->keep = false;
-        return ANSWER_CUT;
-    }
-    if (endless || answer->left)
-        return ANSWER_MORE;
-    if (answer->at == AT_LENGTH)
+    answer->left -= n;
+    enum answer_step step = give(answer, body);
+    return step == ANSWER_MORE && !answer->left ? ANSWER_DONE : step;
+}
+
+static enum answer_step take_chunks(struct answer *answer, struct str *bytes)
+{
+    struct str data;
+    switch (chunks_read(&answer->chunks, bytes, &data)) {
+    case CHUNKS_DATA:
+        return give(answer, data);
+    case CHUNKS_END:
         return ANSWER_DONE;
-    answer->at = AT_CHUNK_END;
-    return ANSWER_MORE;
+    case CHUNKS_BAD:
+        return bad(answer, answer->chunks.why);
+    default:
+        return ANSWER_MORE;
+    }
+}
+
+static enum answer_step take_rest(struct answer *answer, struct str *bytes)
+{
+    struct str body = *bytes;
+    *bytes = skip(*bytes, bytes->n);
+    return give(answer, body);
 }
 
 enum answer_step answer_read(struct answer *answer, struct str bytes)
 {
+    static enum answer_step (*const takes[])(struct answer *, struct str *) = {
+        [AT_HEAD] = take_line, [AT_LENGTH] = take_length, [AT_CHUNKS] = take_chunks, [AT_CLOSE] = take_rest};
     enum answer_step step = ANSWER_MORE;
-    while (step == ANSWER_MORE && bytes.n) {
-        bool in_body = answer->at == AT_LENGTH || answer->at == AT_CLOSE || answer->at == AT_CHUNK_DATA;
-        step = in_body ? take_body(answer, &bytes) : take_line(answer, &bytes);
-    }
+    while (step == ANSWER_MORE && bytes.n)
+        step = takes[answer->at](answer, &bytes);
     if (step == ANSWER_DONE && bytes.n) // more than was asked for: whose answer would that be?
         answer->keep = false;
     return step;

@@ -4,9 +4,10 @@
 // readers could see different ends of one answer, lenient where nobody could be misled (a line may end without CR).
 #pragma once
 #include "base/buf.h"
+#include "http/chunks.h"
 
 enum {
-    ANSWER_HEAD_MAX = 64 * 1024, // of all heads together, with those of 1xx answers and what stands behind the last chunk
+    ANSWER_HEAD_MAX = 64 * 1024, // of all heads together, with those of 1xx answers
     ANSWER_RETRY_MAX = 64,
 };
 
@@ -27,10 +28,11 @@ struct answer {
     bool (*take)(void *ctx, struct str body); // false: no more of it
     void *ctx;
     // The reader's own
-    enum answer_at { AT_HEAD, AT_LENGTH, AT_CLOSE, AT_CHUNK, AT_CHUNK_DATA, AT_CHUNK_END, AT_TRAILER } at;
-    struct buf line;     // the beginning of a line whose end has not come
-    size_t head_n;       // bytes of lines up to now
-    uint64_t left;       // of the body, or of the chunk
+    enum answer_at { AT_HEAD, AT_LENGTH, AT_CHUNKS, AT_CLOSE } at;
+    struct buf line; // the beginning of a line whose end has not come
+    size_t head_n;   // bytes of lines up to now
+    uint64_t left;   // of a body whose length is known
+    struct chunks chunks;
     int64_t length;      // as the head says; -1: it does not
     bool begun;          // the status line has been read
     bool chunked, coded; // as the head says; coded: in a way that is not understood

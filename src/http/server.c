@@ -1,48 +1,57 @@
-// The HTTP server over libmicrohttpd: one internal thread with epoll; connections whose answer is not ready are suspended.
+// The HTTP server: one thread, one epoll, HTTP/1.1 and 1.0.
 //
-// The library calls on_request() once when the headers are there, then for each piece of body, then when all of it came, and
-// again after each resume; on_completed() comes last, whatever happened. An answer made before the whole request came is held
-// back until it did, because the library can only answer early by closing, which would cut off a client that is still sending. A
-// request that outlives its connection (the client left while it waited) becomes an orphan: it goes on without one, so that
-// whoever waits for its end is not forgotten.
+// A connection goes round: HEAD (a request's head is read), BODY, WORK (the handler has it, or somebody who will resume it),
+// SEND, and HEAD again; STREAM instead of SEND for an answer without an end; LINGER when it is to be closed, so that what the
+// client still sends does not tear away the answer it has not read. drive() takes it as far as it gets without waiting.
 //
-// A stream sleeps as a suspended connection: then the library does not look at its socket, so whoever is woken looks first
-// whether the client is still there.
+// What other threads want comes through two mailboxes: requests that are resumed, streams that are woken. So everything else
+// belongs to the HTTP thread alone, and a batch of resumes costs one wake-up. A connection stays in epoll for reading, also while
+// its request is worked on: only if it has something to say then is it taken out. So a request costs a recv and a send.
 //
-// Escapes in paths and queries are decoded here: the library would make strings with NUL in the middle of them.
-// Does not route, and does not know what a task is.
+// A request may outlive its connection (the client left while it waited): it goes on without one, so that whoever waits for its
+// end is not forgotten. Does not route, and does not know what a task is.
 #include "http/server.h"
 
 #include "base/clock.h"
-#include "base/cond.h"
 #include "base/list.h"
 #include "base/mailbox.h"
 #include "base/mem.h"
+#include "base/wheel.h"
+#include "http/chunks.h"
+#include "http/head.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
     HEADERS_MAX = 16 * 1024,
-    CONNECTION_MEMORY = 32 * 1024,  // holds HEADERS_MAX and what is made of them; it is wiped for each request, so not more
     DISCARD_MAX = 64 * 1024 * 1024, // of a refused body; a client that sends more is cut off
     BODY_TIMEOUT_MS = 30 * 1000,
     BODIES_MAX = 256 * 1024 * 1024, // of all requests together
     BODY_SMALL = 64 * 1024,         // taken even then: whoever fills the room with large bodies does not shut out the small
     QUERY_MAX = 64,                 // parameters
     STOP_WAIT_MS = 5000,            // for clients that are slow to take their last answer
-    BACKLOG = 4096,
+    LINGER_MS = 2000,
+    DEAF_MS = 100, // when no descriptor is left for a newcomer
+    READ_SIZE = 64 * 1024,
+    STREAM_BLOCK = 16 * 1024,
+    BUFFER_KEPT = 16 * 1024, // capacity that an idle connection may keep
+    EVENTS = 256,
+    ACCEPTS = 64,     // newcomers and
+    AHEAD_MAX = 32,   // requests sent ahead before others have their turn
+    SLEEP_MS = 60000, // when there is nothing to wait for
 };
 
 struct pair {
@@ -50,154 +59,86 @@ struct pair {
     struct pair *next;
 };
 
-struct http_stream {
+enum peer_state { PEER_HEAD, PEER_BODY, PEER_WORK, PEER_SEND, PEER_STREAM, PEER_LINGER, PEER_DEAD };
+
+struct peer {
+    struct list link;  // of all; of the dead, until the end of the turn
+    struct list idle;  // of those between two requests, longest first
+    struct list again; // of those that have more to be read already
     struct http_server *server;
-    struct MHD_Connection *connection; // there until closed() has returned
     int fd;
+    enum peer_state state;
+    uint32_t watched;
+    struct buf in; // came and was not read yet
+    size_t scanned;
+    struct http_request *request;
+    struct buf out;
+    size_t out_at;
+    int file; // -1: none
+    uint64_t file_left;
+    bool half_closed;            // the client sends no more
+    bool closing;                // behind this answer
+    int64_t active_ns, began_ns; // when it last moved; since when it is in this state
+    size_t discarded;
+    struct wheel_node timer;
+};
+
+struct http_stream {
+    struct peer *peer; // NULL: closed
     const struct http_stream_ops *ops;
     void *ctx;
-    struct list link; // among the server's, under its lock
-    pthread_mutex_t lock;
-    bool asleep; // its connection is suspended
-    bool woken;  // while it was not asleep: it must look again before it sleeps
+    struct list link, woken; // among all; in the mailbox
+    atomic_bool queued;      // it is in there
+    bool over;
 };
 
 struct http_request {
     struct http_server *server;
-    struct MHD_Connection *connection; // NULL: an orphan
+    struct peer *peer; // NULL: the client has left
     struct arena arena;
-    struct str method, path;
+    struct head head;
+    struct str path;
     struct pair *query, **query_end;
     struct pair *headers; // of the answer, newest first
     struct buf body;
-    size_t body_max, discarded;
-    size_t length;                 // as announced; 0: no body, or its end is not known before it comes
-    int lengths, encodings, hosts; // headers of these names
-    const char *line;              // where the next header must begin
-    bool unknown_encoding, asks_first, closing;
+    size_t body_max;
+    uint64_t body_left;
+    struct chunks chunks;
     int64_t body_until_ns;
     void (*next)(struct http_request *request, void *state);
     void *state;
-    struct MHD_Response *response; // made and not yet handed to the library
-    int status;
-    bool answered, malformed;
-    bool adrift;      // it waits as an orphan
-    bool raw;         // the library can no longer answer: the reply is written to the socket
-    struct list link; // among the orphans to be continued
+    bool complete, answered;
+    bool unread;      // what stands behind the head will not be read if this is the answer
+    struct list link; // in the mailbox
     struct http_stream *stream;
 };
 
 struct http_server {
+    struct waker waker;
     struct http_server_config config;
     atomic_int body_timeout_ms;
     atomic_size_t bodies_max;
-    struct MHD_Daemon *daemon;
-    int listen_fd, port;
-    struct mailbox orphans; // resumed, and to be continued on the HTTP thread
-    atomic_bool orphans_waiting;
+    int listen_fd, port, epoll_fd, wake_fd;
+    pthread_t thread;
+    struct mailbox resumed, woken;
     atomic_bool quiesced, stopping;
-    size_t bodies; // bytes of them that are kept
-    // What stop waits for: requests that are not done; of them, those suspended and those that wait as orphans; and
-    // calls of http_resume() that are within the library.
-    atomic_int busy, suspended, adrift, resuming;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct list streams;
+    // From here on the HTTP thread's.
+    struct list peers, idle, again, dead, streams;
+    int peer_count, request_count;
+    bool deaf; // newcomers are not listened to
+    size_t bodies;
+    int64_t now_ns, deaf_until_ns, stop_at_ns;
+    struct wheel timers;
+    time_t date_at;
+    char date[40];
+    char read[READ_SIZE];
 };
 
-static int open_socket(const struct http_server_config *config, char why[ERR_WHY_MAX]);
-static int port_of(int fd);
-static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url, const char *method,
-                                  const char *version, const char *upload, size_t *upload_size, void **slot);
-static void on_completed(void *ctx, struct MHD_Connection *connection, void **slot, enum MHD_RequestTerminationCode how);
-static size_t leave_escapes(void *ctx, struct MHD_Connection *connection, char *text);
-static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection);
-
-enum err http_server_start(struct http_server **ret_server, const struct http_server_config *config, char why[ERR_WHY_MAX])
-{
-    int fd = config->socket ? config->socket : open_socket(config, why);
-    if (fd < 0)
-        return ERR_BAD_REQUEST;
-    struct http_server *server = mem_zero(sizeof *server);
-    server->config = *config;
-    http_server_limit_bodies(server, config->body_timeout_ms ? config->body_timeout_ms : BODY_TIMEOUT_MS,
-                             config->bodies_max ? config->bodies_max : BODIES_MAX);
-    server->listen_fd = fd;
-    server->port = port_of(fd);
-    mailbox_init(&server->orphans, NULL);
-    list_init(&server->streams);
-    pthread_mutex_init(&server->lock, NULL);
-    cond_init(&server->changed);
-    // Without `turbo` the library shuts a connection down before it tells us that it timed out, and a 408 could not be sent.
-    server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO, 0, NULL, NULL, on_request, server,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->connections_max,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes,
-        server, MHD_OPTION_URI_LOG_CALLBACK, on_uri, server, MHD_OPTION_END);
-    if (!server->daemon) {
-        snprintf(why, ERR_WHY_MAX, "the HTTP server cannot be started on %s", config->listen);
-        close(fd);
-        mem_free(server);
-        return ERR_INTERNAL;
-    }
-    *ret_server = server;
-    return ERR_OK;
-}
-
-int http_server_port(const struct http_server *server)
-{
-    return server->port;
-}
-
-bool http_server_address(const struct http_server *server, struct sockaddr_storage *ret_address, socklen_t *ret_size)
-{
-    *ret_size = sizeof *ret_address;
-    return getsockname(server->listen_fd, (struct sockaddr *)ret_address, ret_size) == 0;
-}
-
-void http_server_limit_bodies(struct http_server *server, int body_timeout_ms, size_t bodies_max)
-{
-    atomic_store(&server->body_timeout_ms, body_timeout_ms);
-    atomic_store(&server->bodies_max, bodies_max);
-}
-static void for_all_streams(struct http_server *server, void (*each)(struct http_stream *stream));
-
-void http_server_quiesce(struct http_server *server)
-{
-    if (atomic_exchange(&server->quiesced, true))
-        return;
-    // The descriptor may still be in use by the HTTP thread and is closed by stop; shut down, it refuses newcomers at once. One
-    // that was passed to us is not ours to shut down: who passed it goes on listening.
-    MHD_quiesce_daemon(server->daemon);
-    if (!server->config.socket)
-        shutdown(server->listen_fd, SHUT_RDWR);
-    for_all_streams(server, http_stream_wake);
-}
-
-static void wait_until_answered(struct http_server *server);
-static void wait_for_orphans(struct http_server *server);
-static void continue_orphans(struct http_server *server);
-
-void http_server_stop(struct http_server *server)
-{
-    if (!server)
-        return;
-    http_server_quiesce(server);
-    for_all_streams(server, http_stream_cut);
-    wait_until_answered(server);
-    MHD_stop_daemon(server->daemon);
-    wait_for_orphans(server);
-    close(server->listen_fd);
-    mailbox_done(&server->orphans);
-    pthread_cond_destroy(&server->changed);
-    pthread_mutex_destroy(&server->lock);
-    mem_free(server);
-}
+// ---- what is asked of a request
 
 struct str http_method(struct http_request *request)
 {
-    return request->method;
+    return request->head.method;
 }
 
 struct str http_path(struct http_request *request)
@@ -223,10 +164,7 @@ bool http_query_each(struct http_request *request, bool (*each)(void *ctx, struc
 
 struct str http_header(struct http_request *request, const char *name)
 {
-    struct str value = {0};
-    if (request->connection)
-        MHD_lookup_connection_value_n(request->connection, MHD_HEADER_KIND, name, strlen(name), &value.p, &value.n);
-    return value;
+    return head_value(&request->head, name);
 }
 
 struct str http_body(struct http_request *request)
@@ -248,147 +186,932 @@ void http_header_set(struct http_request *request, const char *name, const char 
     request->headers = pair;
 }
 
-static void make_response(struct http_request *request, const char *type, struct buf *body);
-static void send_raw(struct http_request *request, const char *type, struct buf *body);
-
-void http_reply(struct http_request *request, int status, const char *type, struct buf *body)
-{
-    assert(!request->answered);
-    struct buf none = {0};
-    body = body ? body : &none;
-    request->answered = true;
-    request->status = status;
-    if (!request->connection)
-        buf_done(body);
-    else if (request->raw)
-        send_raw(request, type, body);
-    else
-        make_response(request, type, body);
-}
-
 void http_wait(struct http_request *request, void (*next)(struct http_request *request, void *state), void *state)
 {
     assert(!request->next && !request->answered);
     request->next = next;
     request->state = state;
-    request->adrift = !request->connection;
-    atomic_fetch_add(request->adrift ? &request->server->adrift : &request->server->suspended, 1);
-    // Suspended first: from here on any thread may resume it, even before the handler has returned.
-    if (request->connection)
-        MHD_suspend_connection(request->connection);
 }
 
 void http_resume(struct http_request *request)
 {
-    struct http_server *server = request->server;
-    if (!request->adrift) {
-        atomic_fetch_add(&server->resuming, 1);
-        MHD_resume_connection(request->connection); // the request may be gone when this returns
-        atomic_fetch_sub(&server->resuming, 1);
-        return;
-    }
-    pthread_mutex_lock(&server->lock);
-    mailbox_post(&server->orphans, &request->link);
-    atomic_store(&server->orphans_waiting, true);
-    pthread_cond_broadcast(&server->changed);
-    pthread_mutex_unlock(&server->lock);
+    mailbox_post(&request->server->resumed, &request->link);
 }
 
-// --- starting and stopping
+// ---- answers
 
-static bool split_address(const char *address, char host[256], char port[16])
+static const char *reason_of(int status)
 {
-    const char *colon = strrchr(address, ':');
-    size_t port_n = colon ? strlen(colon + 1) : 0;
-    if (!port_n || port_n >= 16)
-        return false;
-    size_t n = (size_t)(colon - address);
-    bool bracketed = n >= 2 && address[0] == '[' && address[n - 1] == ']';
-    if (bracketed) {
-        address++;
-        n -= 2;
+    static const struct {
+        int status;
+        const char *reason;
+    } reasons[] = {{200, "OK"},
+                   {201, "Created"},
+                   {202, "Accepted"},
+                   {204, "No Content"},
+                   {304, "Not Modified"},
+                   {400, "Bad Request"},
+                   {401, "Unauthorized"},
+                   {403, "Forbidden"},
+                   {404, "Not Found"},
+                   {405, "Method Not Allowed"},
+                   {406, "Not Acceptable"},
+                   {408, "Request Timeout"},
+                   {409, "Conflict"},
+                   {412, "Precondition Failed"},
+                   {413, "Content Too Large"},
+                   {415, "Unsupported Media Type"},
+                   {421, "Misdirected Request"},
+                   {422, "Unprocessable Content"},
+                   {429, "Too Many Requests"},
+                   {431, "Request Header Fields Too Large"},
+                   {500, "Internal Server Error"},
+                   {503, "Service Unavailable"},
+                   {507, "Insufficient Storage"}};
+    for (size_t i = 0; i < array_count(reasons); i++)
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    return "Status";
+}
+
+static const char *date_of(struct http_server *server)
+{
+    time_t now = (time_t)(clock_wall_ns() / 1000000000);
+    struct tm tm;
+    if (now != server->date_at && gmtime_r(&now, &tm)) {
+        server->date_at = now;
+        strftime(server->date, sizeof server->date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
     }
-    if (!n || n >= 256 || (!bracketed && memchr(address, ':', n)))
-        return false;
-    memcpy(host, address, n);
-    host[n] = 0;
-    memcpy(port, colon + 1, port_n + 1);
+    return server->date;
+}
+
+static bool is_quiesced(const struct http_server *server)
+{
+    return atomic_load_explicit(&server->quiesced, memory_order_relaxed);
+}
+
+static void put_line(struct buf *out, const char *name, const char *value)
+{
+    buf_puts(out, name);
+    buf_puts(out, ": ");
+    buf_puts(out, value);
+    buf_puts(out, "\r\n");
+}
+
+// All but what says how long the answer is, and the empty line.
+static struct buf *put_head(struct http_request *request, int status, const char *type)
+{
+    struct peer *peer = request->peer;
+    struct buf *out = &peer->out;
+    peer->closing |= request->head.closes || request->head.old || request->unread || is_quiesced(request->server);
+    buf_puts(out, "HTTP/1.1 ");
+    buf_put_int(out, status);
+    buf_putc(out, ' ');
+    buf_puts(out, reason_of(status));
+    buf_puts(out, "\r\n");
+    put_line(out, "Date", date_of(request->server));
+    if (peer->closing)
+        put_line(out, "Connection", "close");
+    if (type)
+        put_line(out, "Content-Type", type);
+    for (struct pair *pair = request->headers; pair; pair = pair->next)
+        put_line(out, pair->name.p, pair->value.p);
+    return out;
+}
+
+static void put_length(struct buf *out, uint64_t length)
+{
+    buf_puts(out, "Content-Length: ");
+    buf_put_int(out, (int64_t)length);
+    buf_puts(out, "\r\n\r\n");
+}
+
+static bool wants_head_only(const struct http_request *request)
+{
+    return str_is(request->head.method, "HEAD");
+}
+
+void http_reply(struct http_request *request, int status, const char *type, struct buf *body)
+{
+    struct buf none = {0};
+    body = body ? body : &none;
+    assert(!request->answered);
+    request->answered = true;
+    if (request->peer) {
+        struct buf *out = put_head(request, status, type);
+        if (status == 204 || status == 304)
+            buf_puts(out, "\r\n");
+        else
+            put_length(out, body->n);
+        if (!wants_head_only(request) && status != 204 && status != 304)
+            buf_put(out, buf_str(body));
+    }
+    buf_done(body);
+}
+
+void http_reply_file(struct http_request *request, const char *type, int fd, uint64_t size)
+{
+    assert(!request->answered);
+    request->answered = true;
+    if (request->peer)
+        put_length(put_head(request, 200, type), size);
+    if (!request->peer || wants_head_only(request)) {
+        close(fd);
+        return;
+    }
+    request->peer->file = fd;
+    request->peer->file_left = size;
+}
+
+struct http_stream *http_reply_stream(struct http_request *request, const char *type, const struct http_stream_ops *ops,
+                                      void *ctx)
+{
+    assert(!request->answered && request->peer);
+    struct http_server *server = request->server;
+    struct http_stream *stream = mem_zero(sizeof *stream);
+    stream->peer = request->peer;
+    stream->ops = ops;
+    stream->ctx = ctx;
+    list_append(&server->streams, &stream->link);
+    request->stream = stream;
+    request->answered = true;
+    struct buf *out = put_head(request, 200, type);
+    buf_puts(out, request->head.old ? "\r\n" : "Transfer-Encoding: chunked\r\n\r\n");
+    return stream;
+}
+
+void http_stream_wake(struct http_stream *stream)
+{
+    if (!atomic_exchange(&stream->queued, true))
+        mailbox_post(&stream->peer->server->woken, &stream->woken);
+}
+
+void http_stream_cut(struct http_stream *stream)
+{
+    shutdown(stream->peer->fd, SHUT_RDWR);
+    http_stream_wake(stream);
+}
+
+// ---- requests and connections come and go
+
+static void drop_body(struct http_request *request)
+{
+    request->server->bodies -= request->body.n;
+    buf_done(&request->body);
+}
+
+static void close_stream(struct http_request *request)
+{
+    struct http_stream *stream = request->stream;
+    request->stream = NULL;
+    list_remove(&stream->link);
+    stream->ops->closed(stream->ctx); // nobody wakes it any more
+    stream->peer = NULL;
+    if (!atomic_load(&stream->queued)) // else it is freed when it comes out of the mailbox
+        mem_free(stream);
+}
+
+static void request_free(struct http_request *request)
+{
+    request->server->request_count--;
+    if (request->stream)
+        close_stream(request);
+    drop_body(request);
+    arena_done(&request->arena);
+    mem_free(request);
+}
+
+static void set_state(struct peer *peer, enum peer_state state)
+{
+    peer->state = state;
+    peer->began_ns = peer->active_ns = peer->server->now_ns;
+}
+
+static void peer_close(struct peer *peer)
+{
+    struct http_server *server = peer->server;
+    struct http_request *request = peer->request;
+    set_state(peer, PEER_DEAD);
+    peer->request = NULL;
+    if (request && request->next)
+        request->peer = NULL; // whoever works for it will resume it
+    else if (request)
+        request_free(request);
+    wheel_remove(&server->timers, &peer->timer);
+    list_remove(&peer->idle);
+    list_remove(&peer->again);
+    list_remove(&peer->link);
+    list_append(&server->dead, &peer->link);
+    if (peer->file >= 0)
+        close(peer->file);
+    close(peer->fd);
+    buf_done(&peer->in);
+    buf_done(&peer->out);
+    server->peer_count--;
+}
+
+static void free_dead(struct http_server *server)
+{
+    struct list *node;
+    while ((node = list_take(&server->dead)))
+        mem_free(list_entry(node, struct peer, link));
+}
+
+static void watch(struct peer *peer, uint32_t want)
+{
+    struct epoll_event event = {.events = want, .data.ptr = peer};
+    if (peer->watched == want)
+        return;
+    peer->watched = want;
+    epoll_ctl(peer->server->epoll_fd, EPOLL_CTL_MOD, peer->fd, &event);
+}
+
+// When it is to be looked at whether the connection has had its time.
+static int64_t deadline_ns(const struct peer *peer)
+{
+    int64_t idle_until = peer->active_ns + peer->server->config.idle_timeout_s * INT64_C(1000000000);
+    switch (peer->state) {
+    case PEER_HEAD: // a head that drips has no more time than one that does not come
+        return peer->in.n ? time_min(idle_until, peer->began_ns + peer->server->config.idle_timeout_s * INT64_C(1000000000))
+                          : idle_until;
+    case PEER_BODY:
+        return time_min(idle_until, peer->request->body_until_ns);
+    case PEER_LINGER:
+        return peer->began_ns + LINGER_MS * INT64_C(1000000);
+    case PEER_WORK:
+        return TIME_NEVER;
+    case PEER_STREAM:
+        return peer->out_at < peer->out.n ? idle_until : TIME_NEVER;
+    default:
+        return idle_until;
+    }
+}
+
+// The timer is set once and looks again by itself. So only a deadline that is sooner has to be told.
+static void set_timer(struct peer *peer)
+{
+    int64_t at_ns = time_min(deadline_ns(peer), peer->server->now_ns + SLEEP_MS * INT64_C(1000000));
+    int64_t at_ms = (at_ns + 999999) / 1000000;
+    if (peer->timer.link.next && peer->timer.at_ms <= at_ms)
+        return;
+    wheel_remove(&peer->server->timers, &peer->timer);
+    wheel_add(&peer->server->timers, &peer->timer, at_ms);
+}
+
+// ---- a request begins
+
+static void refuse(struct http_request *request, enum err err, const char *detail)
+{
+    const struct http_server_config *config = &request->server->config;
+    config->refuse(config->ctx, request, err, detail);
+}
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool decode(struct http_request *request, struct str text, bool plus, struct str *ret_text)
+{
+    struct str copy = arena_copy(&request->arena, text); // with a NUL behind it, which is no digit
+    char *to = (char *)copy.p;
+    for (const char *at = copy.p, *end = copy.p + copy.n; at < end; at++) {
+        int c = plus && *at == '+' ? ' ' : (unsigned char)*at;
+        if (c == '%') {
+            int high = hex(at[1]), low = high < 0 ? -1 : hex(at[2]);
+            c = high < 0 || low < 0 ? 0 : high << 4 | low;
+            if (!c)
+                return false;
+            at += 2;
+        }
+        *to++ = (char)c;
+    }
+    *to = 0;
+    *ret_text = (struct str){copy.p, (size_t)(to - copy.p)};
     return true;
 }
 
-static bool valid_port(const char *port)
+// Takes what stands before the first `mark` off the front of *rest, and the mark; all of it when there is none.
+static struct str cut(struct str *rest, char mark)
 {
-    char *end;
-    long number = strtol(port, &end, 10);
-    return *port >= '0' && *port <= '9' && !*end && number <= 65535;
+    const char *found = rest->n ? memchr(rest->p, mark, rest->n) : NULL;
+    struct str part = {rest->p, found ? (size_t)(found - rest->p) : rest->n};
+    size_t taken = part.n + (found != NULL);
+    *rest = (struct str){rest->p + taken, rest->n - taken};
+    return part;
 }
 
-bool http_listen_is_valid(const char *listen)
+static const char *read_target(struct http_request *request)
 {
-    char host[256], port[16];
-    return split_address(listen, host, port) && valid_port(port);
+    static const char broken[] = "The path or the query has a percent sign that escapes nothing, or NUL.";
+    struct str rest = request->head.target, path = cut(&rest, '?');
+    if (!decode(request, path, false, &request->path))
+        return broken;
+    for (int count = 0; rest.n; count++) {
+        struct str value = cut(&rest, '&'), name = cut(&value, '=');
+        struct pair *pair = arena_alloc(&request->arena, sizeof *pair);
+        if (count == QUERY_MAX)
+            return "The query has more than 64 parameters.";
+        if (!decode(request, name, true, &pair->name) || !decode(request, value, true, &pair->value))
+            return broken;
+        *request->query_end = pair;
+        request->query_end = &pair->next;
+    }
+    return NULL;
 }
 
-bool http_listen_is_loopback(const char *listen)
+static void refuse_too_large(struct http_request *request)
 {
-    char host[256], port[16];
-    struct in_addr v4;
-    struct in6_addr v6;
-    if (!split_address(listen, host, port))
+    char detail[ERR_WHY_MAX];
+    snprintf(detail, sizeof detail, "The body may have %zu bytes.", request->body_max);
+    refuse(request, ERR_TOO_LARGE, detail);
+}
+
+// An answer to what cannot be read on: behind it the connection ends.
+static void refuse_and_close(struct http_request *request, enum err err, const char *detail)
+{
+    struct peer *peer = request->peer;
+    peer->closing = true;
+    request->complete = true;
+    refuse(request, err, detail);
+}
+
+static struct http_request *request_new(struct peer *peer)
+{
+    struct http_request *request = mem_zero(sizeof *request);
+    request->server = peer->server;
+    request->peer = peer;
+    request->query_end = &request->query;
+    peer->request = request;
+    peer->server->request_count++;
+    list_remove(&peer->idle);
+    return request;
+}
+
+// What is wrong with the head, and what the handler says to it. An answer that comes before the body is held back until the body
+// was read past, as long as that is bounded and the client is sending it anyway.
+static void begin(struct http_request *request, struct str head)
+{
+    const struct http_server_config *config = &request->server->config;
+    const char *wrong = head_read(arena_copy(&request->arena, head), &request->arena, &request->head);
+    if (wrong) {
+        refuse_and_close(request, ERR_BAD_REQUEST, wrong);
+        return;
+    }
+    uint64_t length = request->head.length > 0 ? (uint64_t)request->head.length : 0;
+    request->complete = !length && !request->head.chunked;
+    request->unread = !request->complete && (request->head.asks_first || length > DISCARD_MAX);
+    wrong = read_target(request);
+    if (wrong)
+        refuse(request, ERR_BAD_REQUEST, wrong);
+    if (!request->answered)
+        request->body_max = config->begin(config->ctx, request);
+    if (!request->answered && length > request->body_max)
+        refuse_too_large(request);
+    request->body_left = length;
+    request->body_until_ns = request->server->now_ns + atomic_load(&request->server->body_timeout_ms) * INT64_C(1000000);
+    request->complete |= request->answered && request->unread;
+    request->unread = false;
+    if (!request->answered && !request->complete) {
+        buf_reserve(&request->body, length < BODY_SMALL ? length : BODY_SMALL); // the rest when it comes
+        if (request->head.asks_first && !request->head.old)
+            buf_puts(&request->peer->out, "HTTP/1.1 100 Continue\r\n\r\n");
+    }
+}
+
+static void handle(struct http_request *request)
+{
+    const struct http_server_config *config = &request->server->config;
+    if (atomic_load(&request->server->stopping))
+        refuse(request, ERR_STOPPING, "Try another server, or this one again in a while.");
+    else
+        config->handle(config->ctx, request);
+    assert(request->answered || request->next);
+}
+
+// ---- what came is read
+
+// Empty lines before a request are passed over, as old clients send them behind a body.
+static void skip_empty_lines(struct str *rest)
+{
+    while (rest->n >= 2 && rest->p[0] == '\r' && rest->p[1] == '\n')
+        *rest = (struct str){rest->p + 2, rest->n - 2};
+}
+
+// True: there is a request now.
+static bool take_head(struct peer *peer, struct str *rest)
+{
+    if (!peer->scanned)
+        skip_empty_lines(rest);
+    size_t n = head_size(*rest, &peer->scanned);
+    if (!n && rest->n <= HEADERS_MAX)
         return false;
-    if (inet_pton(AF_INET, host, &v4) == 1)
-        return ntohl(v4.s_addr) >> 24 == 127;
-    return strcmp(host, "localhost") == 0 || (inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6));
+    struct http_request *request = request_new(peer);
+    peer->scanned = 0;
+    if (!n || n > HEADERS_MAX)
+        refuse_and_close(request, ERR_HEADERS_TOO_LARGE, "The request line and the headers may have 16 KiB.");
+    else
+        begin(request, (struct str){rest->p, n});
+    n = n ? n : rest->n;
+    *rest = (struct str){rest->p + n, rest->n - n};
+    set_state(peer, PEER_BODY);
+    return true;
 }
 
-static int bind_to(const struct addrinfo *at)
+static void keep_body(struct http_request *request, struct str bytes)
 {
-    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    int on = 1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (!bind(fd, at->ai_addr, at->ai_addrlen))
-        return fd;
-    int why = errno;
-    close(fd);
-    errno = why;
-    return -1;
-}
-
-static int say_not_listening(const char *address, char why[ERR_WHY_MAX])
-{
-    snprintf(why, ERR_WHY_MAX, "cannot listen on %.100s: %s%s", address, strerror(errno),
-             errno == EADDRINUSE ? " (another address can be named with --listen)" : "");
-    return -1;
-}
-
-int http_bind(const char *address, char why[ERR_WHY_MAX])
-{
-    char host[256], port[16];
-    if (!split_address(address, host, port) || !valid_port(port)) {
-        snprintf(why, ERR_WHY_MAX, "\"%.100s\" is not an address to listen on, like 127.0.0.1:7070 or [::1]:7070", address);
-        return -1;
+    struct http_server *server = request->server;
+    if (bytes.n > request->body_max - request->body.n) {
+        drop_body(request);
+        refuse_too_large(request);
+    } else if (request->body.n + bytes.n > BODY_SMALL && server->bodies + bytes.n > atomic_load(&server->bodies_max)) {
+        drop_body(request);
+        refuse(request, ERR_BUSY, "Too many large requests are on their way.");
+    } else {
+        buf_put(&request->body, bytes);
+        server->bodies += bytes.n;
     }
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *found;
-    int failed = getaddrinfo(host, port, &hints, &found);
-    if (failed) {
-        snprintf(why, ERR_WHY_MAX, "cannot listen on %.100s: %s", address, gai_strerror(failed));
-        return -1;
-    }
-    int fd = bind_to(found);
-    if (fd < 0)
-        say_not_listening(address, why);
-    freeaddrinfo(found);
-    return fd;
 }
+
+// The answer that was written is taken back: it was never sent, and there is another.
+static void refuse_instead(struct http_request *request, enum err err, const char *detail)
+{
+    request->peer->out.n = request->peer->out_at;
+    request->answered = false;
+    request->headers = NULL;
+    refuse_and_close(request, err, detail);
+}
+
+static void take_bytes(struct http_request *request, struct str bytes)
+{
+    if (!request->answered)
+        keep_body(request, bytes);
+    else if ((request->peer->discarded += bytes.n) > DISCARD_MAX)
+        refuse_instead(request, ERR_TOO_LARGE, "The body has no end.");
+}
+
+// True: the body is complete, or what is wrong with it has been answered.
+static bool take_body(struct http_request *request, struct str *rest)
+{
+    struct str bytes;
+    while (rest->n && !request->complete) {
+        if (!request->head.chunked) {
+            size_t n = request->body_left < rest->n ? (size_t)request->body_left : rest->n;
+            bytes = (struct str){rest->p, n};
+            *rest = (struct str){rest->p + n, rest->n - n};
+            request->body_left -= n;
+            request->complete = !request->body_left;
+            take_bytes(request, bytes);
+            continue;
+        }
+        switch (chunks_read(&request->chunks, rest, &bytes)) {
+        case CHUNKS_DATA:
+            take_bytes(request, bytes);
+            break;
+        case CHUNKS_END:
+            request->complete = true;
+            break;
+        case CHUNKS_BAD:
+            refuse_instead(request, ERR_BAD_REQUEST, "The chunks of the body cannot be read.");
+            break;
+        default:
+            break;
+        }
+    }
+    return request->complete;
+}
+
+// ---- answers are sent
+
+enum sent { SENT_ALL, SENT_PART, SENT_FAILED };
+
+static enum sent send_out(struct peer *peer)
+{
+    while (peer->out_at < peer->out.n) {
+        int more = peer->file >= 0 ? MSG_MORE : 0;
+        ssize_t n = send(peer->fd, peer->out.p + peer->out_at, peer->out.n - peer->out_at, MSG_NOSIGNAL | more);
+        if (n < 0)
+            return errno == EAGAIN || errno == EINTR ? SENT_PART : SENT_FAILED;
+        peer->out_at += (size_t)n;
+        peer->active_ns = peer->server->now_ns;
+    }
+    while (peer->file >= 0 && peer->file_left) {
+        ssize_t n = sendfile(peer->fd, peer->file, NULL, peer->file_left < READ_SIZE ? peer->file_left : READ_SIZE);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return SENT_PART;
+        if (n <= 0)
+            return SENT_FAILED; // 0: the file has become shorter
+        peer->file_left -= (uint64_t)n;
+        peer->active_ns = peer->server->now_ns;
+    }
+    peer->out.n = peer->out_at = 0;
+    if (peer->out.cap > BUFFER_KEPT)
+        buf_done(&peer->out);
+    return SENT_ALL;
+}
+
+// The answer is out.
+static void finish(struct peer *peer)
+{
+    request_free(peer->request);
+    peer->request = NULL;
+    peer->discarded = 0;
+    if (peer->file >= 0)
+        close(peer->file);
+    peer->file = -1;
+    if (peer->closing && peer->half_closed) {
+        peer_close(peer);
+    } else if (peer->closing) {
+        shutdown(peer->fd, SHUT_WR);
+        set_state(peer, PEER_LINGER);
+    } else {
+        set_state(peer, PEER_HEAD);
+        list_append(&peer->server->idle, &peer->idle);
+    }
+}
+
+// Asks the stream for more as long as the client takes it. True: the answer has ended.
+static bool pump(struct peer *peer, struct http_stream *stream)
+{
+    static char block[STREAM_BLOCK]; // the HTTP thread's
+    bool chunked = !peer->request->head.old;
+    for (;;) {
+        enum sent sent = send_out(peer);
+        if (sent == SENT_FAILED)
+            peer->closing = stream->over = true;
+        if (sent != SENT_ALL || stream->over)
+            return stream->over && sent != SENT_PART;
+        long n = is_quiesced(peer->server) ? -1 : stream->ops->read(stream->ctx, block, sizeof block);
+        if (!n)
+            return false;
+        stream->over = n < 0;
+        peer->closing |= stream->over && (!chunked || is_quiesced(peer->server));
+        if (chunked)
+            buf_printf(&peer->out, "%zx\r\n", n > 0 ? (size_t)n : 0);
+        if (n > 0)
+            buf_put(&peer->out, (struct str){block, (size_t)n});
+        if (chunked)
+            buf_puts(&peer->out, "\r\n");
+    }
+}
+
+// ---- a connection goes on
+
+static bool is_reading(const struct peer *peer)
+{
+    return peer->state == PEER_HEAD || peer->state == PEER_BODY || peer->state == PEER_LINGER;
+}
+
+// Does one step. False: it has to wait for something.
+static bool step(struct peer *peer, struct str *rest)
+{
+    struct http_request *request = peer->request;
+    switch (peer->state) {
+    case PEER_HEAD:
+        return take_head(peer, rest);
+    case PEER_BODY:
+        if (!request->complete && !request->answered && peer->out_at < peer->out.n && send_out(peer) == SENT_FAILED) {
+            peer_close(peer); // it was to be told to go on
+            return false;
+        }
+        if (!take_body(request, rest))
+            return false;
+        set_state(peer, PEER_WORK);
+        if (!request->answered)
+            handle(request);
+        return true;
+    case PEER_WORK:
+        if (!request->answered)
+            return false;
+        set_state(peer, request->stream ? PEER_STREAM : PEER_SEND);
+        return true;
+    case PEER_SEND: {
+        enum sent sent = send_out(peer);
+        if (sent == SENT_FAILED)
+            peer_close(peer);
+        else if (sent == SENT_ALL)
+            finish(peer);
+        return sent == SENT_ALL;
+    }
+    case PEER_STREAM:
+        if (!pump(peer, request->stream))
+            return false;
+        finish(peer);
+        return true;
+    default: // what comes behind the end is of no interest
+        *rest = (struct str){0};
+        return false;
+    }
+}
+
+static uint32_t wanted_events(const struct peer *peer)
+{
+    bool held_back = peer->state == PEER_BODY && peer->request->answered;
+    uint32_t out = (peer->out_at < peer->out.n && !held_back) || peer->state == PEER_SEND ? EPOLLOUT : 0u;
+    return out | (is_reading(peer) && !peer->half_closed ? EPOLLIN : 0u) | (peer->state == PEER_STREAM ? EPOLLRDHUP : 0u);
+}
+
+// As far as it gets with what came. What is left over is kept.
+static void drive(struct peer *peer, struct str came)
+{
+    struct str rest = came;
+    if (peer->in.n) {
+        buf_put(&peer->in, came);
+        rest = buf_str(&peer->in);
+    }
+    struct http_server *server = peer->server;
+    int ahead = 0;
+    enum peer_state before = peer->state;
+    while (peer->state != PEER_DEAD && step(peer, &rest)) {
+        ahead += peer->state == PEER_HEAD && before != PEER_HEAD;
+        before = peer->state;
+        if (ahead == AHEAD_MAX && rest.n)
+            break;
+    }
+    if (peer->state == PEER_DEAD)
+        return;
+    if (peer->half_closed && peer->state < PEER_WORK) { // nothing more will come
+        peer_close(peer);
+        return;
+    }
+    if (ahead == AHEAD_MAX && rest.n && !peer->again.next)
+        list_append(&server->again, &peer->again);
+    if (!rest.n) {
+        peer->in.n = 0;
+        if (peer->in.cap > BUFFER_KEPT)
+            buf_done(&peer->in);
+    } else if (peer->in.n) {
+        memmove(peer->in.p, rest.p, rest.n);
+        peer->in.n = rest.n;
+    } else {
+        buf_put(&peer->in, rest);
+    }
+    uint32_t want = wanted_events(peer);
+    if ((want & ~EPOLLIN) != (peer->watched & ~EPOLLIN) || (want & EPOLLIN && !(peer->watched & EPOLLIN)))
+        watch(peer, want);
+    set_timer(peer);
+}
+
+// ---- what the kernel says
+
+static void on_readable(struct peer *peer)
+{
+    struct http_server *server = peer->server;
+    if (!is_reading(peer)) { // it is ahead, or leaves: that is heard when its turn comes
+        watch(peer, wanted_events(peer));
+        return;
+    }
+    ssize_t n = recv(peer->fd, server->read, READ_SIZE, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n < 0 || (!n && (peer->state == PEER_LINGER || (peer->state == PEER_HEAD && !peer->in.n)))) {
+        peer_close(peer);
+        return;
+    }
+    peer->active_ns = server->now_ns;
+    peer->half_closed = !n;
+    if (peer->state == PEER_LINGER && (peer->discarded += (size_t)n) > DISCARD_MAX)
+        peer_close(peer);
+    else if (peer->state != PEER_LINGER)
+        drive(peer, (struct str){server->read, (size_t)n});
+}
+
+static void on_peer_event(struct peer *peer, uint32_t events)
+{
+    if (peer->state == PEER_DEAD)
+        return;
+    bool left = events & (EPOLLERR | EPOLLHUP) || (peer->state == PEER_STREAM && events & EPOLLRDHUP);
+    if (left && !(peer->state == PEER_STREAM && peer->request->stream->over)) {
+        peer_close(peer);
+        return;
+    }
+    if (events & EPOLLOUT)
+        drive(peer, (struct str){0});
+    if (peer->state != PEER_DEAD && events & EPOLLIN)
+        on_readable(peer);
+}
+
+static void listen_again(struct http_server *server, bool listens)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &server->listen_fd};
+    epoll_ctl(server->epoll_fd, listens ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, server->listen_fd, &event);
+    server->deaf = !listens;
+}
+
+static void welcome(struct http_server *server, int fd)
+{
+    struct peer *peer = mem_zero(sizeof *peer);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    peer->server = server;
+    peer->fd = fd;
+    peer->file = -1;
+    peer->watched = EPOLLIN;
+    set_state(peer, PEER_HEAD);
+    list_append(&server->peers, &peer->link);
+    list_append(&server->idle, &peer->idle);
+    server->peer_count++;
+    epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &(struct epoll_event){.events = EPOLLIN, .data.ptr = peer});
+    set_timer(peer);
+}
+
+// Makes room for a newcomer: the connection that has been without a request for the longest has to go.
+static bool make_room(struct http_server *server)
+{
+    if (list_empty(&server->idle))
+        return false;
+    peer_close(list_entry(server->idle.next, struct peer, idle));
+    return true;
+}
+
+static void on_newcomers(struct http_server *server)
+{
+    for (int i = 0; i < ACCEPTS; i++) {
+        if (server->peer_count >= server->config.connections_max && !make_room(server)) {
+            server->deaf_until_ns = server->now_ns + DEAF_MS * INT64_C(1000000);
+            listen_again(server, false);
+            return;
+        }
+        int fd = accept4(server->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            welcome(server, fd);
+        } else if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) && !make_room(server)) {
+            server->deaf_until_ns = server->now_ns + DEAF_MS * INT64_C(1000000);
+            listen_again(server, false);
+            return;
+        } else if (errno == EAGAIN || errno == EINVAL) {
+            return;
+        }
+    }
+}
+
+// ---- what other threads want
+
+static void on_wake(struct waker *waker)
+{
+    struct http_server *server = container_of(waker, struct http_server, waker);
+    if (write(server->wake_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
+        return; // full: it will wake anyway
+}
+
+static void go_on(struct http_request *request)
+{
+    void (*next)(struct http_request *, void *) = request->next;
+    struct peer *peer = request->peer;
+    request->next = NULL;
+    next(request, request->state);
+    assert(request->answered || request->next);
+    if (!peer && !request->next)
+        request_free(request);
+    else if (peer)
+        drive(peer, (struct str){0});
+}
+
+static void take_messages(struct http_server *server)
+{
+    struct list resumed, woken, *node;
+    list_init(&resumed);
+    list_init(&woken);
+    mailbox_take(&server->resumed, &resumed);
+    while ((node = list_take(&resumed)))
+        go_on(list_entry(node, struct http_request, link));
+    mailbox_take(&server->woken, &woken);
+    while ((node = list_take(&woken))) {
+        struct http_stream *stream = list_entry(node, struct http_stream, woken);
+        atomic_store(&stream->queued, false);
+        if (stream->peer)
+            drive(stream->peer, (struct str){0});
+        else
+            mem_free(stream);
+    }
+}
+
+// ---- time
+
+static void on_late(struct peer *peer)
+{
+    struct http_request *request = peer->request;
+    if (peer->state != PEER_BODY) {
+        peer_close(peer);
+        return;
+    }
+    refuse_instead(request, ERR_REQUEST_TIMEOUT, "The body did not arrive in time.");
+    drive(peer, (struct str){0});
+}
+
+static void turn_timers(struct http_server *server)
+{
+    struct list due, *node;
+    list_init(&due);
+    wheel_turn(&server->timers, server->now_ns / 1000000, &due);
+    while ((node = list_take(&due))) {
+        struct peer *peer = container_of(list_entry(node, struct wheel_node, link), struct peer, timer);
+        if (deadline_ns(peer) <= server->now_ns)
+            on_late(peer);
+        else
+            set_timer(peer);
+    }
+}
+
+static int time_to_wait_ms(struct http_server *server)
+{
+    int64_t wait = SLEEP_MS, next_ms = server->timers.count ? wheel_next(&server->timers) : TIME_NEVER;
+    if (!list_empty(&server->again))
+        return 0;
+    if (next_ms != TIME_NEVER)
+        wait = time_min(wait, next_ms - server->now_ns / 1000000);
+    if (server->deaf)
+        wait = time_min(wait, DEAF_MS);
+    if (atomic_load(&server->stopping))
+        wait = time_min(wait, DEAF_MS);
+    return (int)time_max(wait, 0);
+}
+
+// ---- the thread
+
+static void on_quiesce(struct http_server *server)
+{
+    if (!server->deaf)
+        listen_again(server, false);
+    server->deaf_until_ns = TIME_NEVER;
+    list_each (&server->streams, link) {
+        struct http_stream *stream = list_entry(link, struct http_stream, link);
+        drive(stream->peer, (struct str){0});
+    }
+}
+
+static void read_ahead(struct http_server *server)
+{
+    struct list again, *node;
+    list_init(&again);
+    list_splice(&again, &server->again);
+    while ((node = list_take(&again)))
+        drive(list_entry(node, struct peer, again), (struct str){0});
+}
+
+static bool has_ended(struct http_server *server)
+{
+    if (!atomic_load(&server->stopping))
+        return false;
+    if (!server->stop_at_ns) {
+        server->stop_at_ns = server->now_ns + STOP_WAIT_MS * INT64_C(1000000);
+        list_each (&server->streams, link) // what their clients have not taken by now
+            peer_close(list_entry(link, struct http_stream, link)->peer);
+    }
+    int waiting = server->request_count;
+    list_each (&server->peers, link) // those whose answer is not taken are not waited for without end
+        waiting -= list_entry(link, struct peer, link)->request && !list_entry(link, struct peer, link)->request->next;
+    return !server->request_count || (!waiting && server->now_ns >= server->stop_at_ns);
+}
+
+static void turn(struct http_server *server)
+{
+    struct epoll_event events[EVENTS];
+    int n = epoll_wait(server->epoll_fd, events, EVENTS, time_to_wait_ms(server));
+    server->now_ns = clock_mono_ns();
+    for (int i = 0; i < n; i++) {
+        void *what = events[i].data.ptr;
+        uint64_t count;
+        if (what == &server->listen_fd)
+            on_newcomers(server);
+        else if (what != server)
+            on_peer_event(what, events[i].events);
+        else if (read(server->wake_fd, &count, sizeof count) < 0)
+            continue; // somebody else's wake was taken with the last one
+    }
+    take_messages(server);
+    read_ahead(server);
+    turn_timers(server);
+    if (server->deaf && server->deaf_until_ns <= server->now_ns)
+        listen_again(server, true);
+    if (is_quiesced(server) && server->deaf_until_ns != TIME_NEVER)
+        on_quiesce(server);
+    free_dead(server);
+}
+
+static void *run(void *arg)
+{
+    struct http_server *server = arg;
+    server->now_ns = clock_mono_ns();
+    while (!has_ended(server))
+        turn(server);
+    while (!list_empty(&server->peers))
+        peer_close(list_entry(server->peers.next, struct peer, link));
+    take_messages(server); // frees the streams in there
+    free_dead(server);
+    return NULL;
+}
+
+enum { BACKLOG = 4096 };
 
 static int open_socket(const struct http_server_config *config, char why[ERR_WHY_MAX])
 {
     int fd = config->bound ? config->bound : http_bind(config->listen, why);
     if (fd < 0 || !listen(fd, BACKLOG))
         return fd;
-    say_not_listening(config->listen, why);
+    snprintf(why, ERR_WHY_MAX, "cannot listen on %.100s: %s", config->listen, strerror(errno));
     close(fd);
     return -1;
 }
@@ -403,584 +1126,81 @@ static int port_of(int fd)
     return atoi(port);
 }
 
-// Without end for those who wait, since somebody holds them; for a while for those whose answer is being taken.
-static void wait_until_answered(struct http_server *server)
+enum err http_server_start(struct http_server **ret_server, const struct http_server_config *config, char why[ERR_WHY_MAX])
 {
-    int64_t until = cond_until(STOP_WAIT_MS);
-    atomic_store(&server->stopping, true);
-    pthread_mutex_lock(&server->lock);
-    while (atomic_load(&server->suspended))
-        pthread_cond_wait(&server->changed, &server->lock);
-    // The orphans among the busy ones are waited for later, when the HTTP thread is gone and cannot continue them.
-    bool patient = true;
-    while (patient && atomic_load(&server->busy) > atomic_load(&server->adrift))
-        patient = cond_wait(&server->changed, &server->lock, until);
-    while (atomic_load(&server->suspended))
-        pthread_cond_wait(&server->changed, &server->lock);
-    pthread_mutex_unlock(&server->lock);
-    while (atomic_load(&server->resuming))
-        sched_yield(); // the library is about to be taken down under a thread that has a few instructions left in it
-}
-
-static void wait_for_orphans(struct http_server *server)
-{
-    continue_orphans(server);
-    while (atomic_load(&server->adrift)) {
-        pthread_mutex_lock(&server->lock);
-        while (!atomic_load(&server->orphans_waiting))
-            pthread_cond_wait(&server->changed, &server->lock);
-        pthread_mutex_unlock(&server->lock);
-        continue_orphans(server);
-    }
-}
-
-// --- the way of a request
-
-static struct http_request *request_new(struct http_server *server, struct MHD_Connection *connection, const char *method)
-{
-    struct http_request *request = mem_zero(sizeof *request);
-    request->server = server;
-    request->connection = connection;
-    request->method = str_of(method);
-    request->query_end = &request->query;
-    return request;
-}
-
-static void tell_stop(struct http_server *server)
-{
-    if (!atomic_load(&server->stopping))
-        return;
-    pthread_mutex_lock(&server->lock);
-    pthread_cond_broadcast(&server->changed);
-    pthread_mutex_unlock(&server->lock);
-}
-
-static void drop_body(struct http_request *request)
-{
-    request->server->bodies -= request->body.n;
-    buf_done(&request->body);
-}
-
-static void stream_free(struct http_stream *stream);
-
-static void request_free(struct http_request *request)
-{
-    struct http_server *server = request->server;
-    if (request->stream)
-        stream_free(request->stream);
-    if (request->response)
-        MHD_destroy_response(request->response);
-    drop_body(request);
-    arena_done(&request->arena);
-    mem_free(request);
-    atomic_fetch_sub(&server->busy, 1);
-    tell_stop(server);
-}
-
-static void run_next(struct http_request *request)
-{
-    void (*next)(struct http_request *, void *) = request->next;
-    struct http_server *server = request->server;
-    atomic_int *count = request->adrift ? &server->adrift : &server->suspended;
-    request->next = NULL;
-    next(request, request->state);
-    atomic_fetch_sub(count, 1);
-    tell_stop(server);
-}
-
-static enum MHD_Result hand_over(struct http_request *request)
-{
-    if (!request->response)
-        return MHD_YES;
-    enum MHD_Result done = MHD_queue_response(request->connection, (unsigned)request->status, request->response);
-    MHD_destroy_response(request->response);
-    request->response = NULL;
-    return done;
-}
-
-// Until the headers are there, the library keeps for us how long the request's target is: up to what may not be in it. A space or
-// control character the library would take as part of it, and at a NUL it would end early; the distance to the version behind it
-// tells. The number is marked by its lowest bit, which no pointer has.
-//
-// A query with more parameters than the connection's memory can hold would leave the client without an answer for ever: the
-// library makes one and then forgets that it did. So the query is ended here, in the library's own buffer and before it looks,
-// and the next bit says so.
-static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection)
-{
-    size_t length = 0, count = 0;
-    while ((unsigned char)uri[length] > ' ' && uri[length] != 0x7f)
-        length++;
-    char *query = strchr(uri, '?');
-    for (const char *at = query; at && count <= QUERY_MAX; at = strchr(at + 1, '&'))
-        count++;
-    bool crowded = count > QUERY_MAX;
-    if (crowded)
-        query[1] = 0;
-    return (void *)(length << 2 | (crowded ? 2 : 0) | 1);
-}
-
-static bool is_uri_length(const void *slot)
-{
-    return (uintptr_t)slot & 1;
-}
-
-static size_t uri_length(const void *slot)
-{
-    return (uintptr_t)slot >> 2;
-}
-
-static bool is_crowded(const void *slot)
-{
-    return (uintptr_t)slot & 2;
-}
-
-static void handle(struct http_request *request);
-static enum MHD_Result begin(struct http_request *request, const char *url, const char *version, const void *slot);
-static enum MHD_Result take_body(struct http_request *request, const char *bytes, size_t *n);
-
-static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url, const char *method,
-                                  const char *version, const char *upload, size_t *upload_size, void **slot)
-{
-    struct http_server *server = ctx;
-    if (atomic_load_explicit(&server->orphans_waiting, memory_order_relaxed))
-        continue_orphans(server);
-    if (is_uri_length(*slot)) {
-        const void *noted = *slot;
-        struct http_request *fresh = *slot = request_new(server, connection, method);
-        atomic_fetch_add(&server->busy, 1);
-        return begin(fresh, url, version, noted);
-    }
-    struct http_request *request = *slot;
-    if (*upload_size)
-        return take_body(request, upload, upload_size);
-    if (request->next)
-        run_next(request);
-    else if (!request->answered)
-        handle(request);
-    assert(request->answered || request->next);
-    return hand_over(request);
-}
-
-static bool decode(struct http_request *request, const char *text, struct str *ret_text);
-
-static enum MHD_Result add_query(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-    struct http_request *request = ctx;
-    struct pair *pair = arena_alloc(&request->arena, sizeof *pair);
-    if (!decode(request, name, &pair->name) || !decode(request, value ? value : "", &pair->value))
-        request->malformed = true;
-    *request->query_end = pair;
-    request->query_end = &pair->next;
-    return MHD_YES;
-}
-
-static void refuse(struct http_request *request, enum err err, const char *detail)
-{
-    const struct http_server_config *config = &request->server->config;
-    config->refuse(config->ctx, request, err, detail);
-}
-
-static bool is_token(struct str text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        char c = text.p[i];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
-        if (!plain && !(c && strchr("!#$%&'*+.^_`|~", c)))
-            return false;
-    }
-    return text.n > 0;
-}
-
-static bool has_control(struct str text)
-{
-    for (size_t i = 0; i < text.n; i++)
-        if (((unsigned char)text.p[i] < 0x20 && text.p[i] != '\t') || text.p[i] == 0x7f)
-            return true;
-    return false;
-}
-
-static enum MHD_Result note_header(void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_n, const char *value,
-                                   size_t value_n)
-{
-    struct http_request *request = ctx;
-    struct str key = {name, name_n}, text = {value, value_n};
-    request->malformed |= name != request->line || !is_token(key) || has_control(text);
-    request->line = value + value_n + 2;
-    if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_CONTENT_LENGTH))) {
-        request->lengths++;
-        request->length = strtoull(value, NULL, 10); // the library has refused what is not a number; too large a one saturates
-    } else if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_TRANSFER_ENCODING))) {
-        request->encodings++;
-        request->unknown_encoding |= !str_eq_nocase(text, STR("chunked"));
-    } else if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_HOST))) {
-        request->hosts++;
-    } else if (str_eq_nocase(key, STR(MHD_HTTP_HEADER_EXPECT))) {
-        request->asks_first = true;
-    }
-    return MHD_YES;
-}
-
-static size_t head_size(struct http_request *request)
-{
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    return info ? info->header_size : 0;
-}
-
-// Where the body ends must be beyond doubt, else a proxy in front might see other requests than we do.
-//
-// The library is lenient: it takes a space before a header's colon as part of the name (and then overlooks the length), ends a
-// value at a NUL, joins lines that begin with a space, and takes a line feed alone for the end of a line. But it leaves the lines
-// where they came, with two NULs for each CRLF between them. So each part must begin exactly where the one before it ended, from
-// the method to the end of the head.
-static void check_framing(struct http_request *request, const char *url, size_t url_length, const char *version)
-{
-    struct str method = request->method;
-    bool old = str_is(str_of(version), "HTTP/1.0");
-    request->malformed = !is_token(method) || url != method.p + method.n + 1 || url + url_length + 1 != version;
-    request->line = version + strlen(version) + 2;
-    MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, note_header, request);
-    bool whole = request->line && request->line + 2 == method.p + head_size(request);
-    request->malformed |= !whole || memcmp(request->line - 2, "\0\0\0", 4) != 0;
-    request->closing = true;
-    if (request->malformed)
-        refuse(request, ERR_BAD_REQUEST,
-               "The request line and each header end with CRLF, and have no space or control character where none may be.");
-    else if (request->lengths + request->encodings > 1 || request->hosts > 1 || request->unknown_encoding)
-        refuse(request, ERR_BAD_REQUEST,
-               "Content-Length, Transfer-Encoding (chunked) and Host may come once, and only one of the first two.");
-    else if (old ? request->encodings : !request->hosts)
-        refuse(request, ERR_BAD_REQUEST, old ? "HTTP/1.0 has no Transfer-Encoding." : "HTTP/1.1 asks for the header Host.");
-    else
-        request->closing = false;
-}
-
-static void check_target(struct http_request *request, const char *url)
-{
-    request->malformed = !decode(request, url, &request->path);
-    MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, add_query, request);
-    if (request->malformed)
-        refuse(request, ERR_BAD_REQUEST, "The path or the query has a percent sign that escapes nothing, or NUL.");
-    request->malformed = false;
-}
-
-static void check_size(struct http_request *request)
-{
-    if (head_size(request) > HEADERS_MAX)
-        refuse(request, ERR_HEADERS_TOO_LARGE, "The request line and the headers may have 16 KiB.");
-}
-
-// Once the server stops no request may begin to wait: the library cannot be taken down with one suspended.
-static void handle(struct http_request *request)
-{
-    const struct http_server_config *config = &request->server->config;
-    if (atomic_load(&request->server->stopping))
-        refuse(request, ERR_STOPPING, "Try another server, or this one again in a while.");
-    else
-        config->handle(config->ctx, request);
-}
-
-static void refuse_too_large(struct http_request *request)
-{
-    char detail[ERR_WHY_MAX];
-    snprintf(detail, sizeof detail, "The body may have %zu bytes.", request->body_max);
-    refuse(request, ERR_TOO_LARGE, detail);
-}
-
-static enum MHD_Result begin(struct http_request *request, const char *url, const char *version, const void *slot)
-{
-    const struct http_server_config *config = &request->server->config;
-    // First: whatever else is wrong, it is known whether this connection can go on.
-    check_framing(request, url, uri_length(slot), version);
-    if (!request->answered)
-        check_target(request, url);
-    if (!request->answered && is_crowded(slot))
-        refuse(request, ERR_BAD_REQUEST, "The query has more than 64 parameters.");
-    if (!request->answered)
-        check_size(request);
-    if (!request->answered)
-        request->body_max = config->begin(config->ctx, request);
-    if (!request->answered && request->length > request->body_max)
-        refuse_too_large(request);
-    request->body_until_ns = clock_mono_ns() + atomic_load(&request->server->body_timeout_ms) * INT64_C(1000000);
-    if (!request->answered) {
-        buf_reserve(&request->body, request->length < BODY_SMALL ? request->length : BODY_SMALL); // the rest when it comes
-        return MHD_YES;
-    }
-    return request->closing || request->asks_first || request->length > DISCARD_MAX ? hand_over(request) : MHD_YES;
-}
-
-// Ends a request in the midst of its body, where the library has no way to answer.
-static enum MHD_Result cut_off(struct http_request *request, enum err err, const char *detail)
-{
-    if (request->response)
-        MHD_destroy_response(request->response);
-    request->response = NULL;
-    request->answered = false;
-    request->headers = NULL;
-    request->raw = true;
-    refuse(request, err, detail);
-    return MHD_NO;
-}
-
-// Whether more bytes of the body may be kept.
-static void check_room(struct http_request *request, size_t more)
-{
-    struct http_server *server = request->server;
-    if (more > request->body_max - request->body.n) {
-        drop_body(request);
-        refuse_too_large(request);
-    } else if (request->body.n + more > BODY_SMALL && server->bodies + more > atomic_load(&server->bodies_max)) {
-        drop_body(request);
-        refuse(request, ERR_BUSY, "Too many large requests are on their way.");
-    }
-}
-
-static void keep_body(struct http_request *request, struct str bytes)
-{
-    buf_put(&request->body, bytes);
-    request->server->bodies += bytes.n;
-}
-
-static enum MHD_Result take_body(struct http_request *request, const char *bytes, size_t *n)
-{
-    if (clock_mono_ns() > request->body_until_ns)
-        return cut_off(request, ERR_REQUEST_TIMEOUT, "The body did not arrive in time.");
-    if (!request->answered)
-        check_room(request, *n);
-    if (!request->answered)
-        keep_body(request, (struct str){bytes, *n});
-    else if ((request->discarded += *n) > DISCARD_MAX)
-        return cut_off(request, ERR_TOO_LARGE, "The body has no end.");
-    *n = 0;
-    return MHD_YES;
-}
-
-// The connection ends. A request that somebody still works for goes on without it.
-static void leave(struct http_request *request)
-{
-    if (request->connection && request->next)
-        request->method = arena_copy(&request->arena, request->method);
-    request->connection = NULL;
-    if (request->next)
-        run_next(request);
-    if (!request->next)
-        request_free(request);
-}
-
-static void on_completed(void *ctx, struct MHD_Connection *connection, void **slot, enum MHD_RequestTerminationCode how)
-{
-    struct http_request *request = *slot;
-    if (!request || is_uri_length(request))
-        return;
-    *slot = NULL;
-    if (how == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED && !request->answered && !request->next)
-        cut_off(request, ERR_REQUEST_TIMEOUT, "The body did not arrive in time.");
-    leave(request);
-}
-
-// Orphans are continued when the HTTP thread next comes by, at the latest when the server stops.
-static void continue_orphans(struct http_server *server)
-{
-    struct list orphans, *node;
-    list_init(&orphans);
-    while (atomic_exchange(&server->orphans_waiting, false)) {
-        mailbox_take(&server->orphans, &orphans);
-        while ((node = list_take(&orphans)))
-            leave(list_entry(node, struct http_request, link));
-    }
-}
-
-// --- answers
-
-static void add_headers(struct http_request *request, const char *type)
-{
-    if (type)
-        MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    for (struct pair *pair = request->headers; pair; pair = pair->next)
-        MHD_add_response_header(request->response, pair->name.p, pair->value.p);
-    if (request->closing || atomic_load_explicit(&request->server->quiesced, memory_order_relaxed))
-        MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONNECTION, "close");
-}
-
-static void make_response(struct http_request *request, const char *type, struct buf *body)
-{
-    if (body->n) {
-        request->response = MHD_create_response_from_buffer(body->n, body->p, MHD_RESPMEM_MUST_FREE);
-    } else {
-        buf_done(body);
-        request->response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-    }
-    if (!request->response)
-        abort();
-    *body = (struct buf){0};
-    add_headers(request, type);
-}
-
-void http_reply_file(struct http_request *request, const char *type, int fd, uint64_t size)
-{
-    assert(!request->answered && !request->raw);
-    request->answered = true;
-    request->status = MHD_HTTP_OK;
-    if (!request->connection) {
+    int fd = config->socket ? config->socket : open_socket(config, why);
+    if (fd < 0)
+        return ERR_BAD_REQUEST;
+    struct http_server *server = mem_zero(sizeof *server);
+    server->config = *config;
+    server->waker.wake = on_wake;
+    http_server_limit_bodies(server, config->body_timeout_ms ? config->body_timeout_ms : BODY_TIMEOUT_MS,
+                             config->bodies_max ? config->bodies_max : BODIES_MAX);
+    server->listen_fd = fd;
+    server->port = port_of(fd);
+    server->now_ns = clock_mono_ns();
+    wheel_init(&server->timers, server->now_ns / 1000000);
+    mailbox_init(&server->resumed, &server->waker);
+    mailbox_init(&server->woken, &server->waker);
+    struct list *lists[] = {&server->peers, &server->idle, &server->again, &server->dead, &server->streams};
+    for (size_t i = 0; i < array_count(lists); i++)
+        list_init(lists[i]);
+    server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct epoll_event wakes = {.events = EPOLLIN, .data.ptr = server};
+    listen_again(server, true);
+    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, server->wake_fd, &wakes) ||
+        pthread_create(&server->thread, NULL, run, server)) {
+        snprintf(why, ERR_WHY_MAX, "the HTTP server cannot be started on %s: %s", config->listen, strerror(errno));
         close(fd);
+        mem_free(server);
+        return ERR_INTERNAL;
+    }
+    pthread_setname_np(server->thread, "http");
+    *ret_server = server;
+    return ERR_OK;
+}
+
+int http_server_port(const struct http_server *server)
+{
+    return server->port;
+}
+
+bool http_server_address(const struct http_server *server, struct sockaddr_storage *ret_address, socklen_t *ret_size)
+{
+    *ret_size = sizeof *ret_address;
+    return getsockname(server->listen_fd, (struct sockaddr *)ret_address, ret_size) == 0;
+}
+
+void http_server_limit_bodies(struct http_server *server, int body_timeout_ms, size_t bodies_max)
+{
+    atomic_store(&server->body_timeout_ms, body_timeout_ms);
+    atomic_store(&server->bodies_max, bodies_max);
+}
+
+void http_server_quiesce(struct http_server *server)
+{
+    if (atomic_exchange(&server->quiesced, true))
         return;
-    }
-    request->response = MHD_create_response_from_fd64(size, fd);
-    if (!request->response)
-        abort();
-    add_headers(request, type);
+    // Shut down, it refuses newcomers at once. One that was passed to us is not ours to shut down: who passed it goes on
+    // listening.
+    if (!server->config.socket)
+        shutdown(server->listen_fd, SHUT_RDWR);
+    server->waker.wake(&server->waker);
 }
 
-// --- streams
-
-static bool client_left(const struct http_stream *stream)
+void http_server_stop(struct http_server *server)
 {
-    char byte;
-    return recv(stream->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
-static bool ending(const struct http_stream *stream)
-{
-    return atomic_load(&stream->server->quiesced);
-}
-
-// True: it sleeps from now on. False: something came meanwhile.
-static bool fall_asleep(struct http_stream *stream)
-{
-    pthread_mutex_lock(&stream->lock);
-    bool sleeps = !stream->woken && !ending(stream);
-    stream->woken = false;
-    stream->asleep = sleeps;
-    if (sleeps)
-        MHD_suspend_connection(stream->connection);
-    pthread_mutex_unlock(&stream->lock);
-    return sleeps;
-}
-
-static ssize_t on_stream(void *ctx, uint64_t at, char *to, size_t max)
-{
-    struct http_stream *stream = ctx;
-    if (client_left(stream))
-        return MHD_CONTENT_READER_END_WITH_ERROR;
-    while (!ending(stream)) {
-        long n = stream->ops->read(stream->ctx, to, max);
-        if (n)
-            return n > 0 ? n : MHD_CONTENT_READER_END_OF_STREAM;
-        if (fall_asleep(stream))
-            return 0;
-    }
-    return MHD_CONTENT_READER_END_OF_STREAM;
-}
-
-struct http_stream *http_reply_stream(struct http_request *request, const char *type, const struct http_stream_ops *ops,
-                                      void *ctx)
-{
-    enum { BLOCK = 16 * 1024 };
-    assert(!request->answered && request->connection && !request->raw);
-    struct http_server *server = request->server;
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct http_stream *stream = mem_zero(sizeof *stream);
-    *stream = (struct http_stream){
-        .server = server, .connection = request->connection, .fd = info ? info->connect_fd : -1, .ops = ops, .ctx = ctx};
-    pthread_mutex_init(&stream->lock, NULL);
-    pthread_mutex_lock(&server->lock);
-    list_append(&server->streams, &stream->link);
-    pthread_mutex_unlock(&server->lock);
-    request->stream = stream;
-    request->answered = true;
-    request->status = MHD_HTTP_OK;
-    request->response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, on_stream, stream, NULL);
-    if (!request->response)
-        abort();
-    add_headers(request, type);
-    return stream;
-}
-
-// closed() is called with no lock held: it waits for those who are just waking this stream.
-static void stream_free(struct http_stream *stream)
-{
-    struct http_server *server = stream->server;
-    pthread_mutex_lock(&server->lock);
-    list_remove(&stream->link);
-    pthread_mutex_unlock(&server->lock);
-    stream->ops->closed(stream->ctx);
-    pthread_mutex_destroy(&stream->lock);
-    mem_free(stream);
-}
-
-void http_stream_wake(struct http_stream *stream)
-{
-    pthread_mutex_lock(&stream->lock);
-    stream->woken = !stream->asleep;
-    if (stream->asleep)
-        MHD_resume_connection(stream->connection);
-    stream->asleep = false;
-    pthread_mutex_unlock(&stream->lock);
-}
-
-void http_stream_cut(struct http_stream *stream)
-{
-    shutdown(stream->fd, SHUT_RDWR);
-    http_stream_wake(stream);
-}
-
-static void for_all_streams(struct http_server *server, void (*each)(struct http_stream *stream))
-{
-    pthread_mutex_lock(&server->lock);
-    list_each (&server->streams, link)
-        each(list_entry(link, struct http_stream, link));
-    pthread_mutex_unlock(&server->lock);
-}
-
-// Best effort, on a connection that is closed right after.
-static void send_raw(struct http_request *request, const char *type, struct buf *body)
-{
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    buf_auto struct buf text = {0};
-    buf_printf(&text, "HTTP/1.1 %d %s\r\n", request->status, MHD_get_reason_phrase_for((unsigned)request->status));
-    if (type)
-        buf_printf(&text, "Content-Type: %s\r\n", type);
-    for (struct pair *pair = request->headers; pair; pair = pair->next)
-        buf_printf(&text, "%s: %s\r\n", pair->name.p, pair->value.p);
-    buf_printf(&text, "Content-Length: %zu\r\nConnection: close\r\n\r\n", body->n);
-    buf_put(&text, buf_str(body));
-    buf_done(body);
-    if (info && send(info->connect_fd, text.p, text.n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-        return; // it left, which is as well
-}
-
-// --- escapes
-
-static size_t leave_escapes(void *ctx, struct MHD_Connection *connection, char *text)
-{
-    return strlen(text);
-}
-
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static bool decode(struct http_request *request, const char *text, struct str *ret_text)
-{
-    struct str copy = arena_copy(&request->arena, str_of(text));
-    char *to = (char *)copy.p;
-    for (const char *at = copy.p, *end = copy.p + copy.n; at < end; at++) {
-        int c = (unsigned char)*at;
-        if (c == '%') {
-            int high = hex(at[1]), low = high < 0 ? -1 : hex(at[2]);
-            c = high < 0 || low < 0 ? 0 : high << 4 | low;
-            if (!c)
-                return false;
-            at += 2;
-        }
-        *to++ = (char)c;
-    }
-    ret_text->p = copy.p;
-    *to = 0;
-    ret_text->n = (size_t)(to - copy.p);
-    return true;
+    if (!server)
+        return;
+    http_server_quiesce(server);
+    atomic_store(&server->stopping, true);
+    server->waker.wake(&server->waker);
+    pthread_join(server->thread, NULL);
+    close(server->listen_fd);
+    close(server->wake_fd);
+    close(server->epoll_fd);
+    mailbox_done(&server->resumed);
+    mailbox_done(&server->woken);
+    mem_free(server);
 }

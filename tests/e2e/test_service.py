@@ -85,7 +85,7 @@ class TestNotify:
         manager.wait("STOPPING")
         assert not manager.times("WATCHDOG")
 
-    @pytest.mark.parametrize("thread", ["flow", "exec", "MHD-single"])
+    @pytest.mark.parametrize("thread", ["flow", "exec", "http"])
     def test_it_falls_silent_while_a_thread_hangs_and_only_then(self, manager, make, thread):
         rota = make(env=manager.env(watchdog_s=WATCHDOG_S))
         rota.start()

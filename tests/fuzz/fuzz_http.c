@@ -2,8 +2,7 @@
 // RFC 9112 finds whole at the front of them; what is sent back is HTTP; and the next client is served.
 //
 // The strict reader below is there to disagree: a request that only one of two readers sees is how requests are smuggled past a
-// proxy. It is lenient where nothing can be hidden, and libmicrohttpd does not ask us: empty lines before a request (and what
-// begins with NUL), a line feed alone within chunked framing.
+// proxy.
 #include "base/mem.h"
 #include "fuzz.h"
 #include "http/server.h"
@@ -89,7 +88,7 @@ static bool is_token(struct str text)
 }
 
 // Takes one line off the front; false when there is none that is whole.
-static bool take_line(struct str *rest, bool bare_feed, struct str *ret_line)
+static bool take_line(struct str *rest, struct str *ret_line)
 {
     const char *feed = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
     if (!feed)
@@ -97,10 +96,9 @@ static bool take_line(struct str *rest, bool bare_feed, struct str *ret_line)
     size_t n = (size_t)(feed - rest->p);
     *ret_line = (struct str){rest->p, n};
     *rest = (struct str){feed + 1, rest->n - n - 1};
-    if (n && feed[-1] == '\r')
-        ret_line->n--;
-    else if (!bare_feed)
+    if (!n || feed[-1] != '\r')
         return false;
+    ret_line->n--;
     return true;
 }
 
@@ -159,7 +157,7 @@ static bool take_chunks(struct str *rest)
     struct str line;
     size_t size;
     do {
-        if (!take_line(rest, true, &line))
+        if (!take_line(rest, &line))
             return false;
         char digits[20], *end;
         struct str number = fuzz_cut(&line, ';');
@@ -171,11 +169,11 @@ static bool take_chunks(struct str *rest)
         if (!isxdigit((unsigned char)digits[0]) || *end || size > rest->n)
             return false;
         *rest = (struct str){rest->p + size, rest->n - size};
-        if (size && (!take_line(rest, true, &line) || line.n))
+        if (size && (!take_line(rest, &line) || line.n))
             return false;
     } while (size);
     do // trailers
-        if (!take_line(rest, true, &line))
+        if (!take_line(rest, &line))
             return false;
     while (line.n);
     return true;
@@ -186,13 +184,13 @@ static bool take_request(struct str *rest)
     struct framing framing = {0};
     struct str line;
     do
-        if (!take_line(rest, true, &line))
+        if (!take_line(rest, &line))
             return false;
-    while (!line.n || !line.p[0]);
-    if (line.p[line.n] != '\r' || !is_request_line(line))
+    while (!line.n);
+    if (!is_request_line(line))
         return false;
     for (;;) {
-        if (!take_line(rest, false, &line))
+        if (!take_line(rest, &line))
             return false;
         if (!line.n)
             break;
@@ -209,30 +207,10 @@ static bool take_request(struct str *rest)
     return true;
 }
 
-// What we cannot see: libmicrohttpd 0.9.75 overwrites line ends and colons with NUL, and takes a line that begins with either for
-// the end of the head. So these look like CRLFs to us. No proxy would pass them on, so the reader is made to see them the same
-// way.
-static void mend(char *bytes, size_t n)
-{
-    static const struct {
-        struct str from, to;
-    } same[] = {
-        {{"\0\n", 2}, {"\r\n", 2}},         {{"\n:\r\n", 4}, {"\r\n\r\n", 4}},  {{"\r\n:\n", 4}, {"\r\n\r\n", 4}},
-        {{"\n\0\r\n", 4}, {"\r\n\r\n", 4}}, {{"\r\n\0\n", 4}, {"\r\n\r\n", 4}},
-    };
-    for (size_t k = 0; k < array_count(same); k++)
-        for (size_t i = 0; i + same[k].from.n <= n; i++)
-            if (memcmp(bytes + i, same[k].from.p, same[k].from.n) == 0 && (bytes[i] != '\n' || i == 0 || bytes[i - 1] != '\r'))
-                memcpy(bytes + i, same[k].to.p, same[k].to.n);
-}
-
 static int count_requests(struct str bytes)
 {
     int count = 0;
-    buf_auto struct buf copy = {0};
-    buf_put(&copy, bytes);
-    mend(copy.p, copy.n);
-    for (struct str rest = buf_str(&copy); take_request(&rest);)
+    while (take_request(&bytes))
         count++;
     return count;
 }

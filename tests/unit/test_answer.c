@@ -59,6 +59,12 @@ static const struct row rows[] = {
     {CHUNKED "zz\r\n", ANSWER_BAD, 200, "", "the size of a chunk is no number"},
     {CHUNKED "-1\r\n", ANSWER_BAD, 200, "", "the size of a chunk is no number"},
     {CHUNKED "0x1\r\n", ANSWER_BAD, 200, "", "the size of a chunk is no number"},
+    {CHUNKED "2\nok\r\n", ANSWER_BAD, 200, "", "the size of a chunk is no number"},
+    {CHUNKED "2;\nok\r\n", ANSWER_BAD, 200, "", "the line of a chunk's size does not end with CRLF"},
+    {CHUNKED "2\rok\r\n", ANSWER_BAD, 200, "", "a line between chunks does not end with CRLF"},
+    {CHUNKED "2\r\nok\n", ANSWER_BAD, 200, "ok", "a chunk is longer than it says"},
+    {CHUNKED "0\r\n\n", ANSWER_BAD, 200, "", "a line behind the chunks does not end with CRLF"},
+    {CHUNKED "0\r\nX: y\n\r\n", ANSWER_BAD, 200, "", "a line behind the chunks does not end with CRLF"},
     {CHUNKED "10000000000000000\r\n", ANSWER_BAD, 200, "", "a chunk is too large"},
     {OK "Transfer-Encoding: gzip, chunked\r\n\r\n", ANSWER_BAD, 200, "", "the answer is encoded in a way that was not asked for"},
     {OK "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", ANSWER_BAD, 200, "",
@@ -176,8 +182,8 @@ static void what_has_no_end_is_ended(void **state)
     assert_string_equal(too_much(OK, "X-More: of the same\r\n"), "the answer has too many headers");
     assert_string_equal(too_much(OK "X-More: ", "and more"), "a header of the answer is too long");
     assert_string_equal(too_much("", "HTTP/1.1 100 Go\r\n\r\n"), "the answer has too many headers");
-    assert_string_equal(too_much(CHUNKED "0\r\n", "X-More: of the same\r\n"), "the answer has too many headers");
-    assert_string_equal(too_much(CHUNKED "1;", "and more"), "a header of the answer is too long");
+    assert_string_equal(too_much(CHUNKED "0\r\n", "X-More: of the same\r\n"), "there is too much between the chunks");
+    assert_string_equal(too_much(CHUNKED "1;", "and more"), "there is too much between the chunks");
 }
 
 int main(void)

@@ -1,0 +1,180 @@
+// Lines end with CRLF and nothing else; names are tokens, right before their colon; values have no control characters; what says
+// where the body ends comes once.
+#include "http/head.h"
+
+static const char wrong_line[] = "The request line is a method, a path and HTTP/1.1, with one space between them.";
+static const char wrong_end[] =
+    "The request line and each header end with CRLF, and have no space or control character where none may be.";
+static const char wrong_frame[] =
+    "Content-Length, Transfer-Encoding (chunked) and Host may come once, and only one of the first two.";
+
+size_t head_size(struct str bytes, size_t *scanned)
+{
+    size_t at = *scanned;
+    for (const char *feed; at < bytes.n && (feed = memchr(bytes.p + at, '\n', bytes.n - at));) {
+        size_t next = (size_t)(feed - bytes.p) + 1;
+        if (next < bytes.n && bytes.p[next] == '\n')
+            return next + 1;
+        if (next + 1 < bytes.n && bytes.p[next] == '\r' && bytes.p[next + 1] == '\n')
+            return next + 2;
+        if (next + 1 >= bytes.n) {
+            *scanned = next - 1; // what follows it is not known yet
+            return 0;
+        }
+        at = next;
+    }
+    *scanned = bytes.n;
+    return 0;
+}
+
+static bool is_token(struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i], letter = c | 0x20;
+        if (!(letter >= 'a' && letter <= 'z') && !(c >= '0' && c <= '9') && !(c && strchr("!#$%&'*+-.^_`|~", c)))
+            return false;
+    }
+    return text.n > 0;
+}
+
+static bool has_control(struct str text, bool blanks_allowed)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if ((c < 0x20 || c == 0x7f || c == ' ') && !(blanks_allowed && (c == ' ' || c == '\t')))
+            return true;
+    }
+    return false;
+}
+
+// Takes one line off the front. False: it does not end with CRLF.
+static bool take_line(struct str *rest, struct str *ret_line)
+{
+    const char *feed = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
+    if (!feed || feed == rest->p || feed[-1] != '\r')
+        return false;
+    *ret_line = (struct str){rest->p, (size_t)(feed - rest->p) - 1};
+    *rest = (struct str){feed + 1, rest->n - ret_line->n - 2};
+    return true;
+}
+
+static bool take_word(struct str *line, struct str *ret_word)
+{
+    const char *space = line->n ? memchr(line->p, ' ', line->n) : NULL;
+    if (!space)
+        return false;
+    *ret_word = (struct str){line->p, (size_t)(space - line->p)};
+    *line = (struct str){space + 1, line->n - ret_word->n - 1};
+    return true;
+}
+
+static const char *read_line(struct str line, struct head *head)
+{
+    if (!take_word(&line, &head->method) || !take_word(&line, &head->target))
+        return wrong_line;
+    bool version = line.n == 8 && str_starts(line, STR("HTTP/1.")) && line.p[7] >= '0' && line.p[7] <= '9';
+    head->old = version && line.p[7] == '0';
+    return !version || !is_token(head->method) || !head->target.n || has_control(head->target, false) ? wrong_line : NULL;
+}
+
+static struct str trim(struct str text)
+{
+    while (text.n && (text.p[0] == ' ' || text.p[0] == '\t')) {
+        text.p++;
+        text.n--;
+    }
+    while (text.n && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t'))
+        text.n--;
+    return text;
+}
+
+static const char *read_length(struct str value, int64_t *ret_length)
+{
+    *ret_length = 0;
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] < '0' || value.p[i] > '9')
+            return "Content-Length is a number.";
+        *ret_length = *ret_length > (INT64_MAX - 9) / 10 ? INT64_MAX : *ret_length * 10 + (value.p[i] - '0');
+    }
+    return value.n ? NULL : "Content-Length is a number.";
+}
+
+static bool has_word(struct str list, struct str word)
+{
+    while (list.n) {
+        const char *comma = memchr(list.p, ',', list.n);
+        size_t n = comma ? (size_t)(comma - list.p) : list.n;
+        if (str_eq_nocase(trim((struct str){list.p, n}), word))
+            return true;
+        n += comma != NULL;
+        list = (struct str){list.p + n, list.n - n};
+    }
+    return false;
+}
+
+static const char *read_field(struct str line, struct head *head)
+{
+    const char *colon = memchr(line.p, ':', line.n);
+    if (!colon)
+        return wrong_end;
+    struct str name = {line.p, (size_t)(colon - line.p)}, value = trim((struct str){colon + 1, line.n - name.n - 1});
+    if (!is_token(name) || has_control(value, true))
+        return wrong_end;
+    head->fields[head->field_count++] = (struct head_field){name, value};
+    if (str_eq_nocase(name, STR("Content-Length"))) {
+        if (head->length >= 0 || head->chunked)
+            return wrong_frame;
+        return read_length(value, &head->length);
+    }
+    if (str_eq_nocase(name, STR("Transfer-Encoding"))) {
+        bool alone = head->length < 0 && !head->chunked;
+        head->chunked = true;
+        return alone && str_eq_nocase(value, STR("chunked")) ? NULL : wrong_frame;
+    }
+    if (str_eq_nocase(name, STR("Expect")))
+        head->asks_first = true;
+    else if (str_eq_nocase(name, STR("Connection")))
+        head->closes |= has_word(value, STR("close"));
+    return NULL;
+}
+
+static size_t count_lines(struct str bytes)
+{
+    size_t count = 0;
+    for (const char *feed; bytes.n && (feed = memchr(bytes.p, '\n', bytes.n)); count++)
+        bytes = (struct str){feed + 1, bytes.n - (size_t)(feed - bytes.p) - 1};
+    return count;
+}
+
+static const char *check_hosts(const struct head *head)
+{
+    int hosts = 0;
+    for (size_t i = 0; i < head->field_count; i++)
+        hosts += str_eq_nocase(head->fields[i].name, STR("Host"));
+    if (hosts > 1)
+        return wrong_frame;
+    if (head->old)
+        return head->chunked ? "HTTP/1.0 has no Transfer-Encoding." : NULL;
+    return hosts ? NULL : "HTTP/1.1 asks for the header Host.";
+}
+
+const char *head_read(struct str bytes, struct arena *arena, struct head *ret_head)
+{
+    struct str line;
+    *ret_head = (struct head){.length = -1, .fields = arena_array(arena, struct head_field, count_lines(bytes))};
+    bool whole = take_line(&bytes, &line);
+    const char *wrong = read_line(line = whole ? line : (struct str){0}, ret_head);
+    while (whole && !wrong && (whole = take_line(&bytes, &line)) && line.n)
+        wrong = read_field(line, ret_head);
+    if (wrong || !whole)
+        return wrong ? wrong : wrong_end;
+    return check_hosts(ret_head);
+}
+
+struct str head_value(const struct head *head, const char *name)
+{
+    for (size_t i = 0; i < head->field_count; i++)
+        if (str_eq_nocase(head->fields[i].name, str_of(name)))
+            return head->fields[i].value;
+    return (struct str){0};
+}
