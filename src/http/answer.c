@@ -55,6 +55,7 @@ static enum answer_step read_status(struct answer *answer, struct str line)
     answer->begun = true;
     answer->status = (line.p[9] - '0') * 100 + (line.p[10] - '0') * 10 + (line.p[11] - '0');
     answer->keep = line.p[7] != '0';
+    answer->closes = false;
     answer->length = -1;
     answer->chunked = answer->coded = answer->async = false;
     answer->retry_after_n = 0;
@@ -81,7 +82,7 @@ static void read_connection(struct answer *answer, struct str value)
         size_t n = comma ? (size_t)(comma - value.p) : value.n;
         struct str word = trim((struct str){value.p, n});
         if (str_eq_nocase(word, STR("close")))
-            answer->keep = false;
+            answer->closes = true;
         else if (str_eq_nocase(word, STR("keep-alive")))
             answer->keep = true;
         n += comma != NULL;
@@ -131,10 +132,14 @@ static enum answer_step end_head(struct answer *answer)
         return bad(answer, "the target wants to speak another protocol");
     if (answer->status < 200) { // something in between; the answer is still to come
         answer->begun = false;
+        answer->status = 0;
         return ANSWER_MORE;
     }
-    if (answer->status == 204 || answer->status == 304)
+    answer->keep &= !answer->closes;
+    if (answer->status == 204 || answer->status == 304) {
+        answer->keep &= !answer->chunked && answer->length <= 0; // some send a body all the same
         return ANSWER_DONE;
+    }
     if (answer->coded)
         return bad(answer, "the answer is encoded in a way that was not asked for");
     if (answer->chunked) {
@@ -244,7 +249,7 @@ enum answer_step answer_closed(struct answer *answer)
 {
     if (answer->at == AT_CLOSE)
         return ANSWER_DONE;
-    bool nothing = !answer->status && !answer->line.n;
+    bool nothing = !answer->head_n;
     return bad(answer,
                nothing ? "the connection was closed before an answer came" : "the connection was closed within the answer");
 }

@@ -35,6 +35,7 @@ struct answer {
     struct chunks chunks;
     int64_t length;      // as the head says; -1: it does not
     bool begun;          // the status line has been read
+    bool closes;         // the target will, as the head says
     bool chunked, coded; // as the head says; coded: in a way that is not understood
 };
 

@@ -26,7 +26,7 @@ static enum chunks_step read_size(struct chunks *chunks, char c)
 {
     int digit = hex(c);
     if (digit >= 0) {
-        if (chunks->left >> 56)
+        if (chunks->left >> 56 || chunks->digits == 16)
             return bad(chunks, "a chunk is too large");
         chunks->left = chunks->left << 4 | (unsigned)digit;
         chunks->digits++;
@@ -87,7 +87,9 @@ enum chunks_step chunks_read(struct chunks *chunks, struct str *bytes, struct st
             chunks->at = chunks->left ? CHUNKS_IN : CHUNKS_CR;
             return CHUNKS_DATA;
         }
-        if (++chunks->lines_n > CHUNKS_LINES_MAX)
+        bool idle_talk = chunks->at == CHUNKS_REST || chunks->at == CHUNKS_TRAILER || chunks->at == CHUNKS_TRAILER_REST;
+        chunks->talk_n += idle_talk;
+        if (chunks->talk_n > CHUNKS_TALK_MAX)
             return bad(chunks, "there is too much between the chunks");
         enum chunks_step step = read_byte(chunks, bytes->p[0]);
         skip(bytes, 1);

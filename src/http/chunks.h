@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-enum { CHUNKS_LINES_MAX = 64 * 1024 }; // of all that is not data
+enum { CHUNKS_TALK_MAX = 64 * 1024 }; // bytes behind sizes and behind the last chunk
 
 enum chunks_step {
     CHUNKS_MORE, // all was read, and there is more to come
@@ -22,7 +22,7 @@ struct chunks {
     bool lenient;        // blanks behind a size are passed over: some targets fill it up with them
     uint64_t left;       // of the chunk
     int digits;
-    size_t lines_n;
+    size_t talk_n;
     const char *why;
 };
 

@@ -30,9 +30,10 @@
 enum {
     DRAIN_MAX = 1024 * 1024, // of a body nobody keeps: read so that the connection can be used again
     FREE_MAX = 2048,         // idle calls kept
-    BUFFER_KEPT = 16 * 1024, // capacity of a buffer that a call may keep
+    BUFFER_KEPT = 4 * 1024,  // capacity of a buffer that a call may keep
     READ_SIZE = 64 * 1024,
-    READS_MAX = 16, // of one connection before others have their turn
+    READS_MAX = 16,       // of one connection before others have their turn
+    CONNECT_LEAST = 1000, // ms for one address of several, at least
     EVENTS = 256,
     HOST_SIZE = 256,
 };
@@ -52,7 +53,9 @@ struct http_call {
     int address_count, address_at;
     struct conn *conn;
     struct buf request;
-    size_t sent; // of it
+    size_t sent;    // of it
+    int send_error; // what ended the sending: the answer may have come before
+    int64_t deadline_ms;
     struct answer answer;
     struct buf body; // what is kept of it
     size_t body_seen;
@@ -110,7 +113,8 @@ enum err http_client_new(struct http_client **ret_client, const struct http_clie
     client->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = mark_fd(client->wake_fd)};
     enum err err = ERR_OK;
-    if (epoll_ctl(client->epoll_fd, EPOLL_CTL_ADD, client->wake_fd, &event)) {
+    if (epoll_ctl(client->epoll_fd, EPOLL_CTL_ADD, client->wake_fd, &event) ||
+        epoll_pwait2(client->epoll_fd, &event, 1, &(struct timespec){0}, NULL) < 0) { // Linux 5.11
         snprintf(why, ERR_WHY_MAX, "the HTTP client cannot be started: %s", strerror(errno));
         err = ERR_INTERNAL;
     }
@@ -192,6 +196,7 @@ static void write_request(struct http_call *call)
     const struct url *url = order->url;
     struct buf *text = &call->request;
     text->n = call->sent = 0;
+    call->send_error = 0;
     buf_reserve(text, order->headers.n + order->body.n + url->rest.n + url->host.n + 128);
     buf_puts(text, order->method);
     buf_puts(text, !url->rest.n || url->rest.p[0] != '/' ? " /" : " ");
@@ -215,8 +220,26 @@ static void write_request(struct http_call *call)
     buf_put(text, order->body);
 }
 
-static void connect_next(struct http_call *call);
+static void receive(struct http_call *call);
 
+static void drop_conn(struct http_call *call)
+{
+    conn_drop(&call->client->pool, call->conn);
+    call->conn = NULL;
+}
+
+// A target may have answered and closed without reading all of the request: that answer counts.
+static void on_send_error(struct http_call *call, int error)
+{
+    struct conn *conn = call->conn;
+    call->send_error = error ? error : EPIPE;
+    if (call->sent)
+        receive(call);
+    if (call->conn == conn)
+        broke(call, strerror(call->send_error));
+}
+
+// Without a connection afterwards, the one there was had been closed before anything was sent: another may take it.
 static void send_request(struct http_call *call)
 {
     struct conn *conn = call->conn;
@@ -224,18 +247,15 @@ static void send_request(struct http_call *call)
         ssize_t n = conn_send(conn, (struct str){call->request.p + call->sent, call->request.n - call->sent});
         if (n > 0) {
             call->sent += (size_t)n;
-        } else if (n == CONN_AGAIN) {
-            conn_watch(&call->client->pool, conn, true);
-            return;
-        } else if (!call->sent && conn->reused) { // it had been closed, and nothing has left
-            conn_drop(&call->client->pool, conn);
-            call->conn = NULL;
-            connect_next(call);
-            return;
-        } else {
-            broke(call, errno ? strerror(errno) : "the connection was closed while the request was sent");
-            return;
+            continue;
         }
+        if (n == CONN_AGAIN)
+            conn_watch(&call->client->pool, conn, true);
+        else if (!call->sent && conn->reused)
+            drop_conn(call);
+        else
+            on_send_error(call, errno);
+        return;
     }
     conn_watch(&call->client->pool, conn, false);
 }
@@ -257,12 +277,19 @@ static void answered(struct http_call *call, enum answer_step step)
     call_end(call, bad ? OUTCOME_BAD_RESPONSE : OUTCOME_SUCCESS, bad ? call->answer.why : "");
 }
 
+static bool is_untouched(const struct http_call *call)
+{
+    return !call->answer.head_n;
+}
+
 // The other side has ended the connection. A kept one that it was tired of tells nothing of the target.
 static void on_end(struct http_call *call)
 {
-    bool untouched = !call->answer.status && !call->answer.line.n;
+    bool untouched = is_untouched(call);
     enum answer_step step = answer_closed(&call->answer);
-    if (untouched && call->conn->reused)
+    if (untouched && call->send_error)
+        broke(call, strerror(call->send_error));
+    else if (untouched && call->conn->reused)
         broke(call, call->answer.why);
     else
         answered(call, step);
@@ -272,17 +299,17 @@ static void receive(struct http_call *call)
 {
     struct http_client *client = call->client;
     struct conn *conn = call->conn;
-    for (int reads = 0; reads < READS_MAX || conn->tls; reads++) {
+    for (int reads = 0; reads < READS_MAX; reads++) { // a record of TLS is smaller than READ_SIZE: nothing of it stays behind
         ssize_t n = conn_recv(conn, client->read, READ_SIZE);
         if (n == CONN_AGAIN) {
             conn_watch(&client->pool, conn, call->sent < call->request.n);
             return;
         }
-        if (n == CONN_BROKEN) {
+        if (n == CONN_BROKEN && (errno || !is_untouched(call))) {
             broke(call, errno ? strerror(errno) : "TLS: the connection was closed without a word");
             return;
         }
-        if (!n) {
+        if (n <= 0) {
             on_end(call);
             return;
         }
@@ -316,30 +343,16 @@ static void leave_address(struct http_call *call, const char *why)
         resolve_demote(call->client->resolver, call->order.url->host, address);
 }
 
-static void go_on(struct http_call *call, bool readable)
+// While there are other addresses, one has only a part of the time that is left.
+static void set_timer(struct http_call *call)
 {
-    char why[ERR_WHY_MAX];
-    struct conn *conn = call->conn;
-    if (conn->state < CONN_OPEN) {
-        int how = conn_advance(&call->client->pool, conn, why);
-        if (how == CONN_AGAIN)
-            return;
-        if (how == CONN_BROKEN && conn->state == CONN_SHAKING) {
-            call_end(call, OUTCOME_TLS_ERROR, why);
-            return;
-        }
-        if (how == CONN_BROKEN) {
-            conn_drop(&call->client->pool, conn);
-            call->conn = NULL;
-            leave_address(call, why);
-            connect_next(call);
-            return;
-        }
-    }
-    if (call->sent < call->request.n)
-        send_request(call);
-    if (readable && call->conn == conn)
-        receive(call);
+    struct http_client *client = call->client;
+    int64_t now_ms = client->now_ns / 1000000, at_ms = call->deadline_ms;
+    int others = call->address_count - call->address_at;
+    if (call->conn && call->conn->state == CONN_CONNECTING && others > 1)
+        at_ms = time_min(at_ms, now_ms + time_max(CONNECT_LEAST, (at_ms - now_ms) / others));
+    wheel_remove(&client->timers, &call->timer);
+    wheel_add(&client->timers, &call->timer, at_ms);
 }
 
 // The first address that can be tried; the request is written where there is a connection already.
@@ -347,16 +360,58 @@ static void connect_next(struct http_call *call)
 {
     struct http_client *client = call->client;
     char why[ERR_WHY_MAX];
-    while (!call->conn && call->address_at < call->address_count) {
+    while (call->state == CALL_RUNNING && !call->conn) {
+        if (call->address_at == call->address_count) {
+            call_end(call, OUTCOME_CONNECT_ERROR, call->reason);
+            return;
+        }
         call->place.address = call->addresses[call->address_at];
         call->conn = conn_get(&client->pool, &call->place, client->now_ns, call, why);
         if (!call->conn)
             leave_address(call, why);
+        else if (call->conn->state == CONN_OPEN)
+            send_request(call);
+        else if (call->address_count > 1)
+            set_timer(call);
     }
-    if (!call->conn)
-        call_end(call, OUTCOME_CONNECT_ERROR, call->reason);
-    else if (call->conn->state == CONN_OPEN)
+}
+
+static void give_up_address(struct http_call *call, const char *why)
+{
+    drop_conn(call);
+    leave_address(call, why);
+    connect_next(call);
+}
+
+// False: it has not come so far, or the call has ended.
+static bool is_connected(struct http_call *call)
+{
+    char why[ERR_WHY_MAX];
+    struct conn *conn = call->conn;
+    bool connecting = conn->state == CONN_CONNECTING;
+    if (conn->state >= CONN_OPEN)
+        return true;
+    int how = conn_advance(&call->client->pool, conn, why);
+    if (how == CONN_BROKEN && conn->state == CONN_SHAKING)
+        call_end(call, OUTCOME_TLS_ERROR, why);
+    else if (how == CONN_BROKEN)
+        give_up_address(call, why);
+    else if (connecting && call->address_count > 1)
+        set_timer(call);
+    return !how;
+}
+
+static void go_on(struct http_call *call, bool readable)
+{
+    struct conn *conn = call->conn;
+    if (!is_connected(call))
+        return;
+    if (readable && call->sent)
+        receive(call);
+    if (call->conn == conn && call->sent < call->request.n) {
         send_request(call);
+        connect_next(call);
+    }
 }
 
 static void use_addresses(struct http_call *call, const struct resolve_answer *answer)
@@ -430,7 +485,8 @@ struct http_call *http_client_start(struct http_client *client, const struct htt
     client->call_count++;
     client->now_ns = clock_mono_ns();
     call_init(call, order);
-    wheel_add(&client->timers, &call->timer, (client->now_ns + order->timeout_ms * 1000000 + 999999) / 1000000);
+    call->deadline_ms = (client->now_ns + order->timeout_ms * 1000000 + 999999) / 1000000;
+    set_timer(call);
     call->state = CALL_RESOLVING;
     call->place.host_is_address = parse_address(call->host, order->url->ipv6, &literal.addresses[0]);
     if (!call->place.host_is_address)
@@ -482,6 +538,15 @@ static void tell(struct http_call *call)
 
 // --- the loop
 
+static const char *missing(const struct http_call *call)
+{
+    return call->state == CALL_RESOLVING          ? "the name was not found"
+           : call->conn->state == CONN_CONNECTING ? "no connection"
+           : call->conn->state == CONN_SHAKING    ? "no TLS handshake"
+           : call->sent < call->request.n         ? "the request was not taken"
+                                                  : "no complete answer";
+}
+
 static void end_late(struct http_client *client)
 {
     struct list due, *node;
@@ -489,8 +554,12 @@ static void end_late(struct http_client *client)
     wheel_turn(&client->timers, client->now_ns / 1000000, &due);
     while ((node = list_take(&due))) {
         struct http_call *call = container_of(list_entry(node, struct wheel_node, link), struct http_call, timer);
+        if (client->now_ns / 1000000 < call->deadline_ms) { // that was for one address
+            give_up_address(call, "no answer");
+            continue;
+        }
         resolve_forget(&call->waiter);
-        snprintf(call->reason, sizeof call->reason, "no complete answer within %lld ms", (long long)call->order.timeout_ms);
+        snprintf(call->reason, sizeof call->reason, "%s within %lld ms", missing(call), (long long)call->order.timeout_ms);
         call_end(call, OUTCOME_TIMEOUT, call->reason);
     }
 }
@@ -515,7 +584,7 @@ static void on_conn_event(struct http_client *client, struct conn *conn, uint32_
             conn_drop(&client->pool, conn);
         return;
     }
-    go_on(conn->user, events & ~(uint32_t)EPOLLOUT);
+    go_on(conn->user, events & ~(uint32_t)EPOLLOUT || conn->wants_out);
 }
 
 static void on_event(struct http_client *client, const struct epoll_event *event)

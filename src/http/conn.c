@@ -75,7 +75,8 @@ static size_t put_key(char *key, size_t at, const void *bytes, size_t n)
 static size_t make_key(const struct conn_place *place, char ret_key[KEY_MAX])
 {
     bool v6 = place->address.any.sa_family == AF_INET6;
-    size_t n = put_key(ret_key, 0, &place->port, sizeof place->port);
+    size_t n = put_key(ret_key, 0, &place->address.any.sa_family, sizeof place->address.any.sa_family);
+    n = put_key(ret_key, n, &place->port, sizeof place->port);
     n = put_key(ret_key, n, &place->tls, sizeof place->tls);
     if (v6)
         n = put_key(ret_key, n, &place->address.v6.sin6_addr, sizeof place->address.v6.sin6_addr);
@@ -115,7 +116,8 @@ static void forget_unused(struct conn_pool *pool, struct conn_origin *origin)
 
 void conn_watch(struct conn_pool *pool, struct conn *conn, bool writable)
 {
-    uint32_t want = EPOLLIN | EPOLLRDHUP | (writable || conn->wants_out ? EPOLLOUT : 0u);
+    // While TLS has to send first, what there is to read would only wake us in vain.
+    uint32_t want = conn->wants_out ? EPOLLOUT : EPOLLIN | EPOLLRDHUP | (writable ? EPOLLOUT : 0u);
     if (conn->watched == want)
         return;
     struct epoll_event event = {.events = want, .data.ptr = conn};
@@ -158,6 +160,16 @@ static struct conn *take_idle(struct conn_pool *pool, struct conn_origin *origin
     return NULL;
 }
 
+// When there are no descriptors left, one is that of a connection nobody uses.
+static int new_socket(struct conn_pool *pool, int family)
+{
+    int kind = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, fd = socket(family, kind, IPPROTO_TCP);
+    if (fd >= 0 || (errno != EMFILE && errno != ENFILE) || !pool->idle_count)
+        return fd;
+    drop_oldest(pool);
+    return socket(family, kind, IPPROTO_TCP);
+}
+
 static struct conn *conn_open(struct conn_pool *pool, const struct conn_place *place, char why[ERR_WHY_MAX])
 {
     union resolve_address to = place->address;
@@ -166,7 +178,7 @@ static struct conn *conn_open(struct conn_pool *pool, const struct conn_place *p
         to.v6.sin6_port = htons(place->port);
     else
         to.v4.sin_port = htons(place->port);
-    int fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+    int fd = new_socket(pool, to.any.sa_family);
     if (fd < 0 || (connect(fd, &to.any, v6 ? sizeof to.v6 : sizeof to.v4) && errno != EINPROGRESS)) {
         snprintf(why, ERR_WHY_MAX, "%s", strerror(errno));
         if (fd >= 0)
@@ -212,6 +224,8 @@ void conn_keep(struct conn_pool *pool, struct conn *conn, int64_t now_ns)
     conn->state = CONN_IDLE;
     conn->idle_ns = now_ns;
     conn->user = NULL;
+    conn->wants_out = false;
+    conn_watch(pool, conn, false);
     list_append(&conn->origin->idle, &conn->link);
     list_append(&pool->idle, &conn->age);
     if (++pool->idle_count > pool->idle_max)
@@ -258,11 +272,11 @@ int conn_advance(struct conn_pool *pool, struct conn *conn, char why[ERR_WHY_MAX
 static ssize_t told(struct conn *conn, ssize_t result)
 {
     conn->wants_out = conn->tls && result == TLS_WANT_WRITE;
+    if (!result)
+        errno = 0;
     if (result >= 0)
         return result;
     bool again = conn->tls ? result != TLS_FAILED : errno == EAGAIN || errno == EINTR;
-    if (conn->tls && !again)
-        errno = 0;
     return again ? CONN_AGAIN : CONN_BROKEN;
 }
 

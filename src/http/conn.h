@@ -56,7 +56,8 @@ bool conn_is_quiet(struct conn *conn); // an idle one: has the other side said n
 // not reached or TLS failed.
 int conn_advance(struct conn_pool *pool, struct conn *conn, char why[ERR_WHY_MAX]);
 
-// How many bytes; 0: the other side has ended it; CONN_AGAIN: nothing now; CONN_BROKEN: errno says why, or is 0.
+// How many bytes; 0: the other side has ended it; CONN_AGAIN: nothing now; CONN_BROKEN: errno says why, or is 0 when it was ended
+// without the word that TLS asks for.
 ssize_t conn_send(struct conn *conn, struct str bytes);
 ssize_t conn_recv(struct conn *conn, char *bytes, size_t n);
 

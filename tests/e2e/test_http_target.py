@@ -1,6 +1,7 @@
 """The target is called as the task says, and whatever it does is recorded under a name of its own."""
 
 import socket
+import threading
 
 import pytest
 
@@ -149,6 +150,26 @@ FAULTS = [
 ]
 
 
+def answer_early(server):
+    peer, _ = server.accept()
+    with peer:
+        peer.recv(1000)
+        peer.sendall(b"HTTP/1.1 413 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+
+class Thread:
+    """Runs beside what is in its block, and has ended with it."""
+
+    def __init__(self, function):
+        self.thread = threading.Thread(target=function, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+
+    def __exit__(self, *_):
+        self.thread.join(timeout=60)
+
+
 class TestFaults:
     """The total deadline holds, the slot is freed, the outcome has a name."""
 
@@ -178,6 +199,14 @@ class TestFaults:
         job = run(shared_api, f"https://127.0.0.1:{target.port}/ok", retry=NO_RETRY, timeout="5s")
         assert job["state"] == "aborted"
         assert job["attempts"][-1]["outcome"] == "tls_error"
+
+    def test_an_answer_before_the_body_was_read_counts(self, shared_api):
+        """The target closes with the body unread, so its kernel resets the connection; its answer came before."""
+        with socket.create_server(("127.0.0.1", 0)) as server, Thread(lambda: answer_early(server)):
+            url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+            job = run(shared_api, url, body="x" * 900_000, retry=NO_RETRY, timeout="20s")
+        (attempt,) = job["attempts"]
+        assert (attempt["outcome"], attempt["status"]) == ("failed", 413)
 
     def test_others_go_on_while_some_hang(self, shared_api, target):
         hanging = shared_api.submit_many([{"url": target.url("/hang"), "timeout": "60s", "queue": "hanging"} for _ in range(50)])

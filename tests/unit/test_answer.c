@@ -40,7 +40,10 @@ static const struct row rows[] = {
     {"HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok", ANSWER_DONE, 200, "ok", .keep = true},
     {"HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n", ANSWER_DONE, 404, "", .keep = true}, // a reason is not needed
     {"HTTP/1.1 204 No\r\n\r\n", ANSWER_DONE, 204, "", .keep = true},
-    {"HTTP/1.1 304 Same\r\nContent-Length: 7\r\n\r\n", ANSWER_DONE, 304, "", .keep = true},
+    {"HTTP/1.1 304 Same\r\nContent-Length: 7\r\n\r\n", ANSWER_DONE, 304, ""}, // some send it all the same
+    {"HTTP/1.1 304 Same\r\n\r\n", ANSWER_DONE, 304, "", .keep = true},
+    {OK "Content-Length: 0\r\nConnection: close, keep-alive\r\n\r\n", ANSWER_DONE, 200, ""},
+    {"HTTP/1.1 103 Hm\r\n\r\n", ANSWER_BAD, 0, "", "the connection was closed within the answer", .closes = true},
     {OK "\r\nuntil it closes", ANSWER_DONE, 200, "until it closes", .closes = true},
     {OK "\r\nuntil it closes", ANSWER_MORE, 200, "until it closes"},
     {OK "Content-Length: 100\r\n\r\n0123456789012345678901234567890123456789!", ANSWER_CUT, 200,
@@ -161,6 +164,12 @@ static void what_rota_knows_is_read(void **state)
     answer_done(&answer);
 }
 
+static bool count_bytes(void *ctx, struct str body)
+{
+    *(size_t *)ctx += body.n;
+    return true;
+}
+
 // Reads `piece` behind `head` until it is too much; says what is wrong then.
 static const char *too_much(const char *head, const char *piece)
 {
@@ -177,8 +186,22 @@ static const char *too_much(const char *head, const char *piece)
     return why;
 }
 
+static void a_body_may_have_any_number_of_chunks(void **state)
+{
+    struct answer answer = {0};
+    size_t n = 0;
+    answer_begin(&answer, count_bytes, &n);
+    assert_int_equal(answer_read(&answer, STR(CHUNKED)), ANSWER_MORE);
+    for (int i = 0; i < 50000; i++)
+        assert_int_equal(answer_read(&answer, STR("1\r\nx\r\n")), ANSWER_MORE);
+    assert_int_equal(answer_read(&answer, STR("0\r\n\r\n")), ANSWER_DONE);
+    assert_int_equal(n, 50000);
+    answer_done(&answer);
+}
+
 static void what_has_no_end_is_ended(void **state)
 {
+    assert_string_equal(too_much(CHUNKED, "0"), "a chunk is too large");
     assert_string_equal(too_much(OK, "X-More: of the same\r\n"), "the answer has too many headers");
     assert_string_equal(too_much(OK "X-More: ", "and more"), "a header of the answer is too long");
     assert_string_equal(too_much("", "HTTP/1.1 100 Go\r\n\r\n"), "the answer has too many headers");
@@ -191,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_read_in_whatever_pieces_they_come),
         cmocka_unit_test(what_rota_knows_is_read),
+        cmocka_unit_test(a_body_may_have_any_number_of_chunks),
         cmocka_unit_test(what_has_no_end_is_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
