@@ -210,7 +210,7 @@ static bool read_file(struct buf *buf, const char *path, char why[ERR_WHY_MAX])
             buf->n += (size_t)n;
     }
     if (n < 0)
-        snprintf(why, ERR_WHY_MAX, "--body @%.200s: the file cannot be read: %s (@- is stdin, also for text that begins with @)",
+        snprintf(why, ERR_WHY_MAX, "--body @%.100s: the file cannot be read: %s (@- is stdin, also for text that begins with @)",
                  path, strerror(errno));
     else if (buf->n > BODY_MAX)
         snprintf(why, ERR_WHY_MAX, "%s has more than 1 MiB, which is the most a task may have", path);

@@ -1,4 +1,4 @@
-// The HTTP server: requests in, answers out. libmicrohttpd is known only to server.c.
+// The HTTP server: requests in, answers out.
 //
 // Layer: port. One thread of its own, the HTTP thread, calls all handlers. A handler answers at once with http_reply(), or
 // asks to be continued with http_wait(); any thread may then call http_resume(), and the continuation runs on the HTTP thread.
@@ -69,7 +69,7 @@ void http_reply(struct http_request *request, int status, const char *type,
 void http_reply_file(struct http_request *request, const char *type, int fd, uint64_t size);
 // An answer without an end. read() is called on the HTTP thread whenever there is room to send: it copies up to `max` bytes and
 // returns how many; 0: nothing now, it sleeps until it is woken; -1: that was all. closed() comes last, on the HTTP thread,
-// whatever happened; until then the stream may be woken and cut. A client that left is noticed when its stream is woken. When the
+// whatever happened; until then the stream may be woken and cut. When the
 // server is quiesced all streams end.
 struct http_stream;
 struct http_stream_ops {

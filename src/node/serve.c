@@ -1,7 +1,7 @@
 // Puts a node together and takes it apart again in the order of the flow: stop admitting, stop pulling, drain, complete, close.
 //
 // The threads, and what each owns (ARCHITECTURE.md has the same table):
-//   http    libmicrohttpd's: requests, admit, rendering        flow    pull, complete, steer and the tenders
+//   http    requests, admit, rendering                         flow    pull, complete, steer and the tenders
 //   exec    dispatch, the HTTP client                          store   the store's own: one writes, one reads
 //   main    signals, reloading, and the watch over the others
 //   events  wakes the streams of GET /v1/events

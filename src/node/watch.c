@@ -1,4 +1,4 @@
-// The HTTP thread is libmicrohttpd's and cannot be asked how often it turned. So it is asked as a client would: a request each
+// The HTTP thread is asked as a client would, since that it turns does not prove that it answers: a request each
 // turn on one connection, which is opened at the start and never silent, so that a crowd of clients cannot keep it out.
 #include "node/watch.h"
 

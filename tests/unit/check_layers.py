@@ -36,7 +36,6 @@ SHARED = {"exec": ["broker/run.h"]}
 FOREIGN = {
     "sqlite3.h": ["store"],
     "libpq": ["store"],
-    "microhttpd.h": ["http"],
     "curl/": ["http", "exec"],
     "ares": ["http", "exec"],
     "jansson.h": ["base", "cli"],

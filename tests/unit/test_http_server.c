@@ -781,7 +781,6 @@ static void after_doubtful_framing_the_connection_is_closed(void **state)
     }
 }
 
-// What the check of the framing relies on: the library must leave the lines where they came, however they came.
 static void a_head_in_pieces_is_taken(void **state)
 {
     static const char head[] =
