@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 from parts import ROOT, Wrong
 
@@ -36,7 +37,7 @@ def figure(name, value, budget, at_least):
 def record(bench, store, figures, detail):
     RESULTS.mkdir(exist_ok=True)
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
-    line = {"bench": bench, "at": now, "commit": commit(), "machine": machine(), "store": store, "figures": figures,
+    line = {"bench": bench, "at": now, "commit": commit(), "machine": machine(), "store": store, "told": sys.argv[1:], "figures": figures,
             "detail": detail}
     with open(RESULTS / f"{bench}.jsonl", "a") as out:
         out.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -65,13 +66,16 @@ def newest(runs):
     return {(run["bench"], run["store"]): run for run in sorted(runs, key=lambda run: run["at"])}
 
 
-def costs(detail, before=""):
-    """The CPU and memory that are noted beside the figures, by name."""
+COSTS = ("_us", "_mib", "_percent", "_s")
+
+
+def costs(detail, before="", all_of_it=False):
+    """The CPU, memory and times that are noted beside the figures, by name; what is less than a tenth is noise."""
     found = {}
     for key, value in detail.items():
-        if isinstance(value, dict) and key != "load" and key != "target":
-            found.update(costs(value, f"{before}{key.removesuffix('_us')} "))
-        elif isinstance(value, (int, float)) and (before or key.endswith(("_us", "_mib"))):
+        if isinstance(value, dict) and "p50_us" not in value:  # latencies that matter are figures
+            found.update(costs(value, f"{before}{key} ", key.endswith(COSTS)))
+        elif isinstance(value, (int, float)) and (all_of_it or key.endswith(COSTS)) and value >= 0.1:
             found[before + key] = value
     return found
 
@@ -91,6 +95,8 @@ def compare(one, two):
     for key in both:
         a, b = sides[0][key], sides[1][key]
         print(f"{key[0]}, {key[1]}: {a['commit']} ({a['at']}) and {b['commit']} ({b['at']})")
+        if a.get("told") != b.get("told"):
+            print(f"  not told the same: {' '.join(a.get('told', ['?']))}; {' '.join(b.get('told', ['?']))}")
         if a["machine"] != b["machine"]:
             print("  not on the same machine")
         figures = {row["name"]: row for row in a["figures"]}
@@ -99,7 +105,7 @@ def compare(one, two):
                 compare_line(row["name"], figures[row["name"]]["figure"], row["figure"], row.get("at_least"))
         one_costs, two_costs = costs(a["detail"]), costs(b["detail"])
         for name, value in two_costs.items():
-            if one_costs.get(name) and value:
+            if name in one_costs:
                 compare_line(name, one_costs[name], value, None)
     for side, other, name in [(*sides, one), (*reversed(sides), two)]:
         lonely = [" on ".join(key) for key in side if key not in other]

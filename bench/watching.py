@@ -49,7 +49,7 @@ def events(options):
         parts = {}
         for name, clients in [("without", 0), ("idle", EVENT_CLIENTS), ("with", EVENT_CLIENTS)]:
             with Listeners(rota.port, clients) as listeners:
-                load = [] if name == "idle" else [Load(rota, "--url", target.url, "--connections", 4, "--rate", round(jobs_s),
+                load = [] if name == "idle" else [Load(rota, "--url", target.url, "--connections", 64, "--rate", round(jobs_s),
                                                        "--seconds", seconds)]
                 before, before_threads, began = rota.cpu_us(), rota.threads_us(), time.monotonic()
                 time.sleep(seconds)
