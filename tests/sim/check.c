@@ -398,8 +398,7 @@ void check_waiting(struct world *world)
         const struct job *job = &shadow->job;
         int64_t wall = EPOCH + world->now;
         const struct task_shadow *task = map_get(&world->tasks, job->task_id);
-        int64_t since =
-            task && task->resumed && !shadow->clock_was_wrong ? time_min(job->due_at, job->ready_at) : job->due_at;
+        int64_t since = task && task->resumed && !shadow->clock_was_wrong ? time_min(job->due_at, job->ready_at) : job->due_at;
         bool left = job->lease_until             ? wall - job->lease_until > WAIT_MAX_MS
                     : job->state == JOB_RESERVED ? wall - job->started_at > RUN_MAX_MS
                                                  : wall - since > WAIT_MAX_MS;
