@@ -3,7 +3,7 @@
 import tempfile
 import time
 
-from parts import Load, Rota, Target, Wrong, closing, cpu_between, split_words, store_running
+from parts import Load, Meter, Rota, Target, Wrong, closing, cpu_between, split_words, store_running
 from report import figure, record
 
 IDLE_PERCENT, IDLE_MIB, FULL_MIB, READY_S, READY_KILLED_S = 0.5, 40, 256, 2, 5
@@ -45,15 +45,16 @@ def idle(options):
     record("idle", options.store, figures, found)
 
 
-def memory_fill(rota, planned, bulk):
-    """Planned for a month from now, so that nothing runs. Seconds."""
+def memory_fill(rota, store, planned, bulk):
+    """Planned for a month from now, so that nothing runs. Seconds, and CPU a task."""
+    meter = Meter(rota, store)
     with closing(Target()) as target:
         result = Load(rota, "--url", target.url, "--in", "30d", "--connections", 8, "--bulk", bulk, "--count", planned).result()
     if rota.stats()["pending"] != result["acknowledged"]:
         raise Wrong(f"{result['acknowledged']} tasks were acknowledged, {rota.stats()['pending']} are pending")
     print(f"  {result['acknowledged']:,} planned in {result['seconds']:.0f} s: RSS {rota.memory_mib()} MiB, PSS {rota.memory_mib('Pss')}, peak"
           f" {rota.memory_mib('VmHWM')}", flush=True)
-    return result["seconds"]
+    return {"filled_s": result["seconds"], **meter.stop().each(planned, result["cpu_us"])}
 
 
 def memory_started(name, store, log, wanted, seen):
@@ -79,7 +80,7 @@ def memory(options):
     seen = {"planned": planned}
     with store_running(options.store) as store, tempfile.TemporaryFile() as log:
         with closing(memory_started("empty", store, log, 0, seen)) as rota:
-            seen["filled_s"] = memory_fill(rota, planned, options.bulk)
+            seen.update(memory_fill(rota, store, planned, options.bulk))
             seen["full"] = {"rss_mib": rota.memory_mib(), "pss_mib": rota.memory_mib("Pss"), "peak_mib": rota.memory_mib("VmHWM")}
         with closing(memory_started("started again", store, log, planned, seen)) as rota:
             seen["idle"] = idle_of(rota, store, options.seconds or 10)

@@ -18,8 +18,9 @@ import whole
 from parts import STORES, Wrong
 from report import compare
 
-# words: how long it takes as it is by default, and what it needs; said before those that take more than a minute.
-Bench = collections.namedtuple("Bench", "run by_default words")
+# words: how long it takes as it is by default, and what it needs; said before those that take a minute or more. store: the only one
+# it is about.
+Bench = collections.namedtuple("Bench", "run by_default words store", defaults=[None])
 
 BENCHES = {
     "life": Bench(whole.life, True, "a minute"),
@@ -33,10 +34,10 @@ BENCHES = {
     "growth": Bench(port.growth, True, "20 minutes, and 10 GB of disk"),
     "list": Bench(watching.lists, False, "5 minutes, and 10 GB of disk"),
     "events": Bench(watching.events, False, "a minute"),
-    "snapshot": Bench(port.snapshot, False, "16 minutes"),
-    "reads": Bench(port.reads, False, "4 minutes"),
-    "kill": Bench(faults.kill, False, "10 minutes"),
-    "faults": Bench(faults.faults, False, "3 minutes"),
+    "snapshot": Bench(port.snapshot, False, "16 minutes", "postgres"),
+    "reads": Bench(port.reads, False, "4 minutes", "postgres"),
+    "kill": Bench(faults.kill, False, "10 minutes", "sqlite"),
+    "faults": Bench(faults.faults, False, "3 minutes", "postgres"),
 }
 DEFAULT = [name for name, bench in BENCHES.items() if bench.by_default]
 
@@ -45,7 +46,8 @@ def options_read():
     parser = argparse.ArgumentParser(prog="./dev bench", description="Measures rota against its budgets: bench/README.md.")
     parser.add_argument("names", nargs="*", metavar="NAME",
                         help=f"of {' '.join(BENCHES)}; without any: {' '.join(DEFAULT)}, which takes 40 minutes")
-    parser.add_argument("--store", choices=STORES, default="sqlite", help="what rota runs on (sqlite); snapshot, reads and faults: always postgres")
+    parser.add_argument("--store", choices=STORES, default="sqlite",
+                        help="what rota runs on (sqlite); snapshot, reads and faults: always postgres; kill: always sqlite")
     parser.add_argument("--seconds", type=int, help="life (60), half (30), idle (30), late, lanes, events (20), submit (10), snapshot (600)")
     parser.add_argument("--bulk", type=int, default=500, help="tasks in one request; growth: jobs in one batch (500)")
     parser.add_argument("--pending", type=int, default=20000, help="life: the generator waits while rota has so many jobs pending (20000)")
@@ -77,7 +79,7 @@ def main():
     failed = []
     for name in options.names or DEFAULT:
         words = f" (unless it is told otherwise, that takes {BENCHES[name].words})" if BENCHES[name].words else ""
-        print(f"{name} on {options.store}{words}", flush=True)
+        print(f"{name} on {BENCHES[name].store or options.store}{words}", flush=True)
         try:
             BENCHES[name].run(options)
         except (Wrong, OSError) as wrong:  # OSError: rota went away while it was asked
