@@ -2,7 +2,9 @@
 //
 // Three brakes, each off when its option is 0: --rate (tasks a second), --pending (stops while rota has that many jobs that are
 // not final, asked with GET /v1/stats on a connection of its own), --count. Requests that are all alike are written from one
-// prepared text, so that the generator takes little of the cores it shares with rota; with --spread each task gets its own `at`.
+// prepared text, so that the generator takes little of the cores it shares with rota; with --spread each task gets its own `at`,
+// with
+// --queues each goes to the next of so many queues.
 // With --read it submits nothing: each request GETs one of the paths in a file, drawn at random.
 //
 // It prints one line of JSON. What it does not do: check that the tasks ran (run.py does), try again, or reconnect.
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,8 +35,8 @@ struct conn {
 
 struct load {
     // options
-    int64_t port, connections, bulk, count, seconds, rate, pending_max, spread_from_ms, spread_to_ms;
-    const char *url, *in, *read_file;
+    int64_t port, connections, bulk, count, seconds, rate, pending_max, spread_from_ms, spread_to_ms, queues;
+    const char *url, *in, *at, *queue, *read_file;
     // state
     int epoll, signals;
     struct conn *conns, asker;
@@ -41,6 +44,7 @@ struct load {
     struct buf paths; // of --read, each a line of the same length
     size_t path_size;
     struct rand rand;
+    int64_t next_queue; // of --queues
     int64_t start_ns, end_ns, asked_ns;
     int64_t live;                                           // connections that are not gone
     int64_t sent, sent_when_asked, pending_seen, in_flight; // tasks, tasks, jobs, requests
@@ -54,6 +58,12 @@ static void task_write(struct load *load, struct buf *out)
     buf_printf(out, "{\"url\":\"%s\"", load->url);
     if (load->in)
         buf_printf(out, ",\"in\":\"%s\"", load->in);
+    if (load->at)
+        buf_printf(out, ",\"at\":\"%s\"", load->at);
+    if (load->queue)
+        buf_printf(out, ",\"queue\":\"%s\"", load->queue);
+    if (load->queues)
+        buf_printf(out, ",\"queue\":\"q%ld\"", load->next_queue++ % load->queues);
     if (load->spread_to_ms) {
         char at[TIME_TEXT_SIZE];
         int64_t width = load->spread_to_ms - load->spread_from_ms;
@@ -143,7 +153,7 @@ static void conn_send(struct load *load, struct conn *conn)
 static void submit_send(struct load *load, struct conn *conn, int64_t now_ns)
 {
     conn->out = buf_str(&load->prepared);
-    if (load->spread_to_ms || load->read_file) {
+    if (load->spread_to_ms || load->queues || load->read_file) {
         conn->own.n = 0;
         if (load->read_file)
             read_write(load, &conn->own);
@@ -316,10 +326,13 @@ static void report(const struct load *load, int64_t now_ns)
 {
     double seconds = (double)(now_ns - load->start_ns) / 1e9;
     const struct hist *hist = &load->latency;
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    int64_t cpu_us = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 + used.ru_utime.tv_usec + used.ru_stime.tv_usec;
     printf("{\"acknowledged\":%ld,\"sent\":%ld,\"errors\":%ld,\"seconds\":%.3f,\"per_s\":%.0f,\"p50_us\":%ld,\"p99_us\":%ld,"
-           "\"max_us\":%ld}\n",
+           "\"max_us\":%ld,\"cpu_us\":%ld}\n",
            load->acknowledged, load->sent, load->errors, seconds, (double)load->acknowledged / seconds,
-           hist_quantile_us(hist, 0.5), hist_quantile_us(hist, 0.99), hist->max_us);
+           hist_quantile_us(hist, 0.5), hist_quantile_us(hist, 0.99), hist->max_us, cpu_us);
 }
 
 static void options_take(struct load *load, int argc, char **argv)
@@ -334,6 +347,9 @@ static void options_take(struct load *load, int argc, char **argv)
         {.name = "rate", .number = &load->rate, .help = "N         tasks a second at most"},
         {.name = "pending", .number = &load->pending_max, .help = "N         keep rota's pending jobs below this"},
         {.name = "in", .text = &load->in, .help = "DURATION  the tasks' `in`"},
+        {.name = "at", .text = &load->at, .help = "TIME      their `at`"},
+        {.name = "queue", .text = &load->queue, .help = "NAME     their `queue`"},
+        {.name = "queues", .number = &load->queues, .help = "N       one queue after the other of q0, q1, …"},
         {.name = "spread-from",
          .number = &load->spread_from_ms,
          .help = "MS  with --spread-to: `at` lies between these, from now"},

@@ -5,12 +5,12 @@ checkpoints and WAL cost behind it, too.
 """
 
 import contextlib
-import datetime
 import http.client
 import json
 import multiprocessing
 import os
 import pathlib
+import re
 import resource
 import select
 import shutil
@@ -23,9 +23,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TREE = ROOT / "build-bench"
-RESULTS = ROOT / "bench" / "results"
 TICK_US = 1_000_000 / os.sysconf("SC_CLK_TCK")
-READY_SECONDS, DRAIN_SECONDS = 10, 120
+READY_SECONDS, DRAIN_SECONDS, STUCK_SECONDS = 60, 120, 30
 
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 import postgres  # noqa: E402
@@ -43,6 +42,10 @@ def wait_until(look, what, seconds):
             return found
         time.sleep(0.02)
     raise Wrong(f"{what}: not after {seconds} s")
+
+
+def ms(us):
+    return f"{us / 1000:.2f} ms"
 
 
 def ask(port, path):
@@ -80,13 +83,21 @@ class Process:
         for task in (self.folder / "task").iterdir():
             with contextlib.suppress(OSError):  # it ended while we looked
                 name = (task / "comm").read_text().strip()
-                found[name] = found.get(name, 0) + stat_cpu_us(task / "stat")
+                found[name] = found.get(name, 0) + thread_cpu_us(task)
         return found
 
-    def memory_peak_mib(self):
-        for line in (self.folder / "status").read_text().splitlines():
-            if line.startswith("VmHWM"):
-                return round(int(line.split()[1]) / 1024, 1)
+    def switches(self):
+        """How often its threads went to sleep, which is how often they were woken."""
+        texts = [(task / "status").read_text() for task in (self.folder / "task").iterdir()]
+        return sum(int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.M)[1]) for text in texts)
+
+    def memory_mib(self, what="VmRSS"):
+        """VmRSS: what it has now. VmHWM: the most it had. Pss: what it has, and its share of what others have, too."""
+        file = "smaps_rollup" if what == "Pss" else "status"
+        return round(int(re.search(rf"^{what}:\s+(\d+) kB", (self.folder / file).read_text(), re.M)[1]) / 1024, 1)
+
+    def memory_peak_reset(self):
+        (self.folder / "clear_refs").write_text("5")
 
     def stop(self):
         if self.child.poll() is None:
@@ -106,6 +117,14 @@ def stat_cpu_us(path, which=OWN):
     return (int(fields[which]) + int(fields[which + 1])) * TICK_US
 
 
+def thread_cpu_us(folder):
+    """Of one thread, or of a process that has no other. The kernel counts nanoseconds, unless it was built without; then ticks."""
+    try:
+        return int((folder / "schedstat").read_text().split()[0]) / 1000
+    except FileNotFoundError:
+        return stat_cpu_us(folder / "stat")
+
+
 @contextlib.contextmanager
 def closing(process):
     try:
@@ -123,13 +142,30 @@ class Target(Process):
     def stats(self):
         return json.loads(ask(self.port, "/stats")[1])
 
+    def reset(self):
+        ask(self.port, "/reset")
+
+    def wait(self, count):
+        """Until so many calls have been timed; what was seen then."""
+        seen, since = self.stats(), time.monotonic()
+        while seen["count"] < count:
+            time.sleep(0.2)
+            now = self.stats()
+            since = time.monotonic() if now["count"] > seen["count"] else since
+            if time.monotonic() > since + STUCK_SECONDS:
+                raise Wrong(f"only {now['count']:,} of {count:,} were called")
+            seen = now
+        return seen
+
 
 class Rota(Process):
     def __init__(self, store, log):
         self.port, self.log = free_port(), log
         command = [TREE / "src" / "rota", "serve", "--listen", f"127.0.0.1:{self.port}", "--store", store]
+        began = time.monotonic()
         super().__init__(command, stdout=log, stderr=log)
         wait_until(self.ready, "rota answers /readyz", READY_SECONDS)
+        self.ready_s = time.monotonic() - began
 
     def ready(self):
         if self.child.poll() is not None:
@@ -150,6 +186,9 @@ class Rota(Process):
             connection.request("POST", "/v1/tasks?brief=1", json.dumps(tasks), {"Content-Type": "application/json"})
             return json.loads(connection.getresponse().read())["ids"]
 
+    def done(self):
+        return self.stats()["states"].get("success", 0)
+
     def drain(self):
         """Waits until nothing is pending; the stats then."""
         def empty():
@@ -161,6 +200,10 @@ class Rota(Process):
 class Load(Process):
     def __init__(self, rota, *options):
         super().__init__([TREE / "bench" / "bench-load", "--port", rota.port, *options], stdout=subprocess.PIPE)
+
+    def end(self):
+        """It sends no more; its result is that of what it has sent."""
+        self.child.send_signal(signal.SIGTERM)
 
     def result(self):
         output, _ = self.child.communicate()
@@ -311,7 +354,7 @@ class Postgres:
             with contextlib.suppress(OSError):
                 for child in children:
                     kind = self.kind(child)
-                    found[kind] = found.get(kind, 0) + stat_cpu_us(pathlib.Path(f"/proc/{child}/stat"))
+                    found[kind] = found.get(kind, 0) + thread_cpu_us(pathlib.Path(f"/proc/{child}"))
                 if children == self.children() and ended == stat_cpu_us(stat, ENDED):
                     return found
         raise Wrong("PostgreSQL's processes come and go too fast to be counted")
@@ -366,31 +409,41 @@ def running(kind, *target_options):
                 process.stop()
 
 
-# ---- what is written
+# ---- who used how much CPU
 
-def machine():
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown")
-    return {"cores": os.cpu_count(), "cpu": model}
+class Meter:
+    """CPU from when it is made until stop(), split into rota's threads, the database's processes, targets and generator."""
+
+    def __init__(self, rota, store, targets=(), load=None):
+        self.rota, self.store, self.targets, self.load = rota, store, targets, load
+        self.before = self.look()
+
+    def look(self):
+        return {"rota": self.rota.cpu_us(), "threads": self.rota.threads_us(), "database": self.store.cpu_us(),
+                "target": sum(target.cpu_us() for target in self.targets), "load": self.load.cpu_us() if self.load else 0}
+
+    def stop(self):
+        self.after = self.look()
+        return self
+
+    def each(self, tasks, load_us=0):
+        """For each task, also in words; load_us: of a generator that has ended meanwhile."""
+        def one(us):
+            return round(us / max(1, tasks), 2)
+
+        def more(key):
+            return {name: one(us) for name, us in cpu_between(self.before[key], self.after[key]).items()}
+
+        found = {"rota_us": one(self.after["rota"] - self.before["rota"]), "threads_us": more("threads"), "postgres_us": more("database")}
+        found["database_us"] = round(sum(found["postgres_us"].values()), 2)
+        found["target_us"] = one(self.after["target"] - self.before["target"])
+        found["load_us"] = one(self.after["load"] - self.before["load"] + load_us)
+        print(f"  CPU µs/task: rota {found['rota_us']:.1f}: {split_words(found['threads_us'])}")
+        if found["postgres_us"]:
+            print(f"  CPU µs/task: PostgreSQL {found['database_us']:.1f}: {split_words(found['postgres_us'])}")
+        print(f"  CPU µs/task: target {found['target_us']:.1f}, generator {found['load_us']:.1f}", flush=True)
+        return found
 
 
-def commit():
-    def git(*args):
-        return subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    return git("rev-parse", "--short=12", "HEAD") + ("+changes" if git("status", "--porcelain", "-uno", "--", ".", ":!bench/results") else "")
-
-
-def figure(name, value, budget, at_least):
-    """One line of the table. A ratio of 1 or more is within the budget, whichever way the budget points."""
-    ratio = value / budget if at_least else (budget / value if value else float("inf"))
-    sign, digits = "≥" if at_least else "≤", 1 if value >= 10 else 2
-    print(f"{name:44} {value:>12,.{digits}f}   budget {sign} {budget:>9,.1f}   ratio {ratio:6.2f}", flush=True)
-    return {"name": name, "figure": round(value, 2), "budget": budget, "at_least": at_least, "ratio": round(ratio, 3)}
-
-
-def record(bench, store, figures, detail):
-    RESULTS.mkdir(exist_ok=True)
-    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
-    line = {"bench": bench, "at": now, "commit": commit(), "machine": machine(), "store": store, "figures": figures,
-            "detail": detail}
-    with open(RESULTS / f"{bench}.jsonl", "a") as out:
-        out.write(json.dumps(line, ensure_ascii=False) + "\n")
+def split_words(parts):
+    return ", ".join(f"{name} {us:.2f}" for name, us in sorted(parts.items(), key=lambda row: -row[1]) if us > 0)

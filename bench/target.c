@@ -1,8 +1,8 @@
 // The HTTP target of the bench: answers 200 "ok" as cheaply as one thread can, counts the calls, and with --late measures how
 // late each one is: the wall clock when its bytes were read, less its Rota-Scheduled-At.
 //
-// GET /stats answers the figures so far as JSON; SIGTERM prints them and ends. It reads no more of HTTP than it needs: the end
-// of the head, Content-Length, and that one header.
+// GET /stats answers the figures so far as JSON, GET /reset begins the lateness anew; SIGTERM prints them
+// and ends. It reads no more of HTTP than it needs: the end of the head, Content-Length, and that one header.
 #include "common.h"
 
 #include "base/clock.h"
@@ -68,7 +68,9 @@ static void lateness_note(struct target *target, struct str head, int64_t now_us
 
 static void request_take(struct target *target, struct conn *conn, struct str head, int64_t now_us)
 {
-    if (str_starts(head, STR("GET /stats "))) {
+    if (str_starts(head, STR("GET /reset ")))
+        target->lateness = (struct hist){0};
+    if (str_starts(head, STR("GET /stats ")) || str_starts(head, STR("GET /reset "))) {
         stats_answer(target, &conn->out);
         return;
     }

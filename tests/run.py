@@ -31,6 +31,7 @@ SUITES = [
     Suite("layers", "build-test", "script", ["tests/unit/check_layers.py", "build-test"]),
     Suite("docs", "build-test", "script", ["tests/docs/check_docs.py"]),
     Suite("unit", "build-test", "programs", "unit"),
+    Suite("guard", "build-test", "script", ["tests/guard/guard.py", "build-test"]),
     Suite("contract", "build-test", "programs", "contract"),
     Suite("sim", "build-test", "programs", "sim"),
     Suite("e2e", "build-test", "pytest", ["tests/e2e", "tests/support"]),
