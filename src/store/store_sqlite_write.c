@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { LANES_REMEMBERED_MAX = 65536 };
+enum { LANES_REMEMBERED_MAX = 65536, TASK_PARAMS = 6, ADD_ROWS_MIN = 4 };
 
 struct cached_lane {
     int64_t id;
@@ -341,19 +341,29 @@ static void add_key(struct writer *writer, const struct store_new *item)
     db_run(&writer->db, stmt);
 }
 
+// All but its key, from the parameter `at` on; returns what follows.
+static int bind_task(sqlite3_stmt *stmt, int at, const struct store_task *task, int64_t lane)
+{
+    sqlite3_bind_int64(stmt, at++, task->id);
+    sqlite3_bind_int64(stmt, at++, task->tenant);
+    sqlite3_bind_int64(stmt, at++, lane);
+    sqlite3_bind_int64(stmt, at++, task->created_at);
+    if (task->name.n)
+        db_bind_text(stmt, at++, task->name);
+    else
+        sqlite3_bind_null(stmt, at++);
+    db_bind_bytes(stmt, at++, task->doc);
+    return at;
+}
+
 static bool add_task(struct writer *writer, const struct store_new *item, int64_t lane)
 {
-    const struct store_task *task = item->task;
-    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_ADD_TASK, task->id, task->tenant, lane, task->created_at);
+    sqlite3_stmt *stmt = writer->db.stmts[SQL_ADD_TASK];
+    int at = bind_task(stmt, 1, item->task, lane);
     if (item->key.n)
-        db_bind_text(stmt, 5, item->key);
+        db_bind_text(stmt, at, item->key);
     else
-        sqlite3_bind_null(stmt, 5);
-    if (task->name.n)
-        db_bind_text(stmt, 6, task->name);
-    else
-        sqlite3_bind_null(stmt, 6);
-    db_bind_bytes(stmt, 7, task->doc);
+        sqlite3_bind_null(stmt, at);
     return db_insert(&writer->db, stmt);
 }
 
@@ -409,6 +419,60 @@ static enum err add_item(struct writer *writer, struct store_new *item)
     return err;
 }
 
+// A task with one job and nothing unusual about it.
+static bool is_plain(const struct store_new *item)
+{
+    return item->task && !item->key.n && item->job_count == 1 && db_job_is_new(&item->jobs[0]);
+}
+
+// How many items in a row are plain and go into one statement: returned, with the statements for their tasks and jobs.
+static size_t choose_plain(const struct store_new *items, size_t left, enum sql *ret_tasks, enum sql *ret_jobs)
+{
+    size_t plain = 0;
+    while (plain < left && plain < DB_ROWS_MAX && is_plain(&items[plain]))
+        plain++;
+    db_tier(plain, ADD_ROWS_MIN, SQL_ADD_TASKS_4, ret_tasks);
+    return db_tier(plain, ADD_ROWS_MIN, SQL_ADD_JOBS_4, ret_jobs);
+}
+
+static void remove_plain(struct db *db, const struct store_new *items, size_t tasks, size_t jobs)
+{
+    for (size_t i = 0; i < jobs; i++)
+        db_run(db, db_sql(db, SQL_REMOVE_JOB, items[i].jobs[0].id));
+    for (size_t i = 0; i < tasks; i++)
+        db_run(db, db_sql(db, SQL_REMOVE_TASK, items[i].task->id));
+}
+
+// Adds the first of the items, as many as go into one statement. Returns how many; 0: they have to be added one by one, because
+// they are too few, or not plain, or one of their ids is taken. A statement that met such an id has added those before it.
+static size_t add_plain(struct writer *writer, struct store_new *items, size_t left)
+{
+    struct db *db = &writer->db;
+    enum sql tasks, jobs;
+    size_t n = choose_plain(items, left, &tasks, &jobs);
+    for (size_t i = 0; i < n; i++) {
+        const struct cached_lane *lane = lane_by_name(writer, items[i].task->tenant, items[i].task->queue);
+        if (!lane) // SQLite failed
+            return 0;
+        items[i].jobs[0].lane = lane->id;
+        bind_task(db->stmts[tasks], (int)i * TASK_PARAMS + 1, items[i].task, lane->id);
+        db_bind_new_job(db->stmts[jobs], i, &items[i].jobs[0]);
+    }
+    if (!n)
+        return 0;
+    if (!db_insert(db, db->stmts[tasks])) {
+        remove_plain(db, items, (size_t)sqlite3_changes(db->handle), 0);
+        return 0;
+    }
+    if (!db_insert(db, db->stmts[jobs])) {
+        remove_plain(db, items, n, (size_t)sqlite3_changes(db->handle));
+        return 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        count(writer, items[i].jobs[0].lane, items[i].jobs[0].state, 1);
+    return n;
+}
+
 static void write_add(struct writer *writer, struct store_op *op)
 {
     struct store_add *add = container_of(op, struct store_add, op);
@@ -416,21 +480,40 @@ static void write_add(struct writer *writer, struct store_op *op)
         store_op_fail(op, ERR_FENCED, "the holder was declared dead, or is unknown");
         return;
     }
-    for (size_t i = 0; i < add->count && !writer->db.rc; i++)
-        add->items[i].err = add_item(writer, &add->items[i]);
+    for (size_t i = 0, n; i < add->count && !writer->db.rc; i += n) {
+        n = add_plain(writer, &add->items[i], add->count - i);
+        if (!n)
+            add->items[i].err = add_item(writer, &add->items[i]);
+        n = n ? n : 1;
+    }
 }
 
 // ---- taking
 
-static void take_job(struct writer *writer, struct store_claim *claim, struct store_job *job)
+static void claim_job(struct writer *writer, const struct store_claim *claim, struct job *job)
 {
-    int64_t token = job->job.token;
-    count(writer, job->job.lane, job->job.state, -1);
-    enum err err = job_claim(&job->job, claim->holder, claim->now_ms);
-    assert(!err);
-    count(writer, job->job.lane, job->job.state, 1);
-    db_run(&writer->db, db_sql(&writer->db, SQL_TAKE, job->job.state, job->job.token, job->job.holder, store_place(&job->job),
-                               job->job.picked_at, job->job.id, token));
+    int64_t token = job->token;
+    count(writer, job->lane, job->state, -1);
+    enum err err = job_claim(job, claim->holder, claim->now_ms);
+    assert(!err && job->token == token + 1); // as SQL_TAKE_… writes it
+    count(writer, job->lane, job->state, 1);
+}
+
+// All of them become alike but for what stays as it is.
+static void take_jobs(struct writer *writer, const struct store_claim *claim, struct store_job *jobs, size_t job_count)
+{
+    struct db *db = &writer->db;
+    enum sql sql;
+    for (size_t i = 0; i < job_count; i++)
+        claim_job(writer, claim, &jobs[i].job);
+    for (size_t done = 0, n; done < job_count; done += n) {
+        const struct job *first = &jobs[done].job;
+        n = db_tier(job_count - done, 1, SQL_TAKE_1, &sql);
+        sqlite3_stmt *stmt = db_sql(db, sql, first->state, first->holder, store_place(first), first->picked_at);
+        for (size_t i = 0; i < n; i++)
+            sqlite3_bind_int64(stmt, (int)i + 5, jobs[done + i].job.id);
+        db_run(db, stmt);
+    }
 }
 
 // Takes up to `max` at one place. All are read before the first is moved, for the move changes the index that is being read.
@@ -445,8 +528,8 @@ static size_t take_place(struct writer *writer, struct store_claim *claim, int64
         int at = db_read_job(stmt, &job->job, &claim->op.arena);
         job->doc = db_bytes(stmt, at, &claim->op.arena);
     }
-    for (size_t i = first; i < claim->job_count; i++)
-        take_job(writer, claim, &claim->jobs[i]);
+    if (claim->job_count > first)
+        take_jobs(writer, claim, &claim->jobs[first], claim->job_count - first);
     return claim->job_count - first;
 }
 
@@ -482,6 +565,7 @@ static void keep_attempt(struct db *db, int64_t job_id, const struct attempt *at
     db_run(db, stmt);
 }
 
+// By itself: whatever the step is about.
 static enum err change_job(struct writer *writer, const struct store_step *step)
 {
     struct db *db = &writer->db;
@@ -561,11 +645,60 @@ static void write_amend(struct writer *writer, struct store_op *op)
         amend_job(writer, &amend->steps[i], lane->id);
 }
 
+static enum err end_change(struct writer *writer, const struct change_row *row)
+{
+    const struct store_step *step = row->step;
+    if (row->fate == CHANGE_WIDE)
+        return change_job(writer, step);
+    if (row->fate != CHANGE_WRITTEN)
+        return row->fate == CHANGE_LOST ? ERR_LEASE_LOST : ERR_NOT_FOUND;
+    if (row->state != step->job->state) {
+        count(writer, row->lane, row->state, -1);
+        count(writer, row->lane, step->job->state, 1);
+    }
+    if (step->attempt)
+        keep_attempt(&writer->db, step->job->id, step->attempt);
+    return ERR_OK;
+}
+
+static void write_batch(struct writer *writer)
+{
+    struct change_batch *batch = &writer->db.batch;
+    change_write(&writer->db);
+    for (size_t i = 0; i < batch->count && !writer->db.rc; i++)
+        batch->rows[i].step->err = end_change(writer, &batch->rows[i]);
+    batch->count = 0;
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+    struct store_step *const *left = a, *const *right = b;
+    int64_t x = (*left)->job->id, y = (*right)->job->id;
+    return x != y ? (x > y) - (x < y) : (*left > *right) - (*left < *right);
+}
+
+// By id: neighbours lie on the same pages. Of one job, the first step comes first, and each in a batch of its own.
 static void write_change(struct writer *writer, struct store_op *op)
 {
     struct store_change *change = container_of(op, struct store_change, op);
-    for (size_t i = 0; i < change->count && !writer->db.rc; i++)
-        change->steps[i].err = change_job(writer, &change->steps[i]);
+    struct change_batch *batch = &writer->db.batch;
+    struct store_step **steps = arena_array(&op->arena, struct store_step *, change->count);
+    for (size_t i = 0; i < change->count; i++)
+        steps[i] = &change->steps[i];
+    qsort(steps, change->count, sizeof *steps, compare_steps);
+    for (size_t i = 0; i < change->count && !writer->db.rc; i++) {
+        if (batch->count == DB_ROWS_MAX || (batch->count && steps[i - 1]->job->id == steps[i]->job->id))
+            write_batch(writer);
+        if (store_step_leased(steps[i])) {
+            write_batch(writer);
+            steps[i]->err = change_job(writer, steps[i]);
+        } else {
+            batch->rows[batch->count++].step = steps[i];
+        }
+    }
+    if (!writer->db.rc)
+        write_batch(writer);
+    batch->count = 0;
 }
 
 // ---- becoming ready
