@@ -1,7 +1,8 @@
 // A connection to the database: every SQL statement there is, the schema, and the few ways a statement is used.
 //
-// Rows are kept few and narrow: a job costs one row and, until it is final, one entry in the index (place, due_at); the
-// other indexes are partial and hold nothing for a plain job but, once it is final, when to remove it.
+// Rows are kept few and narrow: a job costs one row, one entry in the list of its tenant and, until it is final, one in the index
+// (place, due_at); the other indexes are partial and hold nothing for a plain job but, once it is final, when to remove it.
+// Most of what a statement costs is not its row, but opening every index of the table. So the usual ones take up to 64 rows.
 //
 // What it does not do: decide, or know about threads.
 #include "store/store_sqlite_private.h"
@@ -43,6 +44,8 @@ _Static_assert(STORE_LISTED_RESULT == 4096, "the SQL above says so");
 #define TASK_ROW "(?,?,?,?,?,?)"
 #define ADD_JOBS "INSERT OR FAIL INTO jobs(id" JOB_NEW(NAME) ",place" JOB_NEW_ZERO(NAME) ") VALUES"
 #define JOB_ROW "(?" JOB_NEW(QUESTION) ",?" JOB_NEW_ZERO(ZERO) ")"
+
+#define COUNT_UP(rows) "INSERT INTO counts(lane, state, n) VALUES" rows " ON CONFLICT(lane, state) DO UPDATE SET n=n+excluded.n"
 
 // As job_claim() leaves them.
 #define TAKE                                                                                                                   \
@@ -150,8 +153,11 @@ static const struct {
     [SQL_LANE_BY_ID] = {"SELECT tenant, paused, queue FROM lanes WHERE id=?"},
     [SQL_ADD_LANE] = {"INSERT INTO lanes(tenant, queue, paused) VALUES(?, ?, 0)"},
     [SQL_PAUSE_LANE] = {"UPDATE lanes SET paused=? WHERE id=?"},
-    [SQL_COUNT_UP] = {"INSERT INTO counts(lane, state, n) VALUES(?, ?, ?)"
-                      " ON CONFLICT(lane, state) DO UPDATE SET n=n+excluded.n"},
+    [SQL_COUNT_UP_1] = {COUNT_UP("(?,?,?)")},
+    [SQL_COUNT_UP_4] = {COUNT_UP(ROWS_4("(?,?,?)"))},
+    [SQL_COUNT_UP_16] = {COUNT_UP(ROWS_16("(?,?,?)"))},
+    [SQL_COUNT_UP_64] = {COUNT_UP(ROWS_64("(?,?,?)"))},
+    [SQL_DELAYED] = {"SELECT n FROM counts WHERE lane=? AND state=1"},
     [SQL_KEY] = {"SELECT task_id, digest FROM keys WHERE tenant=? AND key=?"},
     [SQL_ADD_KEY] = {"INSERT INTO keys(tenant, task_id, key, digest, until, loose) VALUES(?, ?, ?, ?, 0, 0)"},
     [SQL_LOOSEN_KEY] = {"UPDATE keys SET loose=1, until=? WHERE tenant=? AND key=?"},
@@ -284,7 +290,7 @@ static const struct pragma writer_pragmas[] = {
     {"PRAGMA wal_autocheckpoint=0", "PRAGMA wal_autocheckpoint", "0"},
     {"PRAGMA secure_delete=OFF", "PRAGMA secure_delete", "0"},
     {"PRAGMA foreign_keys=OFF", "PRAGMA foreign_keys", "0"},
-    {"PRAGMA cache_size=-16384", "PRAGMA cache_size", "-16384"},
+    {"PRAGMA cache_size=-16384", "PRAGMA cache_size", "-16384"}, // after a page was split, COMMIT walks all that is in it
     {"PRAGMA mmap_size=0", "PRAGMA mmap_size", "0"},
     {"PRAGMA temp_store=MEMORY", "PRAGMA temp_store", "2"},
     {NULL},

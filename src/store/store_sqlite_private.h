@@ -36,7 +36,11 @@ enum sql {
     SQL_LANE_BY_ID,
     SQL_ADD_LANE,
     SQL_PAUSE_LANE,
-    SQL_COUNT_UP,
+    SQL_COUNT_UP_1,
+    SQL_COUNT_UP_4,
+    SQL_COUNT_UP_16,
+    SQL_COUNT_UP_64,
+    SQL_DELAYED,
     SQL_KEY,
     SQL_ADD_KEY,
     SQL_LOOSEN_KEY,
@@ -200,9 +204,11 @@ bool db_next_place(struct db *db, int64_t lane, int64_t from_ms, int64_t *place,
 struct writer {
     struct db db;
     struct map lanes_by_id, lanes_by_name;
-    struct cached_lane *dirty;       // those whose counters moved in this transaction
-    int64_t totals[JOB_STATE_COUNT]; // how the counters of all lanes moved in it
-    int64_t live_holder;             // an incarnation known to be alive, or 0
+    struct cached_lane *dirty;            // those whose counters moved in this transaction
+    int64_t totals[JOB_STATE_COUNT];      // how the counters of all lanes moved in it
+    int64_t live_holder;                  // an incarnation known to be alive, or 0
+    struct store_new *plain[DB_ROWS_MAX]; // items of this transaction that are still to be added, by one statement
+    size_t plain_count;
 };
 
 // What makes copies, on a thread of its own.
@@ -222,6 +228,7 @@ void backup_done(struct backup *backup);
 extern void (*const sqlite_writes[STORE_VERB_COUNT])(struct writer *writer, struct store_op *op); // NULL: a read
 extern void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op);          // NULL: a write
 
-void writer_flush(struct writer *writer);  // before COMMIT: what the transaction counted
-void writer_settle(struct writer *writer); // after COMMIT
-void writer_forget(struct writer *writer); // after ROLLBACK, and at the end
+void writer_add_rest(struct writer *writer); // before any other verb than STORE_ADD, and before COMMIT: what it has put off
+void writer_flush(struct writer *writer);    // before COMMIT: what the transaction counted
+void writer_settle(struct writer *writer);   // after COMMIT
+void writer_forget(struct writer *writer);   // after ROLLBACK, and at the end

@@ -1,6 +1,6 @@
 // The verbs that write. They run one after the other on the writer's connection, many in one transaction.
 //
-// Jobs per lane and state are counted as they move, in memory, and written once a transaction and lane, so no query ever
+// Jobs per lane and state are counted as they move, in memory, and written once a transaction, so no query ever
 // counts rows. Lanes are remembered because nearly every job asks for one; a rollback throws away what is remembered.
 //
 // What it does not do: begin or end transactions (store_sqlite.c).
@@ -92,24 +92,50 @@ static void count(struct writer *writer, int64_t lane_id, int state, int by)
     writer->dirty = lane;
 }
 
-static void flush_counts(struct writer *writer, int64_t lane, int64_t moved[JOB_STATE_COUNT])
+struct moved {
+    int64_t lane, state, by;
+};
+
+static void write_moved(struct db *db, const struct moved *moved, size_t moved_count)
+{
+    enum sql sql;
+    for (size_t done = 0, n; done < moved_count; done += n) {
+        n = db_tier(moved_count - done, 1, SQL_COUNT_UP_1, &sql);
+        for (size_t i = 0; i < n; i++) {
+            sqlite3_bind_int64(db->stmts[sql], (int)i * 3 + 1, moved[done + i].lane);
+            sqlite3_bind_int64(db->stmts[sql], (int)i * 3 + 2, moved[done + i].state);
+            sqlite3_bind_int64(db->stmts[sql], (int)i * 3 + 3, moved[done + i].by);
+        }
+        db_run(db, db->stmts[sql]);
+    }
+}
+
+// Takes what moved from a lane; returns how many there are in the array then.
+static size_t gather_moved(int64_t lane, int64_t by[JOB_STATE_COUNT], struct moved *moved, size_t moved_count)
 {
     for (int state = 0; state < JOB_STATE_COUNT; state++) {
-        if (moved[state])
-            db_run(&writer->db, db_sql(&writer->db, SQL_COUNT_UP, lane, state, moved[state]));
-        moved[state] = 0;
+        if (by[state])
+            moved[moved_count++] = (struct moved){lane, state, by[state]};
+        by[state] = 0;
     }
+    return moved_count;
 }
 
 void writer_flush(struct writer *writer)
 {
-    flush_counts(writer, 0, writer->totals);
+    struct moved moved[DB_ROWS_MAX + JOB_STATE_COUNT];
+    size_t moved_count = gather_moved(0, writer->totals, moved, 0);
     while (writer->dirty) {
         struct cached_lane *lane = writer->dirty;
         writer->dirty = lane->next_dirty;
         lane->dirty = false;
-        flush_counts(writer, lane->id, lane->moved);
+        moved_count = gather_moved(lane->id, lane->moved, moved, moved_count);
+        if (moved_count >= DB_ROWS_MAX) {
+            write_moved(&writer->db, moved, moved_count);
+            moved_count = 0;
+        }
     }
+    write_moved(&writer->db, moved, moved_count);
 }
 
 void writer_settle(struct writer *writer)
@@ -129,6 +155,7 @@ void writer_forget(struct writer *writer)
     writer->dirty = NULL;
     memset(writer->totals, 0, sizeof writer->totals);
     writer->live_holder = 0;
+    writer->plain_count = 0;
 }
 
 static void write_pause(struct writer *writer, struct store_op *op)
@@ -425,38 +452,30 @@ static bool is_plain(const struct store_new *item)
     return item->task && !item->key.n && item->job_count == 1 && db_job_is_new(&item->jobs[0]);
 }
 
-// How many items in a row are plain and go into one statement: returned, with the statements for their tasks and jobs.
-static size_t choose_plain(const struct store_new *items, size_t left, enum sql *ret_tasks, enum sql *ret_jobs)
-{
-    size_t plain = 0;
-    while (plain < left && plain < DB_ROWS_MAX && is_plain(&items[plain]))
-        plain++;
-    db_tier(plain, ADD_ROWS_MIN, SQL_ADD_TASKS_4, ret_tasks);
-    return db_tier(plain, ADD_ROWS_MIN, SQL_ADD_JOBS_4, ret_jobs);
-}
-
-static void remove_plain(struct db *db, const struct store_new *items, size_t tasks, size_t jobs)
+static void remove_plain(struct db *db, struct store_new *const *items, size_t tasks, size_t jobs)
 {
     for (size_t i = 0; i < jobs; i++)
-        db_run(db, db_sql(db, SQL_REMOVE_JOB, items[i].jobs[0].id));
+        db_run(db, db_sql(db, SQL_REMOVE_JOB, items[i]->jobs[0].id));
     for (size_t i = 0; i < tasks; i++)
-        db_run(db, db_sql(db, SQL_REMOVE_TASK, items[i].task->id));
+        db_run(db, db_sql(db, SQL_REMOVE_TASK, items[i]->task->id));
 }
 
 // Adds the first of the items, as many as go into one statement. Returns how many; 0: they have to be added one by one, because
-// they are too few, or not plain, or one of their ids is taken. A statement that met such an id has added those before it.
-static size_t add_plain(struct writer *writer, struct store_new *items, size_t left)
+// they are too few, or one of their ids is taken. A statement that met such an id has added those before it.
+static size_t add_plain(struct writer *writer, struct store_new *const *items, size_t left)
 {
     struct db *db = &writer->db;
     enum sql tasks, jobs;
-    size_t n = choose_plain(items, left, &tasks, &jobs);
+    size_t n = db_tier(left, ADD_ROWS_MIN, SQL_ADD_TASKS_4, &tasks);
+    n = db_tier(n, ADD_ROWS_MIN, SQL_ADD_JOBS_4, &jobs);
     for (size_t i = 0; i < n; i++) {
-        const struct cached_lane *lane = lane_by_name(writer, items[i].task->tenant, items[i].task->queue);
+        const struct store_task *task = items[i]->task;
+        const struct cached_lane *lane = lane_by_name(writer, task->tenant, task->queue);
         if (!lane) // SQLite failed
             return 0;
-        items[i].jobs[0].lane = lane->id;
-        bind_task(db->stmts[tasks], (int)i * TASK_PARAMS + 1, items[i].task, lane->id);
-        db_bind_new_job(db->stmts[jobs], i, &items[i].jobs[0]);
+        items[i]->jobs[0].lane = lane->id;
+        bind_task(db->stmts[tasks], (int)i * TASK_PARAMS + 1, task, lane->id);
+        db_bind_new_job(db->stmts[jobs], i, &items[i]->jobs[0]);
     }
     if (!n)
         return 0;
@@ -469,10 +488,25 @@ static size_t add_plain(struct writer *writer, struct store_new *items, size_t l
         return 0;
     }
     for (size_t i = 0; i < n; i++)
-        count(writer, items[i].jobs[0].lane, items[i].jobs[0].state, 1);
+        count(writer, items[i]->jobs[0].lane, items[i]->jobs[0].state, 1);
     return n;
 }
 
+void writer_add_rest(struct writer *writer)
+{
+    struct store_new **items = writer->plain;
+    for (size_t i = 0, n; i < writer->plain_count && !writer->db.rc; i += n) {
+        n = add_plain(writer, &items[i], writer->plain_count - i);
+        if (!n) {
+            items[i]->err = add_item(writer, items[i]);
+            n = 1;
+        }
+    }
+    writer->plain_count = 0;
+}
+
+// Plain items of operations that follow each other are put off, to be added together: who submits tasks one by one gains from it
+// as who submits many at once. All else may speak of what was put off, and so comes behind it.
 static void write_add(struct writer *writer, struct store_op *op)
 {
     struct store_add *add = container_of(op, struct store_add, op);
@@ -480,11 +514,14 @@ static void write_add(struct writer *writer, struct store_op *op)
         store_op_fail(op, ERR_FENCED, "the holder was declared dead, or is unknown");
         return;
     }
-    for (size_t i = 0, n; i < add->count && !writer->db.rc; i += n) {
-        n = add_plain(writer, &add->items[i], add->count - i);
-        if (!n)
+    for (size_t i = 0; i < add->count && !writer->db.rc; i++) {
+        bool plain = is_plain(&add->items[i]);
+        if (!plain || writer->plain_count == DB_ROWS_MAX)
+            writer_add_rest(writer);
+        if (plain)
+            writer->plain[writer->plain_count++] = &add->items[i];
+        else
             add->items[i].err = add_item(writer, &add->items[i]);
-        n = n ? n : 1;
     }
 }
 
@@ -743,10 +780,21 @@ static struct due_list collect_due(struct writer *writer, struct store_due *due)
     return list;
 }
 
+// Looked up in the counters: otherwise every job that waits in the lane would be looked at.
+static bool has_delayed(struct writer *writer, int64_t lane_id)
+{
+    const struct cached_lane *lane = lane_by_id(writer, lane_id);
+    int64_t before = 0;
+    db_found(&writer->db, db_sql(&writer->db, SQL_DELAYED, lane_id), &before);
+    return lane && before + lane->moved[JOB_DELAYED] > 0;
+}
+
 static void write_due(struct writer *writer, struct store_op *op)
 {
     struct store_due *due = container_of(op, struct store_due, op);
-    struct due_list list = collect_due(writer, due);
+    struct due_list list = {0};
+    if (has_delayed(writer, due->lane))
+        list = collect_due(writer, due);
     due->changed = list.count < due->max ? list.count : due->max;
     for (size_t i = 0; i < due->changed; i++)
         db_run(&writer->db, db_sql(&writer->db, SQL_PROMOTE, list.jobs[i].id));
