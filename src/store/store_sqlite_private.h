@@ -130,8 +130,14 @@ enum sql {
 #define JOB_KEPT(X) X(due_at) X(ready_at) X(scheduled_at) X(expires_at)
 // clang-format on
 #define STORE_ONE(name) +1
-_Static_assert(0 JOB_NEW(STORE_ONE) JOB_NEW_ZERO(STORE_ONE) == 0 JOB_FIXED(STORE_ONE) JOB_MOVING(STORE_ONE), "none is missing");
-_Static_assert(0 JOB_CHANGED(STORE_ONE) JOB_KEPT(STORE_ONE) == 0 JOB_MOVING(STORE_ONE), "none is missing");
+enum {
+    JOB_NEW_MEMBERS = 0 JOB_NEW(STORE_ONE) JOB_NEW_ZERO(STORE_ONE),
+    JOB_STEP_MEMBERS = 0 JOB_CHANGED(STORE_ONE) JOB_KEPT(STORE_ONE),
+    JOB_FIXED_MEMBERS = 0 JOB_FIXED(STORE_ONE),
+    JOB_MOVING_MEMBERS = 0 JOB_MOVING(STORE_ONE),
+};
+_Static_assert((int)JOB_NEW_MEMBERS == (int)JOB_FIXED_MEMBERS + (int)JOB_MOVING_MEMBERS, "none is missing");
+_Static_assert((int)JOB_STEP_MEMBERS == (int)JOB_MOVING_MEMBERS, "none is missing");
 #undef STORE_ONE
 
 // A statement costs as much as the row it writes, so rows are written by statements that take many: there is one for each of
