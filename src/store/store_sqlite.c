@@ -80,6 +80,7 @@ static void roll_back(struct db *db)
 
 static void commit(struct writer *writer)
 {
+    writer_add_rest(writer);
     writer_flush(writer);
     if (writer->db.rc)
         return;
@@ -104,6 +105,8 @@ static void run_group(struct writer *writer, struct list *group)
     list_each (group, node) {
         struct store_op *op = list_entry(node, struct store_op, link);
         store_op_clear(op);
+        if (op->verb != STORE_ADD)
+            writer_add_rest(writer);
         if (!writer->db.rc)
             sqlite_writes[op->verb](writer, op);
     }

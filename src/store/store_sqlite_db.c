@@ -1,7 +1,8 @@
 // A connection to the database: every SQL statement there is, the schema, and the few ways a statement is used.
 //
-// Rows are kept few and narrow: a job costs one row and, until it is final, one entry in the index (place, due_at); the
-// other indexes are partial and hold nothing for a plain job but, once it is final, when to remove it.
+// Rows are kept few and narrow: a job costs one row, one entry in the list of its tenant and, until it is final, one in the index
+// (place, due_at); the other indexes are partial and hold nothing for a plain job but, once it is final, when to remove it.
+// Most of what a statement costs is not its row, but opening every index of the table. So the usual ones take up to 64 rows.
 //
 // What it does not do: decide, or know about threads.
 #include "store/store_sqlite_private.h"
@@ -31,6 +32,33 @@ _Static_assert(JOB_SUCCESS == 5, "the SQL below takes states from here on for fi
 #define LISTED_JOB JOB_COLUMNS LEASE_COLUMNS LISTED_RESULT
 _Static_assert(STORE_LISTED_RESULT == 4096, "the SQL above says so");
 #define WITH_DOC " LEFT JOIN tasks t ON t.id=j.task_id "
+
+// Many rows in one statement. OR FAIL spares SQLite to keep a copy of every page that the statement changes: a failure midway is
+// either made undone by the caller, or rolls everything back.
+#define ROWS_4(row) row "," row "," row "," row
+#define ROWS_16(row) ROWS_4(row) "," ROWS_4(row) "," ROWS_4(row) "," ROWS_4(row)
+#define ROWS_64(row) ROWS_16(row) "," ROWS_16(row) "," ROWS_16(row) "," ROWS_16(row)
+
+#define ZERO(name) ",0"
+#define ADD_TASKS "INSERT OR FAIL INTO tasks(id, tenant, lane, created_at, name, doc) VALUES"
+#define TASK_ROW "(?,?,?,?,?,?)"
+#define ADD_JOBS "INSERT OR FAIL INTO jobs(id" JOB_NEW(NAME) ",place" JOB_NEW_ZERO(NAME) ") VALUES"
+#define JOB_ROW "(?" JOB_NEW(QUESTION) ",?" JOB_NEW_ZERO(ZERO) ")"
+
+#define COUNT_UP(rows) "INSERT INTO counts(lane, state, n) VALUES" rows " ON CONFLICT(lane, state) DO UPDATE SET n=n+excluded.n"
+
+// As job_claim() leaves them.
+#define TAKE                                                                                                                   \
+    "UPDATE OR FAIL jobs SET state=?, holder=?, place=?, picked_at=?, token=token+1, started_at=0, completed_at=0, status=0, " \
+    "outcome=0,"                                                                                                               \
+    " response_truncated=0, reason=NULL, response=NULL WHERE id IN "
+
+// The functions are those of store_sqlite_change.c.
+#define ASSIGN_NEW(name) #name "=new_" #name "(id),"
+#define CHANGE                                                                                                               \
+    "UPDATE OR FAIL jobs SET " JOB_CHANGED(ASSIGN_NEW) "reason=new_reason(id),response=new_response(id),place=new_place(id)" \
+                                                       " WHERE stands(id,token,state,lane,priority,lease_until" JOB_KEPT(    \
+                                                           NAME) ") AND id IN "
 
 // Each step leads from one version of the schema to the next. What is written here is in databases out there: a new step is added
 // at the end, none is changed.
@@ -125,8 +153,11 @@ static const struct {
     [SQL_LANE_BY_ID] = {"SELECT tenant, paused, queue FROM lanes WHERE id=?"},
     [SQL_ADD_LANE] = {"INSERT INTO lanes(tenant, queue, paused) VALUES(?, ?, 0)"},
     [SQL_PAUSE_LANE] = {"UPDATE lanes SET paused=? WHERE id=?"},
-    [SQL_COUNT_UP] = {"INSERT INTO counts(lane, state, n) VALUES(?, ?, ?)"
-                      " ON CONFLICT(lane, state) DO UPDATE SET n=n+excluded.n"},
+    [SQL_COUNT_UP_1] = {COUNT_UP("(?,?,?)")},
+    [SQL_COUNT_UP_4] = {COUNT_UP(ROWS_4("(?,?,?)"))},
+    [SQL_COUNT_UP_16] = {COUNT_UP(ROWS_16("(?,?,?)"))},
+    [SQL_COUNT_UP_64] = {COUNT_UP(ROWS_64("(?,?,?)"))},
+    [SQL_DELAYED] = {"SELECT n FROM counts WHERE lane=? AND state=1"},
     [SQL_KEY] = {"SELECT task_id, digest FROM keys WHERE tenant=? AND key=?"},
     [SQL_ADD_KEY] = {"INSERT INTO keys(tenant, task_id, key, digest, until, loose) VALUES(?, ?, ?, ?, 0, 0)"},
     [SQL_LOOSEN_KEY] = {"UPDATE keys SET loose=1, until=? WHERE tenant=? AND key=?"},
@@ -135,7 +166,10 @@ static const struct {
     [SQL_REMOVE_KEY] = {"DELETE FROM keys WHERE tenant=? AND key=?"},
     [SQL_TASK_LANE] = {"SELECT lane FROM tasks WHERE id=? AND tenant=? AND NOT gone"},
     [SQL_TASK_KEY] = {"SELECT tenant, key FROM tasks WHERE id=?"},
-    [SQL_ADD_TASK] = {"INSERT INTO tasks(id, tenant, lane, created_at, key, name, doc) VALUES(?, ?, ?, ?, ?, ?, ?)"},
+    [SQL_ADD_TASK] = {"INSERT INTO tasks(id, tenant, lane, created_at, name, doc, key) VALUES(?,?,?,?,?,?,?)"},
+    [SQL_ADD_TASKS_4] = {ADD_TASKS ROWS_4(TASK_ROW)},
+    [SQL_ADD_TASKS_16] = {ADD_TASKS ROWS_16(TASK_ROW)},
+    [SQL_ADD_TASKS_64] = {ADD_TASKS ROWS_64(TASK_ROW)},
     [SQL_TASK_VERSION] = {"SELECT version FROM tasks WHERE id=? AND tenant=? AND NOT gone"},
     [SQL_TASK_HAS_UNBEGUN] = {"SELECT 1 FROM jobs WHERE id=?1 AND task_id=?1 AND state<=3 UNION ALL"
                               " SELECT 1 FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id AND state<=3 LIMIT 1"},
@@ -145,6 +179,9 @@ static const struct {
     [SQL_ADD_JOB] = {"INSERT INTO jobs(id" JOB_FIXED(NAME) JOB_MOVING(NAME) ",reason,response,place)"
                                                                             " VALUES(?" JOB_FIXED(QUESTION)
                                                                                 JOB_MOVING(QUESTION) ",?,?,?)"},
+    [SQL_ADD_JOBS_4] = {ADD_JOBS ROWS_4(JOB_ROW)},
+    [SQL_ADD_JOBS_16] = {ADD_JOBS ROWS_16(JOB_ROW)},
+    [SQL_ADD_JOBS_64] = {ADD_JOBS ROWS_64(JOB_ROW)},
     [SQL_REMOVE_JOB] = {"DELETE FROM jobs WHERE id=?"},
     [SQL_TASK_HAS_JOB] = {"SELECT 1 FROM jobs WHERE id=?1 AND task_id=?1 UNION ALL"
                           " SELECT 1 FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id LIMIT 1"},
@@ -155,10 +192,16 @@ static const struct {
     [SQL_WAITING] = {JOB_AND_DOC "INDEXED BY jobs_place LEFT JOIN tasks t ON t.id=j.task_id AND NOT t.paused WHERE j.place=? AND "
                                  "j.due_at>=? AND j.due_at<=?"
                                  " ORDER BY j.due_at, j.id LIMIT ?"},
-    [SQL_TAKE] = {"UPDATE jobs SET state=?, token=?, holder=?, place=?, picked_at=?, started_at=0, completed_at=0, status=0,"
-                  " outcome=0, response_truncated=0, reason=NULL, response=NULL WHERE id=? AND token=?"},
+    [SQL_TAKE_1] = {TAKE "(?)"},
+    [SQL_TAKE_4] = {TAKE "(" ROWS_4("?") ")"},
+    [SQL_TAKE_16] = {TAKE "(" ROWS_16("?") ")"},
+    [SQL_TAKE_64] = {TAKE "(" ROWS_64("?") ")"},
     [SQL_TOKEN] = {"SELECT token, state, lane, priority, lease_until FROM jobs WHERE id=?"},
-    [SQL_CHANGE] = {"UPDATE jobs SET " JOB_MOVING(ASSIGN) "reason=?,response=?,place=? WHERE id=? AND token=?"},
+    [SQL_CHANGE_1] = {CHANGE "(?)"},
+    [SQL_CHANGE_4] = {CHANGE "(" ROWS_4("?") ")"},
+    [SQL_CHANGE_16] = {CHANGE "(" ROWS_16("?") ")"},
+    [SQL_CHANGE_64] = {CHANGE "(" ROWS_64("?") ")"},
+    [SQL_CHANGE_ALL] = {"UPDATE jobs SET " JOB_MOVING(ASSIGN) "reason=?,response=?,place=? WHERE id=? AND token=?"},
     [SQL_CHANGE_LEASED] = {"UPDATE jobs SET " JOB_MOVING(ASSIGN) "reason=?,response=?,place=?,lease_until=?,result=?"
                                                                  " WHERE id=? AND token=?"},
     [SQL_KEEP_ATTEMPT] =
@@ -247,7 +290,7 @@ static const struct pragma writer_pragmas[] = {
     {"PRAGMA wal_autocheckpoint=0", "PRAGMA wal_autocheckpoint", "0"},
     {"PRAGMA secure_delete=OFF", "PRAGMA secure_delete", "0"},
     {"PRAGMA foreign_keys=OFF", "PRAGMA foreign_keys", "0"},
-    {"PRAGMA cache_size=-32768", "PRAGMA cache_size", "-32768"},
+    {"PRAGMA cache_size=-16384", "PRAGMA cache_size", "-16384"}, // after a page was split, COMMIT walks all that is in it
     {"PRAGMA mmap_size=0", "PRAGMA mmap_size", "0"},
     {"PRAGMA temp_store=MEMORY", "PRAGMA temp_store", "2"},
     {NULL},
@@ -351,6 +394,8 @@ enum err db_open(struct db *db, const char *path, bool writer, char why[ERR_WHY_
     enum err err = set_pragmas(db->handle, writer ? writer_pragmas : reader_pragmas, why);
     if (!err && writer)
         err = check_schema(db->handle, why);
+    if (!err && writer)
+        err = change_prepare(db, why);
     return err ? err : prepare_all(db, writer, why);
 }
 
@@ -503,11 +548,41 @@ void db_add_job(struct db *db, const struct job *job, bool *ret_added)
     *ret_added = db_insert(db, stmt);
 }
 
+bool db_job_is_new(const struct job *job)
+{
+#define X(name) || job->name
+    return !(job->reason.n || job->response.n JOB_NEW_ZERO(X));
+#undef X
+}
+
+void db_bind_new_job(sqlite3_stmt *stmt, size_t row, const struct job *job)
+{
+#define X(name) +1
+    enum { PARAMS = 2 JOB_NEW(X) };
+#undef X
+    int at = (int)row * PARAMS + 1;
+    sqlite3_bind_int64(stmt, at++, job->id);
+#define X(name) sqlite3_bind_int64(stmt, at++, job->name);
+    JOB_NEW(X)
+#undef X
+    bind_place(stmt, at, store_place(job));
+}
+
+size_t db_tier(size_t left, size_t least, enum sql first, enum sql *ret_sql)
+{
+    size_t rows = 0;
+    for (size_t next = least; next <= left && next <= DB_ROWS_MAX; next *= 4) {
+        rows = next;
+        *ret_sql = first++;
+    }
+    return rows;
+}
+
 void db_change_job(struct db *db, const struct store_step *step, int64_t lane, int priority)
 {
     struct job where = *step->job;
     bool leased = store_step_leased(step);
-    sqlite3_stmt *stmt = db->stmts[leased ? SQL_CHANGE_LEASED : SQL_CHANGE];
+    sqlite3_stmt *stmt = db->stmts[leased ? SQL_CHANGE_LEASED : SQL_CHANGE_ALL];
     int at = bind_moving(stmt, 1, step->job);
     where.lane = lane;
     where.priority = (uint8_t)priority;

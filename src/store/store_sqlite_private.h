@@ -36,7 +36,11 @@ enum sql {
     SQL_LANE_BY_ID,
     SQL_ADD_LANE,
     SQL_PAUSE_LANE,
-    SQL_COUNT_UP,
+    SQL_COUNT_UP_1,
+    SQL_COUNT_UP_4,
+    SQL_COUNT_UP_16,
+    SQL_COUNT_UP_64,
+    SQL_DELAYED,
     SQL_KEY,
     SQL_ADD_KEY,
     SQL_LOOSEN_KEY,
@@ -45,20 +49,33 @@ enum sql {
     SQL_TASK_LANE,
     SQL_TASK_KEY,
     SQL_ADD_TASK,
+    SQL_ADD_TASKS_4, // in the order of DB_TIERS, as all that end in numbers
+    SQL_ADD_TASKS_16,
+    SQL_ADD_TASKS_64,
     SQL_TASK_VERSION,
     SQL_TASK_HAS_UNBEGUN,
     SQL_AMEND_TASK,
     SQL_MOVE_JOB,
     SQL_REMOVE_TASK,
     SQL_ADD_JOB,
+    SQL_ADD_JOBS_4,
+    SQL_ADD_JOBS_16,
+    SQL_ADD_JOBS_64,
     SQL_REMOVE_JOB,
     SQL_TASK_HAS_JOB,
     SQL_NEXT_PLACE,
     SQL_NEXT_DUE,
     SQL_WAITING,
-    SQL_TAKE,
+    SQL_TAKE_1,
+    SQL_TAKE_4,
+    SQL_TAKE_16,
+    SQL_TAKE_64,
     SQL_TOKEN,
-    SQL_CHANGE,
+    SQL_CHANGE_1,
+    SQL_CHANGE_4,
+    SQL_CHANGE_16,
+    SQL_CHANGE_64,
+    SQL_CHANGE_ALL,
     SQL_CHANGE_LEASED,
     SQL_KEEP_ATTEMPT,
     SQL_REMOVE_ATTEMPTS,
@@ -98,6 +115,49 @@ enum sql {
     SQL_TOTAL
 };
 
+// The members of a job, cut otherwise: what a new one has, and what is 0 in it; what a usual step writes, and what it keeps.
+// Those it keeps are in indexes, where writing the same again would cost as much as writing something else.
+// clang-format off
+#define JOB_NEW(X) \
+    X(task_id) X(tenant) X(lane) X(priority) X(nominal_at) X(state) X(token) X(holder) X(due_at) X(ready_at) X(scheduled_at) \
+    X(expires_at) X(picked_at)
+#define JOB_NEW_ZERO(X) \
+    X(parent_id) X(purge_at) X(started_at) X(completed_at) X(attempts) X(retries) X(losses) X(status) X(outcome) X(late_stage) \
+    X(response_truncated)
+#define JOB_CHANGED(X) \
+    X(state) X(token) X(holder) X(purge_at) X(picked_at) X(started_at) X(completed_at) X(attempts) X(retries) X(losses) X(status) \
+    X(outcome) X(late_stage) X(response_truncated)
+#define JOB_KEPT(X) X(due_at) X(ready_at) X(scheduled_at) X(expires_at)
+// clang-format on
+#define STORE_ONE(name) +1
+enum {
+    JOB_NEW_MEMBERS = 0 JOB_NEW(STORE_ONE) JOB_NEW_ZERO(STORE_ONE),
+    JOB_STEP_MEMBERS = 0 JOB_CHANGED(STORE_ONE) JOB_KEPT(STORE_ONE),
+    JOB_FIXED_MEMBERS = 0 JOB_FIXED(STORE_ONE),
+    JOB_MOVING_MEMBERS = 0 JOB_MOVING(STORE_ONE),
+};
+_Static_assert((int)JOB_NEW_MEMBERS == (int)JOB_FIXED_MEMBERS + (int)JOB_MOVING_MEMBERS, "none is missing");
+_Static_assert((int)JOB_STEP_MEMBERS == (int)JOB_MOVING_MEMBERS, "none is missing");
+#undef STORE_ONE
+
+// A statement costs as much as the row it writes, so rows are written by statements that take many: there is one for each of
+// these counts. What is left is written by smaller ones.
+enum { DB_TIERS = 4, DB_ROWS_MAX = 64 };
+
+// One step of those that are written by one statement, and what became of it.
+struct change_row {
+    struct store_step *step;
+    enum { CHANGE_ABSENT, CHANGE_LOST, CHANGE_WIDE, CHANGE_WRITTEN } fate;
+    int64_t lane; // as stored
+    uint8_t state, priority;
+};
+
+struct change_batch {
+    struct change_row rows[DB_ROWS_MAX]; // by id, no two alike
+    size_t count;
+    size_t at; // the one that was asked for last
+};
+
 // The first failure sticks in `rc` and makes everything behind it do nothing, so a verb reads as if nothing could fail and
 // whoever ends the transaction looks once.
 struct db {
@@ -105,6 +165,7 @@ struct db {
     sqlite3_stmt *stmts[SQL_TOTAL];
     int rc; // extended result code, SQLITE_OK while all is well
     char why[ERR_WHY_MAX];
+    struct change_batch batch; // the writer's: what SQL_CHANGE_… asks while it runs
 };
 
 // Opens DIR/rota.db, sets its pragmas and sees that they took, makes or checks the schema (writer) and prepares everything.
@@ -127,9 +188,19 @@ struct str db_bytes(sqlite3_stmt *stmt, int at, struct arena *arena);
 // A job's columns from the first on; returns the column behind them.
 int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena);
 void db_add_job(struct db *db, const struct job *job, bool *ret_added);
+bool db_job_is_new(const struct job *job); // it is as all are that have never been claimed or ended
+void db_bind_new_job(sqlite3_stmt *stmt, size_t row, const struct job *job); // of SQL_ADD_JOBS_…, which are for such
 // The columns of a lease, from `at` on: they lie behind those of a job where they are read at all.
 int db_read_lease(sqlite3_stmt *stmt, int at, struct job *job, struct arena *arena);
 void db_change_job(struct db *db, const struct store_step *step, int64_t lane, int priority);
+
+// How many of `left` rows the largest fitting statement takes, of those that begin with that for `least` rows. 0: none fits.
+size_t db_tier(size_t left, size_t least, enum sql first, enum sql *ret_sql);
+
+// store_sqlite_change.c
+err_check enum err change_prepare(struct db *db, char why[ERR_WHY_MAX]); // before statements are prepared
+// Writes the steps of db->batch whose record stands and keeps its times, and says of each what became of it.
+void change_write(struct db *db);
 
 int64_t db_next_due(struct db *db, int64_t lane, int64_t from_ms); // of what waits in the lane and is due from then on
 // The first place from `place` on where something of the lane waits that is due from then on, and when it is.
@@ -139,9 +210,11 @@ bool db_next_place(struct db *db, int64_t lane, int64_t from_ms, int64_t *place,
 struct writer {
     struct db db;
     struct map lanes_by_id, lanes_by_name;
-    struct cached_lane *dirty;       // those whose counters moved in this transaction
-    int64_t totals[JOB_STATE_COUNT]; // how the counters of all lanes moved in it
-    int64_t live_holder;             // an incarnation known to be alive, or 0
+    struct cached_lane *dirty;            // those whose counters moved in this transaction
+    int64_t totals[JOB_STATE_COUNT];      // how the counters of all lanes moved in it
+    int64_t live_holder;                  // an incarnation known to be alive, or 0
+    struct store_new *plain[DB_ROWS_MAX]; // items of this transaction that are still to be added, by one statement
+    size_t plain_count;
 };
 
 // What makes copies, on a thread of its own.
@@ -161,6 +234,7 @@ void backup_done(struct backup *backup);
 extern void (*const sqlite_writes[STORE_VERB_COUNT])(struct writer *writer, struct store_op *op); // NULL: a read
 extern void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op);          // NULL: a write
 
-void writer_flush(struct writer *writer);  // before COMMIT: what the transaction counted
-void writer_settle(struct writer *writer); // after COMMIT
-void writer_forget(struct writer *writer); // after ROLLBACK, and at the end
+void writer_add_rest(struct writer *writer); // before any other verb than STORE_ADD, and before COMMIT: what it has put off
+void writer_flush(struct writer *writer);    // before COMMIT: what the transaction counted
+void writer_settle(struct writer *writer);   // after COMMIT
+void writer_forget(struct writer *writer);   // after ROLLBACK, and at the end

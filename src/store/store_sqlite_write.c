@@ -1,6 +1,6 @@
 // The verbs that write. They run one after the other on the writer's connection, many in one transaction.
 //
-// Jobs per lane and state are counted as they move, in memory, and written once a transaction and lane, so no query ever
+// Jobs per lane and state are counted as they move, in memory, and written once a transaction, so no query ever
 // counts rows. Lanes are remembered because nearly every job asks for one; a rollback throws away what is remembered.
 //
 // What it does not do: begin or end transactions (store_sqlite.c).
@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { LANES_REMEMBERED_MAX = 65536 };
+enum { LANES_REMEMBERED_MAX = 65536, TASK_PARAMS = 6, ADD_ROWS_MIN = 4 };
 
 struct cached_lane {
     int64_t id;
@@ -92,24 +92,50 @@ static void count(struct writer *writer, int64_t lane_id, int state, int by)
     writer->dirty = lane;
 }
 
-static void flush_counts(struct writer *writer, int64_t lane, int64_t moved[JOB_STATE_COUNT])
+struct moved {
+    int64_t lane, state, by;
+};
+
+static void write_moved(struct db *db, const struct moved *moved, size_t moved_count)
+{
+    enum sql sql;
+    for (size_t done = 0, n; done < moved_count; done += n) {
+        n = db_tier(moved_count - done, 1, SQL_COUNT_UP_1, &sql);
+        for (size_t i = 0; i < n; i++) {
+            sqlite3_bind_int64(db->stmts[sql], (int)i * 3 + 1, moved[done + i].lane);
+            sqlite3_bind_int64(db->stmts[sql], (int)i * 3 + 2, moved[done + i].state);
+            sqlite3_bind_int64(db->stmts[sql], (int)i * 3 + 3, moved[done + i].by);
+        }
+        db_run(db, db->stmts[sql]);
+    }
+}
+
+// Takes what moved from a lane; returns how many there are in the array then.
+static size_t gather_moved(int64_t lane, int64_t by[JOB_STATE_COUNT], struct moved *moved, size_t moved_count)
 {
     for (int state = 0; state < JOB_STATE_COUNT; state++) {
-        if (moved[state])
-            db_run(&writer->db, db_sql(&writer->db, SQL_COUNT_UP, lane, state, moved[state]));
-        moved[state] = 0;
+        if (by[state])
+            moved[moved_count++] = (struct moved){lane, state, by[state]};
+        by[state] = 0;
     }
+    return moved_count;
 }
 
 void writer_flush(struct writer *writer)
 {
-    flush_counts(writer, 0, writer->totals);
+    struct moved moved[DB_ROWS_MAX + JOB_STATE_COUNT];
+    size_t moved_count = gather_moved(0, writer->totals, moved, 0);
     while (writer->dirty) {
         struct cached_lane *lane = writer->dirty;
         writer->dirty = lane->next_dirty;
         lane->dirty = false;
-        flush_counts(writer, lane->id, lane->moved);
+        moved_count = gather_moved(lane->id, lane->moved, moved, moved_count);
+        if (moved_count >= DB_ROWS_MAX) {
+            write_moved(&writer->db, moved, moved_count);
+            moved_count = 0;
+        }
     }
+    write_moved(&writer->db, moved, moved_count);
 }
 
 void writer_settle(struct writer *writer)
@@ -129,6 +155,7 @@ void writer_forget(struct writer *writer)
     writer->dirty = NULL;
     memset(writer->totals, 0, sizeof writer->totals);
     writer->live_holder = 0;
+    writer->plain_count = 0;
 }
 
 static void write_pause(struct writer *writer, struct store_op *op)
@@ -341,19 +368,29 @@ static void add_key(struct writer *writer, const struct store_new *item)
     db_run(&writer->db, stmt);
 }
 
+// All but its key, from the parameter `at` on; returns what follows.
+static int bind_task(sqlite3_stmt *stmt, int at, const struct store_task *task, int64_t lane)
+{
+    sqlite3_bind_int64(stmt, at++, task->id);
+    sqlite3_bind_int64(stmt, at++, task->tenant);
+    sqlite3_bind_int64(stmt, at++, lane);
+    sqlite3_bind_int64(stmt, at++, task->created_at);
+    if (task->name.n)
+        db_bind_text(stmt, at++, task->name);
+    else
+        sqlite3_bind_null(stmt, at++);
+    db_bind_bytes(stmt, at++, task->doc);
+    return at;
+}
+
 static bool add_task(struct writer *writer, const struct store_new *item, int64_t lane)
 {
-    const struct store_task *task = item->task;
-    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_ADD_TASK, task->id, task->tenant, lane, task->created_at);
+    sqlite3_stmt *stmt = writer->db.stmts[SQL_ADD_TASK];
+    int at = bind_task(stmt, 1, item->task, lane);
     if (item->key.n)
-        db_bind_text(stmt, 5, item->key);
+        db_bind_text(stmt, at, item->key);
     else
-        sqlite3_bind_null(stmt, 5);
-    if (task->name.n)
-        db_bind_text(stmt, 6, task->name);
-    else
-        sqlite3_bind_null(stmt, 6);
-    db_bind_bytes(stmt, 7, task->doc);
+        sqlite3_bind_null(stmt, at);
     return db_insert(&writer->db, stmt);
 }
 
@@ -409,6 +446,67 @@ static enum err add_item(struct writer *writer, struct store_new *item)
     return err;
 }
 
+// A task with one job and nothing unusual about it.
+static bool is_plain(const struct store_new *item)
+{
+    return item->task && !item->key.n && item->job_count == 1 && db_job_is_new(&item->jobs[0]);
+}
+
+static void remove_plain(struct db *db, struct store_new *const *items, size_t tasks, size_t jobs)
+{
+    for (size_t i = 0; i < jobs; i++)
+        db_run(db, db_sql(db, SQL_REMOVE_JOB, items[i]->jobs[0].id));
+    for (size_t i = 0; i < tasks; i++)
+        db_run(db, db_sql(db, SQL_REMOVE_TASK, items[i]->task->id));
+}
+
+// Adds the first of the items, as many as go into one statement. Returns how many; 0: they have to be added one by one, because
+// they are too few, or one of their ids is taken. A statement that met such an id has added those before it.
+static size_t add_plain(struct writer *writer, struct store_new *const *items, size_t left)
+{
+    struct db *db = &writer->db;
+    enum sql tasks, jobs;
+    size_t n = db_tier(left, ADD_ROWS_MIN, SQL_ADD_TASKS_4, &tasks);
+    n = db_tier(n, ADD_ROWS_MIN, SQL_ADD_JOBS_4, &jobs);
+    for (size_t i = 0; i < n; i++) {
+        const struct store_task *task = items[i]->task;
+        const struct cached_lane *lane = lane_by_name(writer, task->tenant, task->queue);
+        if (!lane) // SQLite failed
+            return 0;
+        items[i]->jobs[0].lane = lane->id;
+        bind_task(db->stmts[tasks], (int)i * TASK_PARAMS + 1, task, lane->id);
+        db_bind_new_job(db->stmts[jobs], i, &items[i]->jobs[0]);
+    }
+    if (!n)
+        return 0;
+    if (!db_insert(db, db->stmts[tasks])) {
+        remove_plain(db, items, (size_t)sqlite3_changes(db->handle), 0);
+        return 0;
+    }
+    if (!db_insert(db, db->stmts[jobs])) {
+        remove_plain(db, items, n, (size_t)sqlite3_changes(db->handle));
+        return 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        count(writer, items[i]->jobs[0].lane, items[i]->jobs[0].state, 1);
+    return n;
+}
+
+void writer_add_rest(struct writer *writer)
+{
+    struct store_new **items = writer->plain;
+    for (size_t i = 0, n; i < writer->plain_count && !writer->db.rc; i += n) {
+        n = add_plain(writer, &items[i], writer->plain_count - i);
+        if (!n) {
+            items[i]->err = add_item(writer, items[i]);
+            n = 1;
+        }
+    }
+    writer->plain_count = 0;
+}
+
+// Plain items of operations that follow each other are put off, to be added together: who submits tasks one by one gains from it
+// as who submits many at once. All else may speak of what was put off, and so comes behind it.
 static void write_add(struct writer *writer, struct store_op *op)
 {
     struct store_add *add = container_of(op, struct store_add, op);
@@ -416,21 +514,43 @@ static void write_add(struct writer *writer, struct store_op *op)
         store_op_fail(op, ERR_FENCED, "the holder was declared dead, or is unknown");
         return;
     }
-    for (size_t i = 0; i < add->count && !writer->db.rc; i++)
-        add->items[i].err = add_item(writer, &add->items[i]);
+    for (size_t i = 0; i < add->count && !writer->db.rc; i++) {
+        bool plain = is_plain(&add->items[i]);
+        if (!plain || writer->plain_count == DB_ROWS_MAX)
+            writer_add_rest(writer);
+        if (plain)
+            writer->plain[writer->plain_count++] = &add->items[i];
+        else
+            add->items[i].err = add_item(writer, &add->items[i]);
+    }
 }
 
 // ---- taking
 
-static void take_job(struct writer *writer, struct store_claim *claim, struct store_job *job)
+static void claim_job(struct writer *writer, const struct store_claim *claim, struct job *job)
 {
-    int64_t token = job->job.token;
-    count(writer, job->job.lane, job->job.state, -1);
-    enum err err = job_claim(&job->job, claim->holder, claim->now_ms);
-    assert(!err);
-    count(writer, job->job.lane, job->job.state, 1);
-    db_run(&writer->db, db_sql(&writer->db, SQL_TAKE, job->job.state, job->job.token, job->job.holder, store_place(&job->job),
-                               job->job.picked_at, job->job.id, token));
+    int64_t token = job->token;
+    count(writer, job->lane, job->state, -1);
+    enum err err = job_claim(job, claim->holder, claim->now_ms);
+    assert(!err && job->token == token + 1); // as SQL_TAKE_… writes it
+    count(writer, job->lane, job->state, 1);
+}
+
+// All of them become alike but for what stays as it is.
+static void take_jobs(struct writer *writer, const struct store_claim *claim, struct store_job *jobs, size_t job_count)
+{
+    struct db *db = &writer->db;
+    enum sql sql;
+    for (size_t i = 0; i < job_count; i++)
+        claim_job(writer, claim, &jobs[i].job);
+    for (size_t done = 0, n; done < job_count; done += n) {
+        const struct job *first = &jobs[done].job;
+        n = db_tier(job_count - done, 1, SQL_TAKE_1, &sql);
+        sqlite3_stmt *stmt = db_sql(db, sql, first->state, first->holder, store_place(first), first->picked_at);
+        for (size_t i = 0; i < n; i++)
+            sqlite3_bind_int64(stmt, (int)i + 5, jobs[done + i].job.id);
+        db_run(db, stmt);
+    }
 }
 
 // Takes up to `max` at one place. All are read before the first is moved, for the move changes the index that is being read.
@@ -445,8 +565,8 @@ static size_t take_place(struct writer *writer, struct store_claim *claim, int64
         int at = db_read_job(stmt, &job->job, &claim->op.arena);
         job->doc = db_bytes(stmt, at, &claim->op.arena);
     }
-    for (size_t i = first; i < claim->job_count; i++)
-        take_job(writer, claim, &claim->jobs[i]);
+    if (claim->job_count > first)
+        take_jobs(writer, claim, &claim->jobs[first], claim->job_count - first);
     return claim->job_count - first;
 }
 
@@ -482,6 +602,7 @@ static void keep_attempt(struct db *db, int64_t job_id, const struct attempt *at
     db_run(db, stmt);
 }
 
+// By itself: whatever the step is about.
 static enum err change_job(struct writer *writer, const struct store_step *step)
 {
     struct db *db = &writer->db;
@@ -561,11 +682,60 @@ static void write_amend(struct writer *writer, struct store_op *op)
         amend_job(writer, &amend->steps[i], lane->id);
 }
 
+static enum err end_change(struct writer *writer, const struct change_row *row)
+{
+    const struct store_step *step = row->step;
+    if (row->fate == CHANGE_WIDE)
+        return change_job(writer, step);
+    if (row->fate != CHANGE_WRITTEN)
+        return row->fate == CHANGE_LOST ? ERR_LEASE_LOST : ERR_NOT_FOUND;
+    if (row->state != step->job->state) {
+        count(writer, row->lane, row->state, -1);
+        count(writer, row->lane, step->job->state, 1);
+    }
+    if (step->attempt)
+        keep_attempt(&writer->db, step->job->id, step->attempt);
+    return ERR_OK;
+}
+
+static void write_batch(struct writer *writer)
+{
+    struct change_batch *batch = &writer->db.batch;
+    change_write(&writer->db);
+    for (size_t i = 0; i < batch->count && !writer->db.rc; i++)
+        batch->rows[i].step->err = end_change(writer, &batch->rows[i]);
+    batch->count = 0;
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+    struct store_step *const *left = a, *const *right = b;
+    int64_t x = (*left)->job->id, y = (*right)->job->id;
+    return x != y ? (x > y) - (x < y) : (*left > *right) - (*left < *right);
+}
+
+// By id: neighbours lie on the same pages. Of one job, the first step comes first, and each in a batch of its own.
 static void write_change(struct writer *writer, struct store_op *op)
 {
     struct store_change *change = container_of(op, struct store_change, op);
-    for (size_t i = 0; i < change->count && !writer->db.rc; i++)
-        change->steps[i].err = change_job(writer, &change->steps[i]);
+    struct change_batch *batch = &writer->db.batch;
+    struct store_step **steps = arena_array(&op->arena, struct store_step *, change->count);
+    for (size_t i = 0; i < change->count; i++)
+        steps[i] = &change->steps[i];
+    qsort(steps, change->count, sizeof *steps, compare_steps);
+    for (size_t i = 0; i < change->count && !writer->db.rc; i++) {
+        if (batch->count == DB_ROWS_MAX || (batch->count && steps[i - 1]->job->id == steps[i]->job->id))
+            write_batch(writer);
+        if (store_step_leased(steps[i])) {
+            write_batch(writer);
+            steps[i]->err = change_job(writer, steps[i]);
+        } else {
+            batch->rows[batch->count++].step = steps[i];
+        }
+    }
+    if (!writer->db.rc)
+        write_batch(writer);
+    batch->count = 0;
 }
 
 // ---- becoming ready
@@ -610,10 +780,21 @@ static struct due_list collect_due(struct writer *writer, struct store_due *due)
     return list;
 }
 
+// Looked up in the counters: otherwise every job that waits in the lane would be looked at.
+static bool has_delayed(struct writer *writer, int64_t lane_id)
+{
+    const struct cached_lane *lane = lane_by_id(writer, lane_id);
+    int64_t before = 0;
+    db_found(&writer->db, db_sql(&writer->db, SQL_DELAYED, lane_id), &before);
+    return lane && before + lane->moved[JOB_DELAYED] > 0;
+}
+
 static void write_due(struct writer *writer, struct store_op *op)
 {
     struct store_due *due = container_of(op, struct store_due, op);
-    struct due_list list = collect_due(writer, due);
+    struct due_list list = {0};
+    if (has_delayed(writer, due->lane))
+        list = collect_due(writer, due);
     due->changed = list.count < due->max ? list.count : due->max;
     for (size_t i = 0; i < due->changed; i++)
         db_run(&writer->db, db_sql(&writer->db, SQL_PROMOTE, list.jobs[i].id));

@@ -457,6 +457,43 @@ static void an_id_that_is_taken_fails_its_item_only(void **state)
     assert_int_equal(claim(world, A, NOW, job_now(world, id).lane, 100)->job_count, 2);
 }
 
+// Some are taken by a task, others only by a job.
+static void ids_that_are_taken_fail_their_items_only_among_many(void **state)
+{
+    struct world *world = *state;
+    enum { MANY = 200 };
+    int64_t before = world->last_id, first = before + 1000;
+    struct job job = {.task_id = add(world, (struct sample){0}), .id = first + 130, .tenant = TENANT, .state = JOB_READY};
+    struct store_new other = {.jobs = &job, .job_count = 1};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &other;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    const int taken[] = {0, 77, 199};
+    for (size_t i = 0; i < array_count(taken); i++) {
+        world->last_id = first + taken[i] - 1;
+        add(world, (struct sample){.doc = STR("old")});
+    }
+    world->last_id = first - 1;
+    struct sample *samples = world_mem(world, MANY * sizeof *samples);
+    op = add_many(world, samples, MANY);
+    for (int i = 0; i < MANY; i++) {
+        bool is_taken = i == 0 || i == 77 || i == 130 || i == 199;
+        assert_int_equal(op->items[i].task->id, first + i);
+        assert_int_equal(op->items[i].err, is_taken ? ERR_INTERNAL : ERR_OK);
+    }
+    assert_true(str_is(get_job(world, first + 77)->task.doc, "old"));
+    assert_int_equal(job_now(world, first + 130).task_id, job.task_id);
+    struct store_get *get = OP(world, store_get, STORE_GET);
+    get->tenant = TENANT;
+    get->task_id = first + 130;
+    assert_int_equal(call(world, &get->op), ERR_NOT_FOUND);
+    struct store_stats *stats = OP(world, store_stats, STORE_STATS);
+    call(world, &stats->op);
+    assert_int_equal(stats->counts[JOB_READY], 2 + 3 + MANY - 4);
+    assert_int_equal(claim(world, A, NOW, lane_of(world, TENANT, "q"), 1000)->job_count, 2 + 3 + MANY - 4);
+}
+
 static void jobs_can_be_added_in_hand(void **state)
 {
     struct world *world = *state;
@@ -744,6 +781,69 @@ static void two_steps_of_one_job_follow_each_other(void **state)
     assert_int_equal(steps[0].err, ERR_OK);
     assert_int_equal(steps[1].err, ERR_OK);
     assert_int_equal(job_now(world, first.id).token, second.token);
+}
+
+// What a step of many is about: the record as it shall be, and on what it was decided.
+enum { MANY_STEPS = 210, STEP_KINDS = 7 };
+
+static enum err decide_one_of_many(int kind, struct job *job, struct store_step *step)
+{
+    struct job_policy policy = {.retry = {.max = 3, .delay_ms = 100}, .timeout_ms = 1000, .sla_ms = 1000, .ttl_ms = 5000};
+    struct job_result result = {.outcome = OUTCOME_SUCCESS, .status = 200, .completed_at = NOW + 5, .response = STR("fine")};
+    struct job_step left = {0};
+    *step = (struct store_step){.token = job->token, .watched = true, .job = job};
+    assert_int_equal(job_start(job, &policy, NOW), ERR_OK);
+    if (kind == 1)
+        step->token--; // decided on an old record
+    if (kind == 2)
+        result.outcome = OUTCOME_FAILED;
+    if (kind == 3)
+        return job_detach(job, &policy, &result);
+    if (kind == 4)
+        return ERR_OK; // it has only begun
+    if (kind == 5)
+        result.response = result.reason = (struct str){0};
+    return job_finish(job, &policy, &result, 0, &left);
+}
+
+static void of_many_steps_each_is_judged_by_itself(void **state)
+{
+    struct world *world = *state;
+    struct sample *samples = world_mem(world, MANY_STEPS * sizeof *samples);
+    struct store_step *steps = world_mem(world, MANY_STEPS * sizeof *steps);
+    struct job *jobs = world_mem(world, MANY_STEPS * sizeof *jobs);
+    add_many(world, samples, MANY_STEPS);
+    struct store_claim *taken = claim(world, A, NOW, lane_of(world, TENANT, "q"), MANY_STEPS);
+    assert_int_equal(taken->job_count, MANY_STEPS);
+    int64_t expected[JOB_STATE_COUNT] = {0};
+    for (int i = 0; i < MANY_STEPS; i++) {
+        struct job *job = &jobs[i];
+        *job = taken->jobs[(i * 11) % MANY_STEPS].job; // in no order
+        assert_int_equal(decide_one_of_many(i % STEP_KINDS, job, &steps[i]), ERR_OK);
+        expected[i % STEP_KINDS == 1 || i % STEP_KINDS == 6 ? JOB_WATCHING : job->state]++;
+        if (i % STEP_KINDS == 6)
+            job->id += 1000000; // there is no such job
+    }
+    struct store_change *op = OP(world, store_change, STORE_CHANGE);
+    op->steps = steps;
+    op->count = MANY_STEPS;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    for (int i = 0; i < MANY_STEPS; i++) {
+        int kind = i % STEP_KINDS;
+        assert_int_equal(steps[i].err, kind == 1 ? ERR_LEASE_LOST : kind == 6 ? ERR_NOT_FOUND : ERR_OK);
+        struct job is = job_now(world, taken->jobs[(i * 11) % MANY_STEPS].job.id);
+        assert_int_equal(is.state, kind == 1 || kind == 6 ? JOB_WATCHING : jobs[i].state);
+        if (steps[i].err)
+            continue;
+        assert_int_equal(is.token, jobs[i].token);
+        assert_int_equal(is.due_at, jobs[i].due_at);
+        assert_int_equal(is.completed_at, jobs[i].completed_at);
+        assert_int_equal(is.lease_until, jobs[i].lease_until);
+        assert_true(str_eq(is.response, jobs[i].response));
+    }
+    struct store_stats *stats = OP(world, store_stats, STORE_STATS);
+    call(world, &stats->op);
+    assert_memory_equal(stats->counts, expected, sizeof expected);
 }
 
 static void what_never_changes_does_not_change(void **state)
@@ -2010,6 +2110,7 @@ int main(int argc, char *argv[])
         PROMISE(jobs_can_be_added_to_a_task_that_exists),
         PROMISE(jobs_for_a_task_that_is_gone_or_foreign_are_refused),
         PROMISE(an_id_that_is_taken_fails_its_item_only),
+        PROMISE(ids_that_are_taken_fail_their_items_only_among_many),
         PROMISE(jobs_can_be_added_in_hand),
         PROMISE(nothing_is_added_in_the_hand_of_the_dead_or_unknown),
         PROMISE(nothing_is_added_by_the_dead_or_unknown_even_if_it_is_in_nobodys_hand),
@@ -2029,6 +2130,7 @@ int main(int argc, char *argv[])
         PROMISE(a_change_of_what_is_gone_says_so),
         PROMISE(steps_of_a_batch_succeed_or_fail_one_by_one),
         PROMISE(two_steps_of_one_job_follow_each_other),
+        PROMISE(of_many_steps_each_is_judged_by_itself),
         PROMISE(what_never_changes_does_not_change),
         PROMISE(kept_attempts_are_read_by_number),
         PROMISE(delayed_jobs_become_ready_when_their_time_has_come),
