@@ -2,6 +2,8 @@
 // where the body ends comes once.
 #include "http/head.h"
 
+enum { FIELDS_MAX = 256 };
+
 static const char wrong_line[] = "The request line is a method, a path and HTTP/1.1, with one space between them.";
 static const char wrong_end[] =
     "The request line and each header end with CRLF, and have no space or control character where none may be.";
@@ -161,7 +163,11 @@ static const char *check_hosts(const struct head *head)
 const char *head_read(struct str bytes, struct arena *arena, struct head *ret_head)
 {
     struct str line;
-    *ret_head = (struct head){.length = -1, .fields = arena_array(arena, struct head_field, count_lines(bytes))};
+    size_t lines = count_lines(bytes);
+    *ret_head = (struct head){.length = -1};
+    if (lines > FIELDS_MAX + 2)
+        return "A request may have 256 headers.";
+    ret_head->fields = arena_array(arena, struct head_field, lines);
     bool whole = take_line(&bytes, &line);
     const char *wrong = read_line(line = whole ? line : (struct str){0}, ret_head);
     while (whole && !wrong && (whole = take_line(&bytes, &line)) && line.n)

@@ -25,6 +25,7 @@
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,12 +45,14 @@ enum {
     QUERY_MAX = 64,                 // parameters
     STOP_WAIT_MS = 5000,            // for clients that are slow to take their last answer
     LINGER_MS = 2000,
-    DEAF_MS = 100, // when no descriptor is left for a newcomer
+    SEND_PATIENCE = 5, // times the idle timeout, for an answer
+    DEAF_MS = 100,     // when no descriptor is left for a newcomer
     READ_SIZE = 64 * 1024,
     STREAM_BLOCK = 16 * 1024,
     BUFFER_KEPT = 16 * 1024, // capacity that an idle connection may keep
     EVENTS = 256,
     ACCEPTS = 64,     // newcomers and
+    FILE_BLOCKS = 4,  // pieces of a file and
     AHEAD_MAX = 32,   // requests sent ahead before others have their turn
     SLEEP_MS = 60000, // when there is nothing to wait for
 };
@@ -122,6 +125,7 @@ struct http_server {
     pthread_t thread;
     struct mailbox resumed, woken;
     atomic_bool quiesced, stopping;
+    atomic_int resuming; // threads within http_resume()
     // From here on the HTTP thread's.
     struct list peers, idle, again, dead, streams;
     int peer_count, request_count;
@@ -131,7 +135,7 @@ struct http_server {
     struct wheel timers;
     time_t date_at;
     char date[40];
-    char read[READ_SIZE];
+    char read[READ_SIZE], block[STREAM_BLOCK];
 };
 
 // ---- what is asked of a request
@@ -195,7 +199,10 @@ void http_wait(struct http_request *request, void (*next)(struct http_request *r
 
 void http_resume(struct http_request *request)
 {
-    mailbox_post(&request->server->resumed, &request->link);
+    struct http_server *server = request->server; // the request may be gone once it was posted
+    atomic_fetch_add(&server->resuming, 1);
+    mailbox_post(&server->resumed, &request->link);
+    atomic_fetch_sub(&server->resuming, 1);
 }
 
 // ---- answers
@@ -429,11 +436,10 @@ static void watch(struct peer *peer, uint32_t want)
 // When it is to be looked at whether the connection has had its time.
 static int64_t deadline_ns(const struct peer *peer)
 {
-    int64_t idle_until = peer->active_ns + peer->server->config.idle_timeout_s * INT64_C(1000000000);
+    int64_t idle_ns = peer->server->config.idle_timeout_s * INT64_C(1000000000), idle_until = peer->active_ns + idle_ns;
     switch (peer->state) {
     case PEER_HEAD: // a head that drips has no more time than one that does not come
-        return peer->in.n ? time_min(idle_until, peer->began_ns + peer->server->config.idle_timeout_s * INT64_C(1000000000))
-                          : idle_until;
+        return peer->in.n ? time_min(idle_until, peer->began_ns + idle_ns) : idle_until;
     case PEER_BODY:
         return time_min(idle_until, peer->request->body_until_ns);
     case PEER_LINGER:
@@ -442,6 +448,8 @@ static int64_t deadline_ns(const struct peer *peer)
         return TIME_NEVER;
     case PEER_STREAM:
         return peer->out_at < peer->out.n ? idle_until : TIME_NEVER;
+    case PEER_SEND: // who takes a little now and then does not keep its place for ever
+        return peer->file >= 0 ? idle_until : time_min(idle_until, peer->began_ns + SEND_PATIENCE * idle_ns);
     default:
         return idle_until;
     }
@@ -606,6 +614,8 @@ static bool take_head(struct peer *peer, struct str *rest)
 {
     if (!peer->scanned)
         skip_empty_lines(rest);
+    if (rest->n == 1 && rest->p[0] == '\r')
+        return false; // half of one
     size_t n = head_size(*rest, &peer->scanned);
     if (!n && rest->n <= HEADERS_MAX)
         return false;
@@ -639,7 +649,8 @@ static void keep_body(struct http_request *request, struct str bytes)
 // The answer that was written is taken back: it was never sent, and there is another.
 static void refuse_instead(struct http_request *request, enum err err, const char *detail)
 {
-    request->peer->out.n = request->peer->out_at;
+    struct peer *peer = request->peer;
+    peer->out.n = peer->out_at ? peer->out.n : 0; // what has begun to be sent is that it may go on
     request->answered = false;
     request->headers = NULL;
     refuse_and_close(request, err, detail);
@@ -698,7 +709,9 @@ static enum sent send_out(struct peer *peer)
         peer->out_at += (size_t)n;
         peer->active_ns = peer->server->now_ns;
     }
-    while (peer->file >= 0 && peer->file_left) {
+    for (int i = 0; peer->file >= 0 && peer->file_left; i++) {
+        if (i == FILE_BLOCKS)
+            return SENT_PART; // others have their turn
         ssize_t n = sendfile(peer->fd, peer->file, NULL, peer->file_left < READ_SIZE ? peer->file_left : READ_SIZE);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return SENT_PART;
@@ -736,7 +749,7 @@ static void finish(struct peer *peer)
 // Asks the stream for more as long as the client takes it. True: the answer has ended.
 static bool pump(struct peer *peer, struct http_stream *stream)
 {
-    static char block[STREAM_BLOCK]; // the HTTP thread's
+    char *block = peer->server->block;
     bool chunked = !peer->request->head.old;
     for (;;) {
         enum sent sent = send_out(peer);
@@ -744,7 +757,7 @@ static bool pump(struct peer *peer, struct http_stream *stream)
             peer->closing = stream->over = true;
         if (sent != SENT_ALL || stream->over)
             return stream->over && sent != SENT_PART;
-        long n = is_quiesced(peer->server) ? -1 : stream->ops->read(stream->ctx, block, sizeof block);
+        long n = is_quiesced(peer->server) ? -1 : stream->ops->read(stream->ctx, block, STREAM_BLOCK);
         if (!n)
             return false;
         stream->over = n < 0;
@@ -760,9 +773,10 @@ static bool pump(struct peer *peer, struct http_stream *stream)
 
 // ---- a connection goes on
 
+// Who has sent more ahead than is taken at a time is not read further.
 static bool is_reading(const struct peer *peer)
 {
-    return peer->state == PEER_HEAD || peer->state == PEER_BODY || peer->state == PEER_LINGER;
+    return (peer->state == PEER_HEAD && !peer->again.next) || peer->state == PEER_BODY || peer->state == PEER_LINGER;
 }
 
 // Does one step. False: it has to wait for something.
@@ -809,9 +823,10 @@ static bool step(struct peer *peer, struct str *rest)
 
 static uint32_t wanted_events(const struct peer *peer)
 {
-    bool held_back = peer->state == PEER_BODY && peer->request->answered;
+    bool held_back = peer->state == PEER_WORK || (peer->state == PEER_BODY && peer->request->answered);
+    bool streams = peer->state == PEER_STREAM && !peer->request->stream->over;
     uint32_t out = (peer->out_at < peer->out.n && !held_back) || peer->state == PEER_SEND ? EPOLLOUT : 0u;
-    return out | (is_reading(peer) && !peer->half_closed ? EPOLLIN : 0u) | (peer->state == PEER_STREAM ? EPOLLRDHUP : 0u);
+    return out | (is_reading(peer) && !peer->half_closed ? EPOLLIN : 0u) | (streams ? EPOLLRDHUP : 0u);
 }
 
 // As far as it gets with what came. What is left over is kept.
@@ -873,6 +888,8 @@ static void on_readable(struct peer *peer)
     }
     peer->active_ns = server->now_ns;
     peer->half_closed = !n;
+    if (peer->state == PEER_HEAD && !peer->in.n)
+        peer->began_ns = server->now_ns;
     if (peer->state == PEER_LINGER && (peer->discarded += (size_t)n) > DISCARD_MAX)
         peer_close(peer);
     else if (peer->state != PEER_LINGER)
@@ -883,8 +900,8 @@ static void on_peer_event(struct peer *peer, uint32_t events)
 {
     if (peer->state == PEER_DEAD)
         return;
-    bool left = events & (EPOLLERR | EPOLLHUP) || (peer->state == PEER_STREAM && events & EPOLLRDHUP);
-    if (left && !(peer->state == PEER_STREAM && peer->request->stream->over)) {
+    bool unread = peer->state == PEER_LINGER && events & EPOLLIN; // with bytes unread, closing would tear the answer away
+    if (events & EPOLLERR || (events & EPOLLHUP && !unread) || (peer->state == PEER_STREAM && events & EPOLLRDHUP)) {
         peer_close(peer);
         return;
     }
@@ -894,11 +911,11 @@ static void on_peer_event(struct peer *peer, uint32_t events)
         on_readable(peer);
 }
 
-static void listen_again(struct http_server *server, bool listens)
+static bool listen_again(struct http_server *server, bool listens)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &server->listen_fd};
-    epoll_ctl(server->epoll_fd, listens ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, server->listen_fd, &event);
     server->deaf = !listens;
+    return !epoll_ctl(server->epoll_fd, listens ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, server->listen_fd, &event);
 }
 
 static void welcome(struct http_server *server, int fd)
@@ -1060,10 +1077,13 @@ static bool has_ended(struct http_server *server)
         list_each (&server->streams, link) // what their clients have not taken by now
             peer_close(list_entry(link, struct http_stream, link)->peer);
     }
-    int waiting = server->request_count;
-    list_each (&server->peers, link) // those whose answer is not taken are not waited for without end
-        waiting -= list_entry(link, struct peer, link)->request && !list_entry(link, struct peer, link)->request->next;
-    return !server->request_count || (!waiting && server->now_ns >= server->stop_at_ns);
+    int waiting = server->request_count, lingering = 0;
+    list_each (&server->peers, link) { // those whose answer is not taken are not waited for without end
+        const struct peer *peer = list_entry(link, struct peer, link);
+        waiting -= peer->request && !peer->request->next;
+        lingering += peer->state == PEER_LINGER && !peer->half_closed;
+    }
+    return (!server->request_count && !lingering) || (!waiting && server->now_ns >= server->stop_at_ns);
 }
 
 static void turn(struct http_server *server)
@@ -1148,11 +1168,13 @@ enum err http_server_start(struct http_server **ret_server, const struct http_se
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event wakes = {.events = EPOLLIN, .data.ptr = server};
-    listen_again(server, true);
-    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, server->wake_fd, &wakes) ||
-        pthread_create(&server->thread, NULL, run, server)) {
+    bool ready = listen_again(server, true) && !epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, server->wake_fd, &wakes);
+    if (!ready || (errno = pthread_create(&server->thread, NULL, run, server))) {
         snprintf(why, ERR_WHY_MAX, "the HTTP server cannot be started on %s: %s", config->listen, strerror(errno));
-        close(fd);
+        int fds[] = {fd, server->epoll_fd, server->wake_fd};
+        for (size_t i = 0; i < array_count(fds); i++)
+            if (fds[i] >= 0)
+                close(fds[i]);
         mem_free(server);
         return ERR_INTERNAL;
     }
@@ -1197,6 +1219,8 @@ void http_server_stop(struct http_server *server)
     atomic_store(&server->stopping, true);
     server->waker.wake(&server->waker);
     pthread_join(server->thread, NULL);
+    while (atomic_load(&server->resuming))
+        sched_yield(); // somebody has a few instructions left to do with it
     close(server->listen_fd);
     close(server->wake_fd);
     close(server->epoll_fd);

@@ -306,6 +306,50 @@ static void requests_sent_ahead_are_answered_in_order(void **state)
     close(fd);
 }
 
+// More than are taken at a time, and nothing more will come.
+static void all_that_was_sent_ahead_is_answered_when_the_client_ends_its_side(void **state)
+{
+    enum { MANY = 200 };
+    int fd = dial();
+    buf_auto struct buf text = {0};
+    for (int i = 0; i < MANY; i++)
+        buf_printf(&text, "GET /%d HTTP/1.1\r\nHost: x\r\n\r\n", i);
+    assert_int_equal(send(fd, text.p, text.n, MSG_NOSIGNAL), text.n);
+    shutdown(fd, SHUT_WR);
+    for (int i = 0; i < MANY; i++) {
+        char body[32];
+        snprintf(body, sizeof body, "GET /%d ", i);
+        expect_answer(fd, 200, body);
+    }
+    expect_closed(fd);
+}
+
+static void empty_lines_before_a_request_are_passed_over(void **state)
+{
+    static const char *const pieces[] = {"\r\n", "\r", "\nGET /a HTTP/1.1\r\nHost: x\r\n\r\n"};
+    int fd = dial();
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    for (size_t i = 0; i < array_count(pieces); i++) {
+        say(fd, pieces[i]);
+        int other = get("/by"); // by then the piece has been looked at
+        expect_answer(other, 200, "GET /by ");
+        close(other);
+    }
+    expect_answer(fd, 200, "GET /a ");
+    close(fd);
+}
+
+// Its bytes behind the end must not tear away what it has not read yet.
+static void who_asks_to_close_and_sends_on_gets_the_whole_answer(void **state)
+{
+    int fd = dial();
+    say(fd, "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    say(fd, "and more");
+    shutdown(fd, SHUT_WR);
+    expect_answer(fd, 200, "GET /a ");
+    expect_closed(fd);
+}
+
 static void a_body_in_chunks_and_pieces_is_put_together(void **state)
 {
     int fd = dial();
@@ -825,6 +869,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         promise(a_connection_is_kept_for_the_next_request),
         promise(requests_sent_ahead_are_answered_in_order),
+        promise(all_that_was_sent_ahead_is_answered_when_the_client_ends_its_side),
+        promise(empty_lines_before_a_request_are_passed_over),
+        promise(who_asks_to_close_and_sends_on_gets_the_whole_answer),
         promise(a_body_in_chunks_and_pieces_is_put_together),
         promise(head_is_answered_without_a_body),
         promise(a_waiting_request_is_continued_by_another_thread),
