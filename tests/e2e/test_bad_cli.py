@@ -15,7 +15,6 @@ OK, JOB_FAILED, USAGE, SERVER_SAYS_NO, NOT_REACHED = 0, 1, 2, 3, 4
 NOBODY = "t0000000000001"
 U = "http://127.0.0.1:9/never-called"
 
-pytestmark = pytest.mark.stores("sqlite")
 
 # The words, and something of what stderr says.
 WRONG_USAGE = [

@@ -8,7 +8,6 @@ from support.problem import assert_problem
 
 URL = "http://127.0.0.1:9/never-called"
 
-pytestmark = pytest.mark.stores("sqlite")  # they are refused before any store is asked
 
 RESERVED = """Host host HOST Content-Length content-length Transfer-Encoding Connection Keep-Alive Upgrade TE Trailer Expect
 Proxy-Connection Proxy-Authorization proxy-x Rota-Job-Id rota-anything Rota-Token webhook-id Webhook-Signature Idempotency-Key

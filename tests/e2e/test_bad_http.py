@@ -102,7 +102,6 @@ DOUBTFUL = {
 }
 
 
-@pytest.mark.stores("sqlite")
 @pytest.mark.parametrize("data", DOUBTFUL.values(), ids=DOUBTFUL.keys())
 def test_doubtful_framing_is_400_and_nothing_behind_it_is_read(unharmed, data):
     received = answers_to(unharmed.where(), data + SUBMIT)
@@ -140,7 +139,6 @@ BROKEN = {
 }
 
 
-@pytest.mark.stores("sqlite")
 @pytest.mark.parametrize("data, status", BROKEN.values(), ids=BROKEN.keys())
 def test_broken_http_is_refused_and_nothing_behind_it_is_read(unharmed, data, status):
     received = answers_to(unharmed.where(), data + SUBMIT)
@@ -151,7 +149,6 @@ def test_broken_http_is_refused_and_nothing_behind_it_is_read(unharmed, data, st
     assert len(re.findall(rb"HTTP/1.1 \d", received)) == 1
 
 
-@pytest.mark.stores("sqlite")
 @pytest.mark.parametrize("version", [b"0.9", b"2.0", b"3.0", b"9.9"])
 def test_another_version_of_http_is_400(unharmed, version):
     received = answers_to(unharmed.where(), get().replace(b"HTTP/1.1", b"HTTP/" + version) + SUBMIT)
@@ -204,7 +201,6 @@ TARGETS = [
 ]
 
 
-@pytest.mark.stores("sqlite")
 @pytest.mark.parametrize("target, status, code", TARGETS, ids=lambda value: repr(value)[:50] if isinstance(value, bytes) else "")
 def test_a_target_that_leads_nowhere(unharmed, target, status, code):
     assert_problem(first_answer(raw_exchange(unharmed.where(), get(target))), status, code)
@@ -245,7 +241,6 @@ QUERIES = [
 ]
 
 
-@pytest.mark.stores("sqlite")
 @pytest.mark.parametrize("method, path, field, code", QUERIES)
 def test_a_wrong_query_is_422_and_named(unharmed, method, path, field, code):
     answer = unharmed.api.request(method, path, TASK if method == "POST" else None)
@@ -276,7 +271,6 @@ METHODS = [
 ]
 
 
-@pytest.mark.stores("sqlite")
 @pytest.mark.parametrize("method, path, allowed", METHODS, ids=lambda value: value[:20])
 def test_a_wrong_method_is_405_and_says_which_are_right(unharmed, method, path, allowed):
     answer = unharmed.api.request(method, path)
@@ -299,7 +293,6 @@ TYPES = """text/plain application/xml application/x-www-form-urlencoded multipar
 application/json;charset=latin1 application/json;charset=utf-16 application/json,application/json */*""".split()
 
 
-@pytest.mark.stores("sqlite")
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("path", ["/v1/tasks", f"/v1/tasks/{NOBODY}/cancel"])
 def test_a_wrong_type_is_415(unharmed, type_, path):
@@ -315,7 +308,6 @@ def test_a_type_may_be_written_as_http_allows(tried, type_):
     assert tried.api.post("/v1/tasks", TASK, headers={"Content-Type": type_}).status == 201
 
 
-@pytest.mark.stores("sqlite")
 @pytest.mark.parametrize("queue", ["a%20b", "q" * 65, "gr%C3%BCn", "%2F", "a%2Fb", "a%0Ab"])
 def test_a_bad_queue_name_cannot_be_paused(unharmed, queue):
     assert_problem(unharmed.api.post(f"/v1/queues/{queue}/pause"), (404, 422))

@@ -84,7 +84,6 @@ def test_what_is_not_json_is_400(unharmed, body, words):
     assert "field" not in problem
 
 
-@pytest.mark.stores("sqlite")
 class TestInABulk:
     @pytest.mark.parametrize("body, words", [row for row in ROWS if row.values[0].strip() and row.id != "a trailing NUL"])
     def test_one_bad_task_spoils_an_array(self, unharmed, body, words):
@@ -135,7 +134,6 @@ BODIES = [
 ]
 
 
-@pytest.mark.stores("sqlite")
 @pytest.mark.parametrize("path", ["/v1/tasks/t0000000000001/cancel", "/v1/jobs/j0000000000001/retry", "/v1/queues/default/pause"])
 @pytest.mark.parametrize("body, status, code, field", BODIES)
 def test_a_body_where_none_belongs_is_refused(unharmed, path, body, status, code, field):

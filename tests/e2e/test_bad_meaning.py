@@ -51,7 +51,6 @@ def task_with(field, value):
 WRONG_TYPES = [(field, type_) for field, good in FIELDS.items() for type_ in TYPES if type_ not in good]
 
 
-@pytest.mark.stores("sqlite")
 @pytest.mark.parametrize("field, type_", WRONG_TYPES, ids=lambda value: value)
 def test_a_field_of_the_wrong_type_is_422_and_named(unharmed, field, type_):
     answer = unharmed.api.post("/v1/tasks", task_with(field, TYPES[type_]))
@@ -208,7 +207,6 @@ def row_id(value):
     return json.dumps(value)[:60] if isinstance(value, dict) else ""
 
 
-@pytest.mark.stores("sqlite")
 @pytest.mark.parametrize("fields, field, words", WRONG, ids=row_id)
 def test_a_wrong_value_is_422_and_named(unharmed, fields, field, words):
     code = "missing_field" if fields == {"url": None} else "invalid_field"
@@ -304,14 +302,12 @@ NAMES = {
 }
 
 
-@pytest.mark.stores("sqlite")
 @pytest.mark.parametrize("name, field", NAMES.values(), ids=NAMES.keys())
 def test_an_unknown_field_is_pointed_at_whatever_it_is_called(unharmed, name, field):
     problem = assert_problem(unharmed.api.post("/v1/tasks", {"url": URL, name: 1}), 422, "unknown_field")
     assert problem.get("field", "") == field
 
 
-@pytest.mark.stores("sqlite")
 @pytest.mark.parametrize("name", ["x" * 5000, "ä" * 5000, "😀" * 5000, "/" * 5000])
 def test_the_pointer_of_a_very_long_name_is_cut(unharmed, name):
     problem = assert_problem(unharmed.api.post("/v1/tasks", {"url": URL, name: 1}), 422, "unknown_field")
