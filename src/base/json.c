@@ -76,11 +76,6 @@ static const char *skip_digits(const char *at, const char *end)
     return at;
 }
 
-static int hex_value(char c)
-{
-    return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 // The four digits behind \u, or -1.
 static int32_t hex4(const char *at, const char *end)
 {
@@ -88,7 +83,7 @@ static int32_t hex4(const char *at, const char *end)
     if (end - at < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        int digit = hex_value(at[i]);
+        int digit = str_hex(at[i]);
         if (digit < 0)
             return -1;
         code = code << 4 | digit;

@@ -38,3 +38,22 @@ size_t str_distance(struct str a, struct str b)
     }
     return row[b.n];
 }
+
+struct str str_trim(struct str text)
+{
+    while (text.n && (text.p[0] == ' ' || text.p[0] == '\t')) {
+        text.p++;
+        text.n--;
+    }
+    while (text.n && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t'))
+        text.n--;
+    return text;
+}
+
+int str_hex(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    digit |= 0x20;
+    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}

@@ -143,18 +143,13 @@ static bool end_line(struct reader *reader, const char *why)
 
 // ---- strings
 
-static int hex_of(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 // Behind \u or \U.
 static bool read_rune(struct reader *reader, int digits, char **to)
 {
     uint32_t rune = 0;
     const char *at = reader->at;
     for (int i = 0; i < digits; i++, at++) {
-        int value = at < reader->end ? hex_of(*at) : -1;
+        int value = at < reader->end ? str_hex(*at) : -1;
         if (value < 0)
             return fail(reader, "\\u is followed by four hexadecimal digits, \\U by eight");
         rune = rune << 4 | (uint32_t)value;
@@ -355,7 +350,7 @@ static bool read_number(struct reader *reader, struct toml_entry *entry)
     const char *first = reader->at;
     for (; !at_end(reader) && (is_bare(*reader->at) || strchr(".:+", *reader->at)); reader->at++) {
         char c = *reader->at;
-        if (c == '_' && digits && reader->at + 1 < reader->end && hex_of(reader->at[1]) >= 0) {
+        if (c == '_' && digits && reader->at + 1 < reader->end && str_hex(reader->at[1]) >= 0) {
             digits = false; // another digit must follow
             continue;
         }

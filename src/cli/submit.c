@@ -135,24 +135,15 @@ static bool put_labels(struct buf *buf, const struct field *field, const struct 
     return true;
 }
 
-static struct str trim(struct str text)
-{
-    while (text.n && (text.p[0] == ' ' || text.p[0] == '\t'))
-        text = (struct str){text.p + 1, text.n - 1};
-    while (text.n && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t'))
-        text.n--;
-    return text;
-}
-
 static bool split_header(const char *line, struct str *ret_name, struct str *ret_value, char why[ERR_WHY_MAX])
 {
     const char *colon = strchr(line, ':');
-    *ret_name = trim((struct str){line, colon ? (size_t)(colon - line) : 0});
+    *ret_name = str_trim((struct str){line, colon ? (size_t)(colon - line) : 0});
     if (!ret_name->n) {
         snprintf(why, ERR_WHY_MAX, "--header takes 'Name: value', not %s", line);
         return false;
     }
-    *ret_value = trim(str_of(colon + 1));
+    *ret_value = str_trim(str_of(colon + 1));
     return true;
 }
 

@@ -33,7 +33,7 @@ static bool is_reserved_header(struct str name)
     return false;
 }
 
-static bool is_token(struct str text)
+bool header_is_token(struct str text)
 {
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
@@ -46,7 +46,7 @@ static bool is_token(struct str text)
 
 const char *header_name_wrong(struct str name)
 {
-    if (!is_token(name))
+    if (!header_is_token(name))
         return "A header's name must be a token of letters, digits and !#$%&'*+-.^_`|~.";
     return is_reserved_header(name) ? "This header is set by rota and must not be given." : NULL;
 }
@@ -57,4 +57,17 @@ const char *header_value_wrong(struct str value)
         if (((unsigned char)value.p[i] < 0x20 && value.p[i] != '\t') || value.p[i] == 0x7f)
             return "A header's value must not hold CR, LF or other control characters.";
     return NULL;
+}
+
+bool header_has_word(struct str value, struct str word)
+{
+    while (value.n) {
+        const char *comma = memchr(value.p, ',', value.n);
+        size_t n = comma ? (size_t)(comma - value.p) : value.n;
+        if (str_eq_nocase(str_trim((struct str){value.p, n}), word))
+            return true;
+        n += comma != NULL;
+        value = (struct str){value.p + n, value.n - n};
+    }
+    return false;
 }

@@ -2,6 +2,8 @@
 // only those are looked at that say where the answer ends, whether the connection stays, and the two rota knows.
 #include "http/answer.h"
 
+#include "core/header.h"
+
 void answer_begin(struct answer *answer, bool (*take)(void *ctx, struct str body), void *ctx)
 {
     struct buf line = answer->line;
@@ -26,17 +28,6 @@ static enum answer_step bad(struct answer *answer, const char *why)
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
-}
-
-static struct str trim(struct str text)
-{
-    while (text.n && is_blank(text.p[0])) {
-        text.p++;
-        text.n--;
-    }
-    while (text.n && is_blank(text.p[text.n - 1]))
-        text.n--;
-    return text;
 }
 
 static bool is_digit(char c)
@@ -75,36 +66,22 @@ static bool read_length(struct answer *answer, struct str value)
     return same;
 }
 
-static void read_connection(struct answer *answer, struct str value)
-{
-    while (value.n) {
-        const char *comma = memchr(value.p, ',', value.n);
-        size_t n = comma ? (size_t)(comma - value.p) : value.n;
-        struct str word = trim((struct str){value.p, n});
-        if (str_eq_nocase(word, STR("close")))
-            answer->closes = true;
-        else if (str_eq_nocase(word, STR("keep-alive")))
-            answer->keep = true;
-        n += comma != NULL;
-        value.p += n;
-        value.n -= n;
-    }
-}
-
 static enum answer_step read_header(struct answer *answer, struct str line)
 {
     const char *colon = memchr(line.p, ':', line.n);
     if (!colon || is_blank(line.p[0])) // a line that goes on, as was allowed once: nothing that is looked at does
         return ANSWER_MORE;
-    struct str name = {line.p, (size_t)(colon - line.p)}, value = trim((struct str){colon + 1, line.n - name.n - 1});
+    struct str name = {line.p, (size_t)(colon - line.p)}, value = str_trim((struct str){colon + 1, line.n - name.n - 1});
     if (name.n && is_blank(name.p[name.n - 1])) // some readers would take it for the header, and some would not
         return bad(answer, "there is a space before the colon of a header");
     switch (line.p[0] | 0x20) {
     case 'c':
         if (str_eq_nocase(name, STR("Content-Length")) && !read_length(answer, value))
             return bad(answer, "the length of the answer is no number, or there are two");
-        if (str_eq_nocase(name, STR("Connection")))
-            read_connection(answer, value);
+        if (str_eq_nocase(name, STR("Connection"))) {
+            answer->closes |= header_has_word(value, STR("close"));
+            answer->keep |= header_has_word(value, STR("keep-alive"));
+        }
         break;
     case 't':
         if (str_eq_nocase(name, STR("Transfer-Encoding"))) {

@@ -7,14 +7,6 @@ static enum chunks_step bad(struct chunks *chunks, const char *why)
     return CHUNKS_BAD;
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static enum chunks_step expect_line_feed(struct chunks *chunks, enum chunks_at then)
 {
     chunks->at = CHUNKS_LF;
@@ -24,7 +16,7 @@ static enum chunks_step expect_line_feed(struct chunks *chunks, enum chunks_at t
 
 static enum chunks_step read_size(struct chunks *chunks, char c)
 {
-    int digit = hex(c);
+    int digit = str_hex(c);
     if (digit >= 0) {
         if (chunks->left >> 56 || chunks->digits == 16)
             return bad(chunks, "a chunk is too large");

@@ -2,6 +2,8 @@
 // where the body ends comes once.
 #include "http/head.h"
 
+#include "core/header.h"
+
 enum { FIELDS_MAX = 256 };
 
 static const char wrong_line[] = "The request line is a method, a path and HTTP/1.1, with one space between them.";
@@ -27,16 +29,6 @@ size_t head_size(struct str bytes, size_t *scanned)
     }
     *scanned = bytes.n;
     return 0;
-}
-
-static bool is_token(struct str text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        char c = text.p[i], letter = c | 0x20;
-        if (!(letter >= 'a' && letter <= 'z') && !(c >= '0' && c <= '9') && !(c && strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return text.n > 0;
 }
 
 static bool has_control(struct str text, bool blanks_allowed)
@@ -76,18 +68,7 @@ static const char *read_line(struct str line, struct head *head)
         return wrong_line;
     bool version = line.n == 8 && str_starts(line, STR("HTTP/1.")) && line.p[7] >= '0' && line.p[7] <= '9';
     head->old = version && line.p[7] == '0';
-    return !version || !is_token(head->method) || !head->target.n || has_control(head->target, false) ? wrong_line : NULL;
-}
-
-static struct str trim(struct str text)
-{
-    while (text.n && (text.p[0] == ' ' || text.p[0] == '\t')) {
-        text.p++;
-        text.n--;
-    }
-    while (text.n && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t'))
-        text.n--;
-    return text;
+    return !version || !header_is_token(head->method) || !head->target.n || has_control(head->target, false) ? wrong_line : NULL;
 }
 
 static const char *read_length(struct str value, int64_t *ret_length)
@@ -101,26 +82,13 @@ static const char *read_length(struct str value, int64_t *ret_length)
     return value.n ? NULL : "Content-Length is a number.";
 }
 
-static bool has_word(struct str list, struct str word)
-{
-    while (list.n) {
-        const char *comma = memchr(list.p, ',', list.n);
-        size_t n = comma ? (size_t)(comma - list.p) : list.n;
-        if (str_eq_nocase(trim((struct str){list.p, n}), word))
-            return true;
-        n += comma != NULL;
-        list = (struct str){list.p + n, list.n - n};
-    }
-    return false;
-}
-
 static const char *read_field(struct str line, struct head *head)
 {
     const char *colon = memchr(line.p, ':', line.n);
     if (!colon)
         return wrong_end;
-    struct str name = {line.p, (size_t)(colon - line.p)}, value = trim((struct str){colon + 1, line.n - name.n - 1});
-    if (!is_token(name) || has_control(value, true))
+    struct str name = {line.p, (size_t)(colon - line.p)}, value = str_trim((struct str){colon + 1, line.n - name.n - 1});
+    if (!header_is_token(name) || has_control(value, true))
         return wrong_end;
     head->fields[head->field_count++] = (struct head_field){name, value};
     if (str_eq_nocase(name, STR("Content-Length"))) {
@@ -136,7 +104,7 @@ static const char *read_field(struct str line, struct head *head)
     if (str_eq_nocase(name, STR("Expect")))
         head->asks_first = true;
     else if (str_eq_nocase(name, STR("Connection")))
-        head->closes |= has_word(value, STR("close"));
+        head->closes |= header_has_word(value, STR("close"));
     return NULL;
 }
 

@@ -474,14 +474,6 @@ static void refuse(struct http_request *request, enum err err, const char *detai
     config->refuse(config->ctx, request, err, detail);
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool decode(struct http_request *request, struct str text, bool plus, struct str *ret_text)
 {
     struct str copy = arena_copy(&request->arena, text); // with a NUL behind it, which is no digit
@@ -489,7 +481,7 @@ static bool decode(struct http_request *request, struct str text, bool plus, str
     for (const char *at = copy.p, *end = copy.p + copy.n; at < end; at++) {
         int c = plus && *at == '+' ? ' ' : (unsigned char)*at;
         if (c == '%') {
-            int high = hex(at[1]), low = high < 0 ? -1 : hex(at[2]);
+            int high = str_hex(at[1]), low = high < 0 ? -1 : str_hex(at[2]);
             c = high < 0 || low < 0 ? 0 : high << 4 | low;
             if (!c)
                 return false;
