@@ -1,10 +1,16 @@
-// CHANGE: writes what was decided. All steps of a group are one statement, unless a job comes twice: then its second step is in
-// the next.
+// CHANGE: writes what was decided.
 //
-// Rows are locked by id first, because an UPDATE that had to wait looks again only at the row it waited for; in order of id, so
-// that two batches do not wait for each other in a circle; and then the token is compared. A job that is final already lies
-// elsewhere. That is looked up only for what was not found among the others, in a transaction behind the first.
+// Nearly every step ends a job that has no lease. Those of a group are one statement that takes the rows whose tokens stand away
+// and puts the records where final ones lie. Nothing else is asked, for nothing else happens as a rule; what it did not take is
+// given, behind it, to the statement that all other steps are in, which finds out why.
+//
+// There rows are locked by id first, because an UPDATE that had to wait looks again only at the row it waited for; in order of
+// id, so that two batches do not wait for each other in a circle; and then the token is compared. All steps are one statement,
+// unless a job comes twice: then its second step is in the next. A job that is final already lies elsewhere. That is looked up
+// only for what was not found among the others, in a transaction behind the first.
 #include "store/store_postgres_private.h"
+
+#include <stdlib.h>
 
 // clang-format off
 #define STANDS "l.token=s.expected AND (s.watched=0 OR l.state=3) AND l.lease_until="
@@ -56,6 +62,19 @@ static const char count_changes[] =
 static const char of_steps[] = ")::int FROM s JOIN l ON l.id=s.id";
 // clang-format on
 
+// Ends jobs. The ids come sorted and are looked up in their order, so rows are locked in that order here, too: see join_by_index
+// in store_postgres_link.c. A row that another had meanwhile is looked at anew by PostgreSQL, with its step.
+static const char end_from[] = "WITH h AS (DELETE FROM @jobs j USING ";
+static const char end_jobs[] =
+    " s WHERE j.id=s.id AND j.token=s.expected AND (s.watched=0 OR j.state=3) AND j.lease_until=0"
+    " RETURNING s.no, j.state AS was, s.day, j.id" JOB_FIXED(PG_NAME_OF_J)
+        JOB_MOVING(PG_NAME_OF_S) ",s.reason,s.response)"
+                                 ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day) SELECT " PG_JOB_COLUMNS ",day FROM h)";
+static const char count_ends[] =
+    ", c AS (" PG_COUNT("SELECT q.lane, v.state, v.n FROM (SELECT lane, was, state, count(*) AS n FROM h GROUP BY 1,2,3) q"
+                        " CROSS JOIN LATERAL (VALUES (q.was,-q.n),(q.state,q.n)) v(state,n)") ")"
+                                                                                              " SELECT no FROM h";
+
 struct batch {
     struct store_step **steps;
     size_t count;
@@ -66,6 +85,13 @@ static void read_steps(void *ctx, const PGresult *result)
     struct batch *batch = ctx;
     for (int row = 0; row < PQntuples(result); row++)
         batch->steps[pg_int(result, row, 0)]->err = pg_int(result, row, 1) ? ERR_OK : ERR_LEASE_LOST;
+}
+
+static void read_ended(void *ctx, const PGresult *result)
+{
+    struct batch *batch = ctx;
+    for (int row = 0; row < PQntuples(result); row++)
+        batch->steps[pg_int(result, row, 0)]->err = ERR_OK;
 }
 
 static bool attempt_rows(struct pg_link *link, struct pg_rows *rows, const struct batch *batch)
@@ -172,6 +198,21 @@ static void send_batch(struct pg_link *link, struct batch *batch, bool done)
     pg_send(link, read_steps, batch);
 }
 
+static void send_ends(struct pg_link *link, struct batch *batch)
+{
+    struct pg_rows rows;
+    struct kinds kinds;
+    step_rows(link, &rows, batch, &kinds);
+    pg_begin_query(link);
+    pg_param_int(link, pg_slot(link));
+    pg_put(link, end_from);
+    pg_put_rows(link, &rows);
+    pg_put(link, end_jobs);
+    put_attempts(link, batch);
+    pg_put(link, count_ends);
+    pg_send(link, read_ended, batch);
+}
+
 // Cuts the steps where a job comes for the second time, and sends what lies between.
 static void send_batches(struct pg_link *link, struct batch *all, bool done)
 {
@@ -194,13 +235,26 @@ static void send_batches(struct pg_link *link, struct batch *all, bool done)
     map_done(&seen);
 }
 
-static void run_batches(struct pg_link *link, struct batch *all, bool done)
+static void run_batches(struct pg_link *link, struct batch *ends, struct batch *others, bool done)
 {
-    for (size_t i = 0; i < all->count; i++)
-        all->steps[i]->err = ERR_NOT_FOUND; // until it is found
-    pg_begin(link, "BEGIN");
-    send_batches(link, all, done);
+    for (size_t i = 0; i < others->count; i++)
+        others->steps[i]->err = ERR_NOT_FOUND; // until it is found
+    if (ends->count) {
+        pg_begin_joining_by_index(link);
+        send_ends(link, ends);
+        if (others->count)
+            pg_join_freely(link);
+    } else {
+        pg_begin(link, "BEGIN");
+    }
+    send_batches(link, others, done);
     pg_commit(link);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    int64_t left = (*(struct store_step *const *)a)->job->id, right = (*(struct store_step *const *)b)->job->id;
+    return left < right ? -1 : left > right;
 }
 
 static struct batch list_steps(struct pg_link *link, struct list *group)
@@ -218,16 +272,49 @@ static struct batch list_steps(struct pg_link *link, struct list *group)
     return all;
 }
 
+// Those that end a job, by id; of a job that comes twice, neither.
+static void sort_out(struct pg_link *link, const struct batch *all, struct batch *ret_ends, struct batch *ret_others)
+{
+    struct map seen = {0};
+    ret_ends->steps = arena_array(&link->arena, struct store_step *, all->count);
+    ret_others->steps = arena_array(&link->arena, struct store_step *, all->count);
+    for (size_t i = 0; i < all->count; i++) {
+        struct store_step *step = all->steps[i];
+        bool first = !map_put(&seen, step->job->id, step);
+        struct batch *to = first && job_state_final(step->job->state) && !store_step_leased(step) ? ret_ends : ret_others;
+        to->steps[to->count++] = step;
+    }
+    map_done(&seen);
+    if (ret_ends->count)
+        qsort(ret_ends->steps, ret_ends->count, sizeof *ret_ends->steps, by_id);
+}
+
+// Moves the steps that were not found to the front, in their order.
+static void keep_missing(struct batch *batch)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->steps[i]->err == ERR_NOT_FOUND)
+            batch->steps[count++] = batch->steps[i];
+    batch->count = count;
+}
+
 void pg_change_group(struct pg_link *link, struct list *group)
 {
-    struct batch all = list_steps(link, group), missing = {0};
-    for (size_t i = 0; i < all.count; i++)
+    struct batch all = list_steps(link, group), ends = {0}, others = {0}, none = {0};
+    for (size_t i = 0; i < all.count; i++) {
         pg_make_days(link, (const struct job *const[]){all.steps[i]->job}, 1);
-    run_batches(link, &all, false);
-    missing.steps = arena_array(&link->arena, struct store_step *, all.count);
-    for (size_t i = 0; i < all.count && !link->err; i++)
-        if (all.steps[i]->err == ERR_NOT_FOUND)
-            missing.steps[missing.count++] = all.steps[i];
-    if (missing.count)
-        run_batches(link, &missing, true);
+        all.steps[i]->err = ERR_NOT_FOUND;
+    }
+    sort_out(link, &all, &ends, &others);
+    run_batches(link, &ends, &others, false);
+    if (ends.count && !link->err) {
+        keep_missing(&ends);
+        if (ends.count)
+            run_batches(link, &none, &ends, false);
+    }
+    if (!link->err)
+        keep_missing(&all);
+    if (all.count && !link->err)
+        run_batches(link, &none, &all, true);
 }

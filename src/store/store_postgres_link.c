@@ -466,21 +466,43 @@ static void check_settings(void *ctx, const PGresult *result)
 static const char begin_with[] =
     "SELECT current_setting('fsync'), current_setting('synchronous_commit'), set_config('jit','off',true),"
     " set_config('idle_in_transaction_session_timeout','10s',true), set_config('statement_timeout',$1,true)";
+// What a batch is joined with is looked up by its index, row by row, in the order of the batch. PostgreSQL would rather read a
+// whole table that is not large yet, or (not knowing how long the batch is) go through the batch for each row.
+static const char join_by_index[] = ", set_config('enable_hashjoin','off',true), set_config('enable_mergejoin','off',true),"
+                                    " set_config('enable_seqscan','off',true), set_config('enable_bitmapscan','off',true)";
+static const char join_freely[] = "SELECT set_config('enable_hashjoin','on',true), set_config('enable_mergejoin','on',true),"
+                                  " set_config('enable_seqscan','on',true), set_config('enable_bitmapscan','on',true)";
 
 static void check_begun(void *ctx, const PGresult *result)
 {
     check_durable(ctx, result, PG_AWAY);
 }
 
-void pg_begin(struct pg_link *link, const char *begin)
+static void begin(struct pg_link *link, const char *begin, const char *more)
 {
     char left[24];
     snprintf(left, sizeof left, "%lld", (long long)time_max(link->deadline_ms - now_ms(), 1)); // 0 would be without end
     pg_run(link, begin, 0, NULL, NULL, NULL);
     pg_begin_query(link);
     pg_put(link, begin_with);
+    pg_put(link, more);
     pg_param_text(link, str_of(left));
     pg_send(link, check_begun, link);
+}
+
+void pg_begin(struct pg_link *link, const char *how)
+{
+    begin(link, how, "");
+}
+
+void pg_begin_joining_by_index(struct pg_link *link)
+{
+    begin(link, "BEGIN", join_by_index);
+}
+
+void pg_join_freely(struct pg_link *link)
+{
+    pg_run(link, join_freely, 0, NULL, NULL, NULL);
 }
 
 static bool finish_connect(struct pg_link *link)

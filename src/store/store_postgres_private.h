@@ -124,6 +124,8 @@ void pg_send(struct pg_link *link, pg_reader *read, void *ctx);
 void pg_sync(struct pg_link *link); // waits for the answers of everything sent
 
 void pg_begin(struct pg_link *link, const char *begin); // BEGIN …, and what a session would be told otherwise
+void pg_begin_joining_by_index(struct pg_link *link);   // … for statements that join a batch with a table by its index
+void pg_join_freely(struct pg_link *link);              // and behind those, for others
 void pg_commit(struct pg_link *link);                   // and waits as above
 
 // A fixed statement with whole numbers as $1 … $n.
@@ -142,6 +144,7 @@ struct str pg_bytes(const PGresult *result, int row, int column, struct arena *a
 #define PG_NAME_OF_N(name) ",n." #name
 #define PG_NAME_OF_H(name) ",h." #name
 #define PG_NAME_OF_G(name) ",g." #name
+#define PG_NAME_OF_S(name) ",s." #name
 
 #define PG_JOB_COLUMNS "id" JOB_FIXED(PG_NAME) JOB_MOVING(PG_NAME) ",reason,response"
 #define PG_JOB_OF_J "j.id" JOB_FIXED(PG_NAME_OF_J) JOB_MOVING(PG_NAME_OF_J) ",j.reason,j.response"
