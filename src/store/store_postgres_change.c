@@ -240,14 +240,15 @@ static void run_batches(struct pg_link *link, struct batch *ends, struct batch *
     for (size_t i = 0; i < others->count; i++)
         others->steps[i]->err = ERR_NOT_FOUND; // until it is found
     if (ends->count) {
-        pg_begin_joining_by_index(link);
+        pg_begin_by_index(link);
         send_ends(link, ends);
-        if (others->count)
-            pg_join_freely(link);
     } else {
         pg_begin(link, "BEGIN");
     }
-    send_batches(link, others, done);
+    if (others->count) {
+        pg_join_by_index(link, false);
+        send_batches(link, others, done);
+    }
     pg_commit(link);
 }
 

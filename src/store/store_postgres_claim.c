@@ -10,6 +10,7 @@
 #include "store/store_postgres_private.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 static const char fence[] = "SELECT 1 FROM @incarnations WHERE id=$1 AND NOT dead FOR KEY SHARE";
 
@@ -18,23 +19,26 @@ static const char fence[] = "SELECT 1 FROM @incarnations WHERE id=$1 AND NOT dea
 // Who does not know from where on there is something is told where there is nothing.
 #define LOOK_FROM "CASE WHEN s.from_ms>0 THEN s.from_ms ELSE l.floor_old END"
 
-#define CLAIM_ORDER "p.no, u.priority DESC, u.due_at, u.id"
+// What a claim leaves as it was, and the token. The rest of a record is the same for all that are claimed.
+#define KEPT(X) \
+    X(id) JOB_FIXED(X) X(token) X(due_at) X(ready_at) X(scheduled_at) X(expires_at) X(purge_at) X(attempts) X(retries) X(losses) \
+    X(late_stage)
 
-// $1 slot, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows; then the wants.
+// $1 slot, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows; then the wants. Rows come in the order
+// in which they were found and locked, and so do their documents.
 static const char claim_from[] = "WITH w AS MATERIALIZED (SELECT s.*, " LOOK_FROM " AS floor FROM ";
 static const char claim_picked[] =
     " s JOIN @lanes l ON l.id=s.lane WHERE NOT l.paused AND s.max>0"
     " AND EXISTS (SELECT FROM @incarnations WHERE id=$2 AND NOT dead)),"
-    " p AS MATERIALIZED (SELECT w.no, w.lane, x.id, x.state FROM w CROSS JOIN LATERAL (SELECT y.id, y.state"
+    " p AS MATERIALIZED (SELECT x.id, x.state FROM w CROSS JOIN LATERAL (SELECT y.id, y.state"
     " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state FROM @jobs j WHERE j.place=g"
     " AND j.due_at>=w.floor AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
     " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, place=-$2, picked_at=$3, started_at=0, completed_at=0,"
-    " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL WHERE j.id=" PG_ANY("SELECT id FROM p")
-    " RETURNING " PG_JOB_OF_J "),"
-    " c AS (" PG_COUNT("SELECT p.lane, p.state, -1 AS n FROM p UNION ALL SELECT p.lane, $5, 1 FROM p") "),"
-    " k AS MATERIALIZED (SELECT set_config('rota.claimed', string_agg(u.task_id::text, ',' ORDER BY " CLAIM_ORDER "), true)"
-    " FROM u JOIN p ON p.id=u.id)"
-    " SELECT " PG_JOB_OF_U " FROM k, u JOIN p ON p.id=u.id ORDER BY " CLAIM_ORDER;
+    " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL FROM p WHERE j.id=p.id"
+    " RETURNING p.state AS was" KEPT(PG_NAME_OF_J) "),"
+    " c AS (" PG_COUNT(PG_MOVES("SELECT lane, was, $5 AS state, count(*) AS n FROM u GROUP BY 1,2")) "),"
+    " k AS MATERIALIZED (SELECT set_config('rota.claimed', string_agg(u.task_id::text, ','), true) FROM u)"
+    " SELECT 0" KEPT(PG_NAME_OF_U) " FROM k, u";
 static const char claimed_docs[] =
     "SELECT " PG_DOC_TO_RUN("x") " FROM unnest(string_to_array(current_setting('rota.claimed', true), ',')::bigint[])"
     " WITH ORDINALITY x(task_id, no) ORDER BY x.no";
@@ -59,7 +63,8 @@ struct part {
     struct store_claim *claim;
     struct store_want *wants;
     size_t count;
-    size_t first_job; // what it claimed is from here on
+    struct job sample; // what a claim makes of a job of which nothing else is known
+    size_t first_job;  // what it claimed is from here on
 };
 
 static void read_claimed(void *ctx, const PGresult *result)
@@ -69,19 +74,54 @@ static void read_claimed(void *ctx, const PGresult *result)
     part->first_job = claim->job_count;
     for (int row = 0; row < PQntuples(result) && !claim->op.err; row++) {
         claim->jobs = store_push(&claim->op.arena, claim->jobs, claim->job_count, sizeof *claim->jobs);
-        struct store_job *job = &claim->jobs[claim->job_count++];
-        *job = (struct store_job){0};
-        pg_read_job(result, row, 0, &job->job, &claim->op.arena);
+        struct job *job = &claim->jobs[claim->job_count].job;
+        claim->jobs[claim->job_count++] = (struct store_job){.job = part->sample};
+        int column = 1;
+#define X(name) job->name = pg_int(result, row, column++);
+        KEPT(X)
+#undef X
     }
+}
+
+static size_t want_of(const struct part *part, int64_t lane)
+{
+    size_t at = 0;
+    while (at < part->count && part->wants[at].lane != lane)
+        at++;
+    return at;
+}
+
+// < 0: a is handed out before b.
+static int claim_order(const void *a, const void *b, void *ctx)
+{
+    const struct job *left = &((const struct store_job *)a)->job, *right = &((const struct store_job *)b)->job;
+    if (left->lane != right->lane)
+        return want_of(ctx, left->lane) < want_of(ctx, right->lane) ? -1 : 1;
+    if (left->priority != right->priority)
+        return left->priority > right->priority ? -1 : 1;
+    if (left->due_at != right->due_at)
+        return left->due_at < right->due_at ? -1 : 1;
+    return left->id < right->id ? -1 : left->id > right->id;
+}
+
+// They are found in this order, and only a plan nobody has seen yet would bring them in another.
+static void put_in_order(struct part *part, struct store_job *jobs, size_t count)
+{
+    size_t sorted = 1;
+    while (sorted < count && claim_order(&jobs[sorted - 1], &jobs[sorted], part) < 0)
+        sorted++;
+    if (sorted < count)
+        qsort_r(jobs, count, sizeof *jobs, claim_order, part);
 }
 
 // In the order of the jobs. When none were claimed, these are of whoever claimed some in this transaction.
 static void read_docs(void *ctx, const PGresult *result)
 {
-    const struct part *part = ctx;
+    struct part *part = ctx;
     struct store_claim *claim = part->claim;
     for (size_t i = part->first_job; i < claim->job_count; i++)
         claim->jobs[i].doc = pg_bytes(result, (int)(i - part->first_job), 0, &claim->op.arena);
+    put_in_order(part, claim->jobs + part->first_job, claim->job_count - part->first_job);
 }
 
 static void read_next(void *ctx, const PGresult *result)
@@ -118,7 +158,7 @@ static void send_part(struct pg_link *link, struct store_claim *claim, size_t fi
     struct job sample = {.state = JOB_READY};
     enum err err = job_claim(&sample, claim->holder, claim->now_ms);
     assert(!err);
-    *part = (struct part){.claim = claim, .wants = &claim->wants[first], .count = count};
+    *part = (struct part){.claim = claim, .wants = &claim->wants[first], .count = count, .sample = sample};
     want_rows(link, &rows, part);
     if (wants_any(part)) {
         pg_begin_query(link);

@@ -468,41 +468,44 @@ static const char begin_with[] =
     " set_config('idle_in_transaction_session_timeout','10s',true), set_config('statement_timeout',$1,true)";
 // What a batch is joined with is looked up by its index, row by row, in the order of the batch. PostgreSQL would rather read a
 // whole table that is not large yet, or (not knowing how long the batch is) go through the batch for each row.
-static const char join_by_index[] = ", set_config('enable_hashjoin','off',true), set_config('enable_mergejoin','off',true),"
-                                    " set_config('enable_seqscan','off',true), set_config('enable_bitmapscan','off',true)";
-static const char join_freely[] = "SELECT set_config('enable_hashjoin','on',true), set_config('enable_mergejoin','on',true),"
-                                  " set_config('enable_seqscan','on',true), set_config('enable_bitmapscan','on',true)";
+#define JOIN(how)                                                                                  \
+    "set_config('enable_hashjoin','" how "',true), set_config('enable_mergejoin','" how "',true)," \
+    " set_config('enable_seqscan','" how "',true), set_config('enable_bitmapscan','" how "',true)"
 
 static void check_begun(void *ctx, const PGresult *result)
 {
     check_durable(ctx, result, PG_AWAY);
 }
 
-static void begin(struct pg_link *link, const char *begin, const char *more)
+static void begin(struct pg_link *link, const char *how, bool by_index)
 {
     char left[24];
     snprintf(left, sizeof left, "%lld", (long long)time_max(link->deadline_ms - now_ms(), 1)); // 0 would be without end
-    pg_run(link, begin, 0, NULL, NULL, NULL);
+    pg_run(link, how, 0, NULL, NULL, NULL);
     pg_begin_query(link);
     pg_put(link, begin_with);
-    pg_put(link, more);
+    if (by_index)
+        pg_put(link, ", " JOIN("off"));
     pg_param_text(link, str_of(left));
     pg_send(link, check_begun, link);
+    link->by_index = by_index;
 }
 
 void pg_begin(struct pg_link *link, const char *how)
 {
-    begin(link, how, "");
+    begin(link, how, false);
 }
 
-void pg_begin_joining_by_index(struct pg_link *link)
+void pg_begin_by_index(struct pg_link *link)
 {
-    begin(link, "BEGIN", join_by_index);
+    begin(link, "BEGIN", true);
 }
 
-void pg_join_freely(struct pg_link *link)
+void pg_join_by_index(struct pg_link *link, bool by_index)
 {
-    pg_run(link, join_freely, 0, NULL, NULL, NULL);
+    if (link->by_index != by_index)
+        pg_run(link, by_index ? "SELECT " JOIN("off") : "SELECT " JOIN("on"), 0, NULL, NULL, NULL);
+    link->by_index = by_index;
 }
 
 static bool finish_connect(struct pg_link *link)

@@ -96,6 +96,7 @@ struct pg_link {
     int64_t old_look_ms, full_look_ms; // when it last looked so
     int64_t fold_at;                   // when it next adds up what was counted in past periods
     bool careful;                      // the group was refused once: look before adding
+    bool by_index;                     // statements of this transaction join by an index, for now
     bool stored;                       // a part of the group is committed
     struct map lanes;                  // by hash of tenant and queue: the links that add remember them
     struct pg_raise raise;
@@ -123,10 +124,10 @@ void pg_put_rows(struct pg_link *link, const struct pg_rows *rows); // as a SELE
 void pg_send(struct pg_link *link, pg_reader *read, void *ctx);
 void pg_sync(struct pg_link *link); // waits for the answers of everything sent
 
-void pg_begin(struct pg_link *link, const char *begin); // BEGIN …, and what a session would be told otherwise
-void pg_begin_joining_by_index(struct pg_link *link);   // … for statements that join a batch with a table by its index
-void pg_join_freely(struct pg_link *link);              // and behind those, for others
-void pg_commit(struct pg_link *link);                   // and waits as above
+void pg_begin(struct pg_link *link, const char *begin);     // BEGIN …, and what a session would be told otherwise
+void pg_begin_by_index(struct pg_link *link);               // … for statements that join a batch with a table by its index;
+void pg_join_by_index(struct pg_link *link, bool by_index); // whether those that follow do
+void pg_commit(struct pg_link *link);                       // and waits as above
 
 // A fixed statement with whole numbers as $1 … $n.
 void pg_run(struct pg_link *link, const char *sql, size_t count, const int64_t *values, pg_reader *read, void *ctx);
@@ -197,6 +198,9 @@ enum { PG_SLOTS = 16384 };
     "INSERT INTO @counts AS o(slot,lane,state,n) SELECT $1, coalesce(m.lane,0), m.state, sum(m.n)::bigint FROM (" moves    \
     ") m GROUP BY GROUPING SETS ((m.lane,m.state),(m.state)) HAVING sum(m.n)<>0 ORDER BY 2,3 ON CONFLICT(lane,state,slot)" \
     " DO UPDATE SET n=o.n+excluded.n"
+// The moves of jobs that were counted (lane, was, state, n) before: of a batch there are few.
+#define PG_MOVES(counted) \
+    "SELECT q.lane, v.state, v.n FROM (" counted ") q CROSS JOIN LATERAL (VALUES (q.was,-q.n),(q.state,q.n)) v(state,n)"
 int64_t pg_period(void);
 int64_t pg_slot(const struct pg_link *link);
 enum pg_look pg_look(struct pg_link *link); // which one it is time for
