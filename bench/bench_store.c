@@ -204,7 +204,7 @@ static int64_t claim(struct bench *bench, int64_t count, int64_t unused)
     for (size_t done = 0, n; done < (size_t)count; done += n) {
         int64_t next_due;
         n = batch_at(bench, done, (size_t)count);
-        if (claim_jobs(bench, &bench->calls, &jobs[done], n, 0, bench->now_ms, TIME_NEVER - 1, &next_due) != n)
+        if (claim_jobs(bench, &bench->calls, &jobs[done], n, bench->now_ms, bench->now_ms, TIME_NEVER - 1, &next_due) != n)
             die("bench_store: a claim found less than is there");
         bench->now_ms = next_due < TIME_NEVER ? next_due : bench->now_ms;
     }

@@ -58,12 +58,13 @@ static const char add_tasks[] = ", t AS (INSERT INTO @tasks(id,tenant,lane,creat
 #define NEW_JOB \
     "n.id,n.task_id,n.parent_id,n.tenant,ok.lane,n.priority,n.nominal_at" JOB_MOVING(PG_NAME_OF_N) ",n.reason,n.response"
 static const char add_jobs[] =
-    ", j AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",place) SELECT " NEW_JOB
-    "," PG_PLACE("n.state", "n.holder", "ok.lane", "n.priority") " FROM n JOIN ok ON ok.no=n.item WHERE n.state<5)";
+    ", j AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",waits_at) SELECT " NEW_JOB
+    "," PG_PLACE("n.state", "ok.lane", "n.priority") " FROM n JOIN ok ON ok.no=n.item WHERE n.state<5)";
 static const char add_done[] = ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day) SELECT " NEW_JOB
                                ",n.day FROM n JOIN ok ON ok.no=n.item WHERE n.state>=5)";
 static const char add_extras[] =
     ", e AS (INSERT INTO @extras(id,task_id) SELECT n.id,n.task_id FROM n JOIN ok ON ok.no=n.item WHERE n.id<>n.task_id)";
+static const char hold[] = ", h AS (" PG_HOLD("SELECT n.holder, n.id FROM n JOIN ok ON ok.no=n.item WHERE n.state IN (3,4)") ")";
 static const char lower_floors[] =
     ", f AS (" PG_LOWER_FLOORS("SELECT ok.lane, n.due_at FROM n JOIN ok ON ok.no=n.item WHERE n.state IN (1,2)") ")";
 // clang-format off
@@ -230,7 +231,7 @@ struct job_list {
     const struct job **jobs;
     int64_t *items;
     size_t count;
-    bool final, extra, waiting; // there are some of these
+    bool final, extra, held, waiting; // there are some of these
 };
 
 static struct job_list list_jobs(struct run *run)
@@ -245,6 +246,7 @@ static struct job_list list_jobs(struct run *run)
         for (size_t k = 0; run->part[i]->whole && k < run->part[i]->item->job_count; k++) {
             const struct job *job = &run->part[i]->item->jobs[k];
             list.final = list.final || job_state_final(job->state);
+            list.held = list.held || job_in_hand(job);
             list.waiting = list.waiting || job_state_waiting(job->state);
             list.extra = list.extra || job->id != job->task_id;
             list.items[list.count] = (int64_t)i;
@@ -307,6 +309,8 @@ static void send_items(struct run *run, bool of_new, bool keyed)
         pg_put(link, add_done);
     if (list.extra)
         pg_put(link, add_extras);
+    if (list.held)
+        pg_put(link, hold);
     if (list.waiting)
         pg_put(link, lower_floors);
     pg_put(link, add_counts);

@@ -25,10 +25,10 @@ static const char hits[] =
 #define ASSIGN(name) #name "=h." #name ","
 static const char update_live[] =
     ", u AS (UPDATE @jobs j SET " JOB_MOVING(ASSIGN) "reason=h.reason, response=h.response,";
-#define NEW_PLACE PG_PLACE("h.state", "h.holder", "j.lane", "j.priority")
-static const char place_live[] = " place=" NEW_PLACE;
+#define NEW_PLACE PG_PLACE("h.state", "j.lane", "j.priority")
+static const char place_live[] = " waits_at=" NEW_PLACE;
 static const char place_leased[] =
-    " lease_until=h.lease_until, result=h.result, place=CASE WHEN h.lease_until=0 THEN " NEW_PLACE " END";
+    " lease_until=h.lease_until, result=h.result, waits_at=CASE WHEN h.lease_until=0 THEN " NEW_PLACE " END";
 static const char from_hits[] =
     " FROM h WHERE j.id=h.id AND h.state<5 AND j.id=" PG_ANY("SELECT id FROM h WHERE state<5") ")";
 // clang-format on
@@ -44,15 +44,16 @@ static const char enter_done[] =
 static const char enter_done_leased[] = ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day,result) SELECT " RECORD
                                         ",h.day,h.result FROM g JOIN h ON h.id=g.id WHERE h.state>=5)";
 // What is final had no lease, and what comes back from there gets none.
-static const char enter_live[] =
-    ", b AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",place) SELECT " RECORD
-    "," PG_PLACE("h.state", "h.holder", "g.lane", "g.priority") " FROM g JOIN h ON h.id=g.id WHERE h.state<5)";
+static const char enter_live[] = ", b AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",waits_at) SELECT " RECORD
+                                 "," PG_PLACE("h.state", "g.lane", "g.priority") " FROM g JOIN h ON h.id=g.id WHERE h.state<5)";
 
 static const char keep_attempts[] =
     " a JOIN h ON h.no=a.step ON CONFLICT(job_id,number) DO UPDATE SET status=excluded.status, outcome=excluded.outcome,"
     " picked_at=excluded.picked_at, started_at=excluded.started_at, completed_at=excluded.completed_at, holder=excluded.holder,"
     " reason=excluded.reason)";
 
+static const char hold[] = ", i AS (" PG_HOLD("SELECT holder, id FROM h WHERE state IN (3,4)") ")";
+static const char hold_leased[] = ", i AS (" PG_HOLD("SELECT holder, id FROM h WHERE state IN (3,4) AND lease_until=0") ")";
 static const char lower_floors[] = ", f AS (" PG_LOWER_FLOORS("SELECT h.lane, h.due_at FROM h WHERE h.state IN (1,2)") ")";
 
 // clang-format off
@@ -135,7 +136,7 @@ static void put_attempts(struct pg_link *link, const struct batch *batch)
 
 // What the steps of a batch are: it says which parts its statement needs.
 struct kinds {
-    bool final, live, leased;
+    bool final, live, leased, held;
 };
 
 static void step_rows(struct pg_link *link, struct pg_rows *rows, const struct batch *batch, struct kinds *ret_kinds)
@@ -152,6 +153,7 @@ static void step_rows(struct pg_link *link, struct pg_rows *rows, const struct b
         ret_kinds->final |= job_state_final(jobs[i]->state);
         ret_kinds->live |= !job_state_final(jobs[i]->state);
         ret_kinds->leased |= store_step_leased(batch->steps[i]);
+        ret_kinds->held |= job_in_hand(jobs[i]);
     }
     pg_rows_moving(rows, jobs);
     if (!ret_kinds->leased)
@@ -190,6 +192,8 @@ static void send_batch(struct pg_link *link, struct batch *batch, bool done)
     if (live && done)
         pg_put(link, enter_live);
     put_attempts(link, batch);
+    if (kinds.held)
+        pg_put(link, kinds.leased ? hold_leased : hold);
     if (live)
         pg_put(link, lower_floors);
     pg_put(link, count_changes);

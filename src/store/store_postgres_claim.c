@@ -31,12 +31,13 @@ static const char claim_picked[] =
     " s JOIN @lanes l ON l.id=s.lane WHERE NOT l.paused AND s.max>0"
     " AND EXISTS (SELECT FROM @incarnations WHERE id=$2 AND NOT dead)),"
     " p AS MATERIALIZED (SELECT x.id, x.state FROM w CROSS JOIN LATERAL (SELECT y.id, y.state"
-    " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state FROM @jobs j WHERE j.place=g"
-    " AND j.due_at>=w.floor AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
-    " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, place=-$2, picked_at=$3, started_at=0, completed_at=0,"
+    " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state FROM @jobs j WHERE j.waits_at=g"
+    " AND j.state IN (1,2) AND j.due_at>=w.floor AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
+    " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, picked_at=$3, started_at=0, completed_at=0,"
     " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL FROM p WHERE j.id=p.id"
     " RETURNING p.state AS was" KEPT(PG_NAME_OF_J) "),"
     " c AS (" PG_COUNT(PG_MOVES("SELECT lane, was, $5 AS state, count(*) AS n FROM u GROUP BY 1,2")) "),"
+    " i AS (" PG_HOLD("SELECT $2 AS holder, id FROM u") "),"
     " k AS MATERIALIZED (SELECT set_config('rota.claimed', string_agg(u.task_id::text, ','), true) FROM u)"
     " SELECT 0" KEPT(PG_NAME_OF_U) " FROM k, u";
 static const char claimed_docs[] =
@@ -45,7 +46,7 @@ static const char claimed_docs[] =
 
 static const char next_due_from[] =
     "SELECT s.no, (SELECT min(x.due_at) FROM generate_series(s.lane*16, s.lane*16+9) g"
-    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g AND j.due_at>=" LOOK_FROM
+    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.waits_at=g AND j.state IN (1,2) AND j.due_at>=" LOOK_FROM
     " ORDER BY j.due_at LIMIT 1) x) FROM ";
 static const char next_due[] = " s JOIN @lanes l ON l.id=s.lane";
 
@@ -206,9 +207,9 @@ void pg_claim_send(struct pg_link *link, struct store_op *op)
 static const char make_ready[] =
     "WITH f AS MATERIALIZED (SELECT x.id, x.due_at, row_number() OVER (ORDER BY x.due_at, x.id) AS rank"
     " FROM generate_series($2*16, $2*16+9) g CROSS JOIN LATERAL ("
-    "(SELECT j.id, j.due_at FROM @jobs j WHERE j.place=g AND j.due_at=$3+1 AND j.due_at<=$4 AND j.id>$5 AND j.state=1"
+    "(SELECT j.id, j.due_at FROM @jobs j WHERE j.waits_at=g AND j.due_at=$3+1 AND j.due_at<=$4 AND j.id>$5 AND j.state=1"
     " ORDER BY j.due_at, j.id LIMIT $6+1) UNION ALL"
-    " (SELECT j.id, j.due_at FROM @jobs j WHERE j.place=g AND j.due_at>$3+1 AND j.due_at<=$4 AND j.state=1"
+    " (SELECT j.id, j.due_at FROM @jobs j WHERE j.waits_at=g AND j.due_at>$3+1 AND j.due_at<=$4 AND j.state=1"
     " ORDER BY j.due_at, j.id LIMIT $6+1)) x ORDER BY x.due_at, x.id LIMIT $6+1),"
     " l AS MATERIALIZED (SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM f WHERE rank<=$6")
     " AND j.state=1 AND j.due_at<=$4 ORDER BY j.id FOR UPDATE),"

@@ -169,9 +169,15 @@ void pg_rows_lease(struct pg_rows *rows, const struct job *const *jobs);  // …
 int32_t pg_day_of(const struct job *job);
 void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t count); // partitions for those that are final
 
-// Where a job with this state, holder, lane and priority is found: store_place() in SQL.
-#define PG_PLACE(state, holder, lane, priority) \
-    "CASE WHEN " state " IN (1,2) THEN " lane "*16+9-" priority " WHEN " state " IN (3,4) THEN -" holder " END"
+// Where a job of this lane and priority waits, and stays while it is in hand, which its state says: so a claim changes nothing
+// that an index has. What is in whose hand is found by way of `hands`, which lists all that came into one, and more. Whoever
+// brings jobs (id, holder, state) into a hand adds to it.
+#define PG_PLACE(state, lane, priority) "CASE WHEN " state " IN (1,2,3,4) THEN " lane "*16+9-" priority " END"
+#define PG_HOLD(jobs)                                                                                           \
+    "INSERT INTO @hands(holder,look_at,ids) SELECT q.holder, " PG_CLOCK_MS "+3000, array_agg(q.id) FROM (" jobs \
+    ") q GROUP BY q.holder ORDER BY q.holder"
+#define PG_IN_HAND_OF(holder) "j.holder=" holder " AND j.state IN (3,4) AND j.lease_until=0"
+#define PG_HAND_OF(holder) "SELECT unnest(h.ids) FROM @hands h WHERE h.holder=" holder
 
 // The rows whose id is among those: each is looked up by the index. In a join with a list PostgreSQL would read all of a table
 // that is not large yet, for every batch again.

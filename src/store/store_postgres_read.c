@@ -5,7 +5,8 @@
 // clang-format off
 static const char held_jobs[] =
     "SELECT " PG_JOB_OF_J ", CASE WHEN $4<>0 AND j.state=3 THEN " PG_DOC_TO_RUN("j") " ELSE " PG_DOC_OF("j") " END FROM @jobs j"
-    " WHERE j.id=" PG_ANY("SELECT id FROM @jobs WHERE place=-$1 AND id>$2 ORDER BY id LIMIT $3") " ORDER BY j.id";
+    " WHERE j.id=" PG_ANY("SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY(PG_HAND_OF("$1")) " AND j.id>$2 AND " PG_IN_HAND_OF("$1")
+                          " ORDER BY j.id LIMIT $3") " ORDER BY j.id";
 static const char lapsed_jobs[] =
     "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS PG_LISTED_RESULT "," PG_DOC_OF("j") " FROM (SELECT * FROM @jobs"
     " WHERE lease_until>0 AND lease_until<=$1 ORDER BY lease_until, id LIMIT $2) j ORDER BY j.lease_until, j.id";
@@ -23,8 +24,9 @@ static const char some_lanes[] =
     "SELECT l.id, l.tenant, l.paused::int, d.due_at, l.queue, l.floor, c.* FROM (SELECT * FROM @lanes WHERE id>$1 AND ($2=0 OR "
     "tenant=$2)"
     " ORDER BY id LIMIT $3) l CROSS JOIN LATERAL (SELECT min(x.due_at) AS due_at FROM generate_series(l.id*16,l.id*16+9) g"
-    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.place=g"
-    " AND j.due_at>=CASE $4 WHEN 0 THEN l.floor WHEN 1 THEN l.floor_old ELSE 0 END ORDER BY j.due_at LIMIT 1) x) d"
+    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.waits_at=g"
+    " AND j.state IN (1,2) AND j.due_at>=CASE $4 WHEN 0 THEN l.floor WHEN 1 THEN l.floor_old ELSE 0 END ORDER BY j.due_at LIMIT "
+    "1) x) d"
     " CROSS JOIN LATERAL (SELECT " COUNTS_OF_9 " FROM @counts WHERE $5<>0 AND lane=l.id) c ORDER BY l.id";
 static const char all_counts[] = "SELECT " COUNTS_OF_9 " FROM @counts WHERE lane=0 AND $1=0";
 static const char counts_of_tenant[] =

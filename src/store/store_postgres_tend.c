@@ -147,7 +147,11 @@ static void send_forget(struct pg_link *link, struct store_op *op)
 {
     struct store_forget *forget = container_of(op, struct store_forget, op);
     pg_sql(link, "SELECT 1 FROM @incarnations WHERE id=$1 FOR UPDATE", NULL, NULL, forget->incarnation);
-    pg_sql(link, "DELETE FROM @incarnations WHERE id=$1 AND NOT EXISTS (SELECT FROM @jobs WHERE place=-$1)", NULL, NULL,
+    pg_sql(link,
+           "DELETE FROM @incarnations WHERE id=$1 AND NOT EXISTS (SELECT FROM @jobs j"
+           " WHERE j.id=" PG_ANY(PG_HAND_OF("$1")) " AND " PG_IN_HAND_OF("$1") ")",
+           NULL, NULL, forget->incarnation);
+    pg_sql(link, "DELETE FROM @hands WHERE holder=$1 AND NOT EXISTS (SELECT FROM @incarnations WHERE id=$1)", NULL, NULL,
            forget->incarnation);
     pg_sql(link, "DELETE FROM @asks WHERE holder=$1 AND NOT EXISTS (SELECT FROM @incarnations WHERE id=$1)", NULL, NULL,
            forget->incarnation);
@@ -327,6 +331,19 @@ static const char fold_counts[] =
     " FROM g GROUP BY lane, state ON CONFLICT(lane,state,slot) DO UPDATE SET n=o.n+excluded.n) SELECT count(*) FROM g";
 _Static_assert(PG_SLOTS == 16384, "the SQL reckons periods with it");
 
+// Of what came into hands a while ago, only what is still there is kept, and looked at again later: now and then, for what stays
+// long. $1 max.
+// clang-format off
+static const char clear_hands[] =
+    "WITH o AS MATERIALIZED (SELECT number, holder, ids FROM @hands WHERE look_at<" PG_CLOCK_MS
+    " ORDER BY look_at LIMIT $1 FOR UPDATE SKIP LOCKED),"
+    " k AS MATERIALIZED (SELECT o.number, ARRAY(SELECT j.id FROM @jobs j WHERE j.id=ANY(o.ids) AND " PG_IN_HAND_OF("o.holder") ")"
+    " AS ids FROM o),"
+    " d AS (DELETE FROM @hands h WHERE h.number=" PG_ANY("SELECT number FROM k WHERE cardinality(ids)=0") ")"
+    " UPDATE @hands h SET ids=k.ids, look_at=" PG_CLOCK_MS "+10000 FROM k"
+    " WHERE h.number=k.number AND cardinality(k.ids)>0 AND h.number=" PG_ANY("SELECT number FROM k WHERE cardinality(ids)>0");
+// clang-format on
+
 struct sweeping {
     struct store_sweep *sweep;
     struct arena *arena;
@@ -403,7 +420,7 @@ static void drop_days(struct pg_link *link, struct sweeping *sweeping, int64_t t
     link->err = ERR_OK;
 }
 
-enum { FOLD_MAX = 5000 };
+enum { FOLD_MAX = 5000, HANDS_MAX = 100 };
 
 static void read_folded(void *ctx, const PGresult *result)
 {
@@ -429,6 +446,7 @@ void pg_sweep_run(struct pg_link *link, struct store_op *op)
             remove_tasks_of(link, &sweeping);
         pg_sql(link, remove_keys, NULL, NULL, sweep->now_ms, max);
         pg_sweep_news_send(link, sweep, max);
+        pg_sql(link, clear_hands, NULL, NULL, HANDS_MAX);
         if (clock_mono_ns() / 1000000 >= link->fold_at)
             pg_sql(link, fold_counts, read_folded, link, pg_period(), FOLD_MAX);
     }

@@ -358,7 +358,7 @@ static void start_over(struct stage *stage)
 {
     session_do(stage->watcher,
                "BEGIN; DELETE FROM jobs; DELETE FROM jobs_done; DELETE FROM counts; DELETE FROM lanes; DELETE FROM incarnations;"
-               " DELETE FROM owners; DELETE FROM asks; DELETE FROM meta WHERE name='term';"
+               " DELETE FROM owners; DELETE FROM asks; DELETE FROM hands; DELETE FROM meta WHERE name='term';"
                " INSERT INTO jobs SELECT * FROM was_jobs; INSERT INTO counts SELECT * FROM was_counts;"
                " UPDATE tasks t SET version=w.version, paused=w.paused, gone=w.gone, lane=w.lane, doc=w.doc FROM was_tasks w "
                "WHERE w.id=t.id;"
@@ -383,7 +383,7 @@ static void note_ended(struct session *session)
     struct stage *stage = session->stage;
     session->ended = true;
     if (session->verb == STORE_BURY && !session->op->err)
-        stage->held_when_buried = ask(stage, "SELECT count(*) FROM @jobs WHERE place=-11");
+        stage->held_when_buried = ask(stage, "SELECT count(*) FROM @jobs WHERE state IN (3,4) AND holder=11");
     if (session->verb == STORE_PAUSE || session->verb == STORE_AMEND) {
         stage->claims_when_paused = 0;
         for (int i = 0; i < SESSIONS; i++)
@@ -448,9 +448,11 @@ static void end_all(struct stage *stage)
 
 // ---- what must always be true
 
-static const char places_wrong[] =
-    "SELECT count(*) FROM @jobs WHERE place IS DISTINCT FROM CASE WHEN state IN (1,2) THEN lane*16+9-priority WHEN state IN (3,4)"
-    " THEN -holder END OR state>4";
+static const char places_wrong[] = "SELECT count(*) FROM @jobs WHERE waits_at IS DISTINCT FROM CASE WHEN state BETWEEN 1 AND 4 "
+                                   "THEN lane*16+9-priority END OR state>4";
+// What is in a hand that does not say so would never be found again.
+static const char hands_wrong[] = "SELECT count(*) FROM @jobs j WHERE state IN (3,4) AND NOT EXISTS (SELECT FROM @hands h WHERE "
+                                  "h.holder=j.holder AND j.id=ANY(h.ids))";
 static const char counts_wrong[] =
     "SELECT count(*) FROM (SELECT lane,state,sum(n) AS n FROM @counts WHERE lane>0 GROUP BY 1,2 UNION ALL"
     " SELECT 0,state,sum(n) FROM @counts WHERE lane=0 GROUP BY 2) c FULL JOIN (SELECT lane,state,count(*) AS n FROM"
@@ -507,6 +509,7 @@ static void check_claim(struct stage *stage, const struct store_claim *claim)
 static void check_always(struct stage *stage)
 {
     assert_int_equal(ask(stage, places_wrong), 0);
+    assert_int_equal(ask(stage, hands_wrong), 0);
     assert_int_equal(ask(stage, counts_wrong), 0);
     assert_int_equal(ask(stage, jobs_lost), 0);
     // All tokens at once, as digits of one number.
@@ -519,7 +522,7 @@ static void check_always(struct stage *stage)
             check_claim(stage, container_of(stage->sessions[i].op, struct store_claim, op));
     // Once an incarnation is declared dead, nothing more comes into its hands.
     if (stage->held_when_buried >= 0)
-        assert_true(ask(stage, "SELECT count(*) FROM @jobs WHERE place=-11") <= stage->held_when_buried);
+        assert_true(ask(stage, "SELECT count(*) FROM @jobs WHERE state IN (3,4) AND holder=11") <= stage->held_when_buried);
 }
 
 // ---- every order

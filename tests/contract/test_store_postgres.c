@@ -380,12 +380,39 @@ static void migrations_go_on_after_a_cut_at_any_point(void **state)
         proxy_cut_at_sync(proxy, 0);
         store_close(store);
         world_open(world); // goes on where it was cut
-        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 10);
+        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 11);
         join(world, A);
         add(world, (struct sample){0});
     }
     assert_true(cuts > 4);
     proxy_stop(proxy);
+}
+
+// Before version 11 a job in hand was found by -holder, in a column of another name.
+static void what_is_in_hand_is_still_found_after_the_migration_that_moves_it(void **state)
+{
+    struct world *world = *state;
+    char sql[400];
+    join(world, A);
+    int64_t held = add(world, (struct sample){.state = JOB_WATCHING, .holder = A});
+    int64_t waits = add(world, (struct sample){.state = JOB_READY, .due_at = NOW - 1});
+    int64_t lane = job_now(world, waits).lane;
+    store_close(world->store);
+    snprintf(sql, sizeof sql,
+             "SET search_path=%s; UPDATE jobs SET waits_at=-holder WHERE state=3; ALTER TABLE jobs RENAME waits_at TO place;"
+             " DROP TABLE hands; UPDATE meta SET value=10 WHERE name='schema'",
+             world->schema);
+    session_do_as(false, sql);
+    world_open(world);
+    struct store_held *op = OP(world, store_held, STORE_HELD);
+    op->holder = A;
+    op->max = 10;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(op->job_count, 1);
+    assert_int_equal(op->jobs[0].job.id, held);
+    struct store_claim *claimed = claim(world, A, NOW, lane, 10);
+    assert_int_equal(claimed->job_count, 1);
+    assert_int_equal(claimed->jobs[0].job.id, waits);
 }
 
 static void stores_that_open_at_once_make_one_schema(void **state)
@@ -802,6 +829,7 @@ int main(void)
         PROMISE(days_that_are_past_are_dropped_and_the_counters_stay_right),
         PROMISE(counters_of_past_periods_are_added_up),
         PROMISE(migrations_go_on_after_a_cut_at_any_point),
+        PROMISE(what_is_in_hand_is_still_found_after_the_migration_that_moves_it),
         PROMISE(stores_that_open_at_once_make_one_schema),
         PROMISE(a_newer_schema_is_refused_with_words),
         PROMISE(a_full_disk_is_said_and_forgotten_when_there_is_room),
