@@ -3,7 +3,8 @@
 // comes later finds what came before.
 //
 // Nothing of an item is stored unless all of it is: the statement first says which items may be added (`ok`), from what is there
-// and from which keys could be taken, and everything else follows from that.
+// and from which keys could be taken, and everything else follows from that. Most runs are new tasks without keys that have one
+// job each: they are a statement of their own, in which a task and its job are one row (`n`).
 #include "store/store_postgres_private.h"
 
 enum { LANES_REMEMBERED_MAX = 65536 };
@@ -69,9 +70,25 @@ static const char lower_floors[] =
     ", f AS (" PG_LOWER_FLOORS("SELECT ok.lane, n.due_at FROM n JOIN ok ON ok.no=n.item WHERE n.state IN (1,2)") ")";
 // clang-format off
 static const char add_counts[] =
-    ", c AS (" PG_COUNT("SELECT ok.lane, n.state, 1 AS n FROM n JOIN ok ON ok.no=n.item") ")"
+    ", c AS (" PG_COUNT("SELECT ok.lane, n.state, count(*) AS n FROM n JOIN ok ON ok.no=n.item GROUP BY 1,2") ")"
     " SELECT i.no, i.lane, (ok.no IS NOT NULL)::int FROM i LEFT JOIN ok ON ok.no=i.no";
 // clang-format on
+
+// $1 slot, $2 the ids.
+static const char plain_from[] = "WITH n AS MATERIALIZED (SELECT * FROM ";
+static const char plain_items[] =
+    " n WHERE n.lane>0 AND (n.fence=0 OR n.fence IN (SELECT id FROM @incarnations WHERE NOT dead))"
+    " AND n.id<>ALL(ARRAY(SELECT e.id FROM @extras e WHERE e.id=ANY($2))))"
+    ", t AS (INSERT INTO @tasks(id,tenant,lane,created_at,name,doc) SELECT id,tenant,lane,created_at,name,doc FROM n)";
+#define PLAIN_JOB "n.id,n.id,n.parent_id,n.tenant,n.lane,n.priority,n.nominal_at" JOB_MOVING(PG_NAME_OF_N) ",n.reason,n.response"
+static const char plain_jobs[] = ", j AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",waits_at) SELECT " PLAIN_JOB
+                                 "," PG_PLACE("n.state", "n.lane", "n.priority") " FROM n WHERE n.state<5)";
+static const char plain_done[] =
+    ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day) SELECT " PLAIN_JOB ",n.day FROM n WHERE n.state>=5)";
+static const char plain_hold[] = ", h AS (" PG_HOLD("SELECT n.holder, n.id FROM n WHERE n.state IN (3,4)") ")";
+static const char plain_floors[] = ", f AS (" PG_LOWER_FLOORS("SELECT n.lane, n.due_at FROM n WHERE n.state IN (1,2)") ")";
+static const char plain_counts[] =
+    ", c AS (" PG_COUNT("SELECT lane, state, count(*) AS n FROM n GROUP BY 1,2") ") SELECT no FROM n";
 
 static const char find_keys_from[] = "SELECT s.no, k.task_id, k.digest FROM ";
 static const char find_keys[] =
@@ -273,11 +290,11 @@ static void job_rows(struct pg_link *link, struct pg_rows *rows, const struct jo
     pg_rows_moving(rows, list->jobs);
 }
 
-static void send_items(struct run *run, bool of_new, bool keyed)
+static void send_items(struct run *run, const struct job_list *jobs_of_run, bool of_new, bool keyed)
 {
     struct pg_link *link = run->link;
     struct pg_rows items, jobs;
-    struct job_list list = list_jobs(run);
+    struct job_list list = *jobs_of_run;
     item_rows(run, &items, of_new);
     job_rows(link, &jobs, &list);
     pg_begin_query(link);
@@ -350,6 +367,72 @@ static void send_find_keys(struct run *run)
     pg_send(link, read_keys, run);
 }
 
+// ---- the statement of a run that is plain
+
+static bool is_plain(const struct run *run, const struct job_list *list)
+{
+    bool plain = list->count == run->part_count && !list->extra && !run->link->careful;
+    for (size_t i = 0; plain && i < run->part_count; i++) {
+        const struct store_new *item = run->part[i]->item;
+        plain = item->job_count == 1 && item->jobs[0].id == item->task->id && item->jobs[0].tenant == item->task->tenant;
+    }
+    return plain;
+}
+
+static void plain_rows(struct run *run, struct pg_rows *rows, const struct job_list *list)
+{
+    pg_rows_init(rows, &run->link->arena, run->part_count);
+    int64_t *ids = pg_rows_ints(rows, "id"), *tenants = pg_rows_ints(rows, "tenant"), *fences = pg_rows_ints(rows, "fence"),
+            *lanes = pg_rows_ints(rows, "lane"), *created = pg_rows_ints(rows, "created_at"),
+            *parents = pg_rows_ints(rows, "parent_id"), *priorities = pg_rows_ints(rows, "priority"),
+            *nominal = pg_rows_ints(rows, "nominal_at");
+    struct str *names = pg_rows_strs(rows, "name", PG_TEXT), *docs = pg_rows_strs(rows, "doc", PG_BYTES);
+    for (size_t i = 0; i < run->part_count; i++) {
+        const struct entry *entry = run->part[i];
+        const struct store_task *task = entry->item->task;
+        ids[i] = task->id;
+        tenants[i] = task->tenant;
+        fences[i] = entry->holder;
+        lanes[i] = entry->lane;
+        created[i] = task->created_at;
+        names[i] = task->name;
+        docs[i] = task->doc;
+        parents[i] = list->jobs[i]->parent_id;
+        priorities[i] = list->jobs[i]->priority;
+        nominal[i] = list->jobs[i]->nominal_at;
+    }
+    pg_rows_moving(rows, list->jobs);
+}
+
+static void read_plain(void *ctx, const PGresult *result)
+{
+    struct run *run = ctx;
+    for (int row = 0; row < PQntuples(result); row++)
+        run->part[pg_int(result, row, 0)]->added = true;
+}
+
+static void send_plain(struct run *run, const struct job_list *list)
+{
+    struct pg_link *link = run->link;
+    struct pg_rows rows;
+    plain_rows(run, &rows, list);
+    pg_begin_query(link);
+    pg_param_int(link, pg_slot(link));
+    pg_param_ints(link, rows.columns[0].ints, rows.count);
+    pg_put(link, plain_from);
+    pg_put_rows(link, &rows);
+    pg_put(link, plain_items);
+    pg_put(link, plain_jobs);
+    if (list->final)
+        pg_put(link, plain_done);
+    if (list->held)
+        pg_put(link, plain_hold);
+    if (list->waiting)
+        pg_put(link, plain_floors);
+    pg_put(link, plain_counts);
+    pg_send(link, read_plain, run);
+}
+
 // The items of a run that are new tasks, or those that are not. Each statement has a struct of its own: it is read later.
 static void send_part(const struct run *run, bool of_new)
 {
@@ -367,7 +450,11 @@ static void send_part(const struct run *run, bool of_new)
     }
     if (!part->part_count)
         return;
-    send_items(part, of_new, keyed);
+    struct job_list list = list_jobs(part);
+    if (of_new && !keyed && is_plain(part, &list))
+        send_plain(part, &list);
+    else
+        send_items(part, &list, of_new, keyed);
     if (keyed)
         send_find_keys(part);
 }

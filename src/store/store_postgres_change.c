@@ -63,18 +63,19 @@ static const char count_changes[] =
 static const char of_steps[] = ")::int FROM s JOIN l ON l.id=s.id";
 // clang-format on
 
-// Ends jobs. The ids come sorted and are looked up in their order, so rows are locked in that order here, too: see join_by_index
-// in store_postgres_link.c. A row that another had meanwhile is looked at anew by PostgreSQL, with its step.
+// Ends jobs. The ids come sorted and are looked up in their order, so rows are locked in that order here, too. A row that another
+// had meanwhile is looked at anew by PostgreSQL, with its step. $1 slot, $2 how many there are at most, which PostgreSQL would
+// overestimate.
 static const char end_from[] = "WITH h AS (DELETE FROM @jobs j USING ";
 static const char end_jobs[] =
-    " s WHERE j.id=s.id AND j.token=s.expected AND (s.watched=0 OR j.state=3) AND j.lease_until=0"
-    " RETURNING s.no, j.state AS was, s.day, j.id" JOB_FIXED(PG_NAME_OF_J)
-        JOB_MOVING(PG_NAME_OF_S) ",s.reason,s.response)"
-                                 ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day) SELECT " PG_JOB_COLUMNS ",day FROM h)";
+    " s WHERE " PG_IS("j.id", "s.id") " AND j.token=s.expected AND (s.watched=0 OR j.state=3) AND j.lease_until=0"
+                                      " RETURNING s.no, j.state AS was, s.day, j.id" JOB_FIXED(PG_NAME_OF_J)
+                                          JOB_MOVING(PG_NAME_OF_S) ",s.reason,s.response)"
+                                                                   ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS
+                                                                   ",day) SELECT " PG_JOB_COLUMNS ",day FROM h)";
 static const char count_ends[] =
-    ", c AS (" PG_COUNT("SELECT q.lane, v.state, v.n FROM (SELECT lane, was, state, count(*) AS n FROM h GROUP BY 1,2,3) q"
-                        " CROSS JOIN LATERAL (VALUES (q.was,-q.n),(q.state,q.n)) v(state,n)") ")"
-                                                                                              " SELECT no FROM h";
+    ", c AS (" PG_COUNT(PG_MOVES("SELECT lane, was, state, count(*) AS n FROM (SELECT lane, was, state FROM h LIMIT $2) h"
+                                 " GROUP BY 1,2,3")) ") SELECT no FROM h";
 
 struct batch {
     struct store_step **steps;
@@ -209,6 +210,7 @@ static void send_ends(struct pg_link *link, struct batch *batch)
     step_rows(link, &rows, batch, &kinds);
     pg_begin_query(link);
     pg_param_int(link, pg_slot(link));
+    pg_param_int(link, (int64_t)batch->count);
     pg_put(link, end_from);
     pg_put_rows(link, &rows);
     pg_put(link, end_jobs);
@@ -243,16 +245,10 @@ static void run_batches(struct pg_link *link, struct batch *ends, struct batch *
 {
     for (size_t i = 0; i < others->count; i++)
         others->steps[i]->err = ERR_NOT_FOUND; // until it is found
-    if (ends->count) {
-        pg_begin_by_index(link);
+    pg_begin(link, "BEGIN");
+    if (ends->count)
         send_ends(link, ends);
-    } else {
-        pg_begin(link, "BEGIN");
-    }
-    if (others->count) {
-        pg_join_by_index(link, false);
-        send_batches(link, others, done);
-    }
+    send_batches(link, others, done);
     pg_commit(link);
 }
 

@@ -461,51 +461,29 @@ static void check_settings(void *ctx, const PGresult *result)
 
 // Behind a pooler each transaction may have another of the server's connections, so what is not as the server has it by itself is
 // said each time, for this transaction only; in the same pipeline, which costs some 20 µs of the server. jit would compile what
-// runs for a millisecond. A server whose client has frozen or given up goes on with neither its locks nor its statement for long.
-// And the commit may only count if it is durable on this connection too.
+// runs for a millisecond. Everything that grows is looked up by an index, row by row, however small it may look: what a table has
+// is estimated by what it had when it was vacuumed, which for one that fills and empties is anything. A server whose client has
+// frozen or given up goes on with neither its locks nor its statement for long. And the commit may only count if it is durable on
+// this connection too.
 static const char begin_with[] =
     "SELECT current_setting('fsync'), current_setting('synchronous_commit'), set_config('jit','off',true),"
+    " set_config('enable_seqscan','off',true), set_config('enable_bitmapscan','off',true),"
     " set_config('idle_in_transaction_session_timeout','10s',true), set_config('statement_timeout',$1,true)";
-// What a batch is joined with is looked up by its index, row by row, in the order of the batch. PostgreSQL would rather read a
-// whole table that is not large yet, or (not knowing how long the batch is) go through the batch for each row.
-#define JOIN(how)                                                                                  \
-    "set_config('enable_hashjoin','" how "',true), set_config('enable_mergejoin','" how "',true)," \
-    " set_config('enable_seqscan','" how "',true), set_config('enable_bitmapscan','" how "',true)"
 
 static void check_begun(void *ctx, const PGresult *result)
 {
     check_durable(ctx, result, PG_AWAY);
 }
 
-static void begin(struct pg_link *link, const char *how, bool by_index)
+void pg_begin(struct pg_link *link, const char *begin)
 {
     char left[24];
     snprintf(left, sizeof left, "%lld", (long long)time_max(link->deadline_ms - now_ms(), 1)); // 0 would be without end
-    pg_run(link, how, 0, NULL, NULL, NULL);
+    pg_run(link, begin, 0, NULL, NULL, NULL);
     pg_begin_query(link);
     pg_put(link, begin_with);
-    if (by_index)
-        pg_put(link, ", " JOIN("off"));
     pg_param_text(link, str_of(left));
     pg_send(link, check_begun, link);
-    link->by_index = by_index;
-}
-
-void pg_begin(struct pg_link *link, const char *how)
-{
-    begin(link, how, false);
-}
-
-void pg_begin_by_index(struct pg_link *link)
-{
-    begin(link, "BEGIN", true);
-}
-
-void pg_join_by_index(struct pg_link *link, bool by_index)
-{
-    if (link->by_index != by_index)
-        pg_run(link, by_index ? "SELECT " JOIN("off") : "SELECT " JOIN("on"), 0, NULL, NULL, NULL);
-    link->by_index = by_index;
 }
 
 static bool finish_connect(struct pg_link *link)

@@ -96,7 +96,6 @@ struct pg_link {
     int64_t old_look_ms, full_look_ms; // when it last looked so
     int64_t fold_at;                   // when it next adds up what was counted in past periods
     bool careful;                      // the group was refused once: look before adding
-    bool by_index;                     // statements of this transaction join by an index, for now
     bool stored;                       // a part of the group is committed
     struct map lanes;                  // by hash of tenant and queue: the links that add remember them
     struct pg_raise raise;
@@ -124,10 +123,8 @@ void pg_put_rows(struct pg_link *link, const struct pg_rows *rows); // as a SELE
 void pg_send(struct pg_link *link, pg_reader *read, void *ctx);
 void pg_sync(struct pg_link *link); // waits for the answers of everything sent
 
-void pg_begin(struct pg_link *link, const char *begin);     // BEGIN …, and what a session would be told otherwise
-void pg_begin_by_index(struct pg_link *link);               // … for statements that join a batch with a table by its index;
-void pg_join_by_index(struct pg_link *link, bool by_index); // whether those that follow do
-void pg_commit(struct pg_link *link);                       // and waits as above
+void pg_begin(struct pg_link *link, const char *begin); // BEGIN …, and what a session would be told otherwise
+void pg_commit(struct pg_link *link);                   // and waits as above
 
 // A fixed statement with whole numbers as $1 … $n.
 void pg_run(struct pg_link *link, const char *sql, size_t count, const int64_t *values, pg_reader *read, void *ctx);
@@ -182,6 +179,9 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
 // The rows whose id is among those: each is looked up by the index. In a join with a list PostgreSQL would read all of a table
 // that is not large yet, for every batch again.
 #define PG_ANY(ids) "ANY(ARRAY(" ids "))"
+// The row with this id, in a join with a batch. It is not an equation, so PostgreSQL has no other way to join them than to look
+// up each row of the batch, in their order.
+#define PG_IS(id, other) id " BETWEEN " other " AND " other
 #define PG_DOC_OF(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id)"
 #define PG_DOC_TO_RUN(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id AND NOT t.paused)"
 

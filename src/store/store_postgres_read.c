@@ -28,9 +28,9 @@ static const char some_lanes[] =
     " AND j.state IN (1,2) AND j.due_at>=CASE $4 WHEN 0 THEN l.floor WHEN 1 THEN l.floor_old ELSE 0 END ORDER BY j.due_at LIMIT "
     "1) x) d"
     " CROSS JOIN LATERAL (SELECT " COUNTS_OF_9 " FROM @counts WHERE $5<>0 AND lane=l.id) c ORDER BY l.id";
-static const char all_counts[] = "SELECT " COUNTS_OF_9 " FROM @counts WHERE lane=0 AND $1=0";
+static const char all_counts[] = "SELECT state, sum(n)::bigint FROM @counts WHERE lane=0 AND $1=0 GROUP BY state";
 static const char counts_of_tenant[] =
-    "SELECT " COUNTS_OF_9 " FROM @counts WHERE lane IN (SELECT id FROM @lanes WHERE tenant=$1)";
+    "SELECT state, sum(n)::bigint FROM @counts WHERE lane IN (SELECT id FROM @lanes WHERE tenant=$1) GROUP BY state";
 
 #define WHOLE_JOB "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS "j.result FROM "
 #define JOB_BY_ID WHOLE_JOB "@jobs j WHERE j.id=$1 UNION ALL " WHOLE_JOB "@jobs_done j WHERE j.id=$1"
@@ -187,8 +187,8 @@ static void send_lanes(struct pg_link *link, struct store_op *op)
 static void read_stats(void *ctx, const PGresult *result)
 {
     struct store_stats *stats = ctx;
-    for (int state = 0; state < JOB_STATE_COUNT; state++)
-        stats->counts[state] = pg_int(result, 0, state);
+    for (int row = 0; row < PQntuples(result); row++)
+        stats->counts[pg_int(result, row, 0)] = pg_int(result, row, 1);
 }
 
 static void send_stats(struct pg_link *link, struct store_op *op)

@@ -472,13 +472,9 @@ void pg_tend_group(struct pg_link *link, struct list *group)
         pg_sweep_run(link, first);
         return;
     }
-    if (first->verb == STORE_CLAIM)
-        pg_begin_by_index(link);
-    else
-        pg_begin(link, "BEGIN");
+    pg_begin(link, "BEGIN");
     list_each (group, node) {
         struct store_op *op = list_entry(node, struct store_op, link);
-        pg_join_by_index(link, op->verb == STORE_CLAIM);
         sends[op->verb](link, op);
     }
     pg_commit(link);
