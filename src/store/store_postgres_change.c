@@ -69,13 +69,17 @@ static const char of_steps[] = ")::int FROM s JOIN l ON l.id=s.id";
 static const char end_from[] = "WITH h AS (DELETE FROM @jobs j USING ";
 static const char end_jobs[] =
     " s WHERE " PG_IS("j.id", "s.id") " AND j.token=s.expected AND (s.watched=0 OR j.state=3) AND j.lease_until=0"
-                                      " RETURNING s.no, j.state AS was, s.day, j.id" JOB_FIXED(PG_NAME_OF_J)
+                                      " RETURNING s.no, j.state AS was, j.hand, s.day, j.id" JOB_FIXED(PG_NAME_OF_J)
                                           JOB_MOVING(PG_NAME_OF_S) ",s.reason,s.response)"
                                                                    ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS
                                                                    ",day) SELECT " PG_JOB_COLUMNS ",day FROM h)";
 static const char count_ends[] =
-    ", c AS (" PG_COUNT(PG_MOVES("SELECT lane, was, state, count(*) AS n FROM (SELECT lane, was, state FROM h LIMIT $2) h"
-                                 " GROUP BY 1,2,3")) ") SELECT no FROM h";
+    ", x AS (UPDATE @hands k SET remain=k.remain-q.n FROM (SELECT hand, count(*) AS n FROM (SELECT hand FROM h LIMIT $2) h"
+    " WHERE hand>0 GROUP BY 1 ORDER BY 1) q WHERE " PG_IS(
+        "k.number", "q.hand") ")"
+                              ", c AS (" PG_COUNT(PG_MOVES(
+                                  "SELECT lane, was, state, count(*) AS n FROM (SELECT lane, was, state FROM h LIMIT $2) h"
+                                  " GROUP BY 1,2,3")) ") SELECT no FROM h";
 
 struct batch {
     struct store_step **steps;

@@ -33,11 +33,12 @@ static const char claim_picked[] =
     " p AS MATERIALIZED (SELECT w.lane, x.id, x.state FROM w CROSS JOIN LATERAL (SELECT y.id, y.state"
     " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state FROM @jobs j WHERE j.waits_at=g"
     " AND j.state IN (1,2) AND j.due_at>=w.floor AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
-    " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, picked_at=$3, started_at=0, completed_at=0,"
+    " i AS (INSERT INTO @hands(holder,look_at,remain,ids) SELECT $2, " PG_CLOCK_MS "+3000, count(*), array_agg(id) FROM p"
+    " HAVING count(*)>0 RETURNING number),"
+    " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, hand=(SELECT number FROM i), picked_at=$3, started_at=0, completed_at=0,"
     " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL FROM p WHERE " PG_IS("j.id", "p.id")
     " RETURNING 0" KEPT(PG_NAME_OF_J) "),"
     " c AS (" PG_COUNT(PG_MOVES("SELECT lane, state AS was, $5 AS state, count(*) AS n FROM p GROUP BY 1,2")) "),"
-    " i AS (" PG_HOLD("SELECT $2 AS holder, id FROM p") "),"
     " k AS MATERIALIZED (SELECT set_config('rota.claimed', string_agg(u.task_id::text, ','), true) FROM u)"
     " SELECT 0" KEPT(PG_NAME_OF_U) " FROM k, u";
 static const char claimed_docs[] =

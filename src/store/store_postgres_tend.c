@@ -331,17 +331,17 @@ static const char fold_counts[] =
     " FROM g GROUP BY lane, state ON CONFLICT(lane,state,slot) DO UPDATE SET n=o.n+excluded.n) SELECT count(*) FROM g";
 _Static_assert(PG_SLOTS == 16384, "the SQL reckons periods with it");
 
-// Of what came into hands a while ago, only what is still there is kept, and looked at again later: now and then, for what stays
-// long. $1 max.
+// Of what came into hands a while ago, only what is still there is kept: nothing of a batch whose jobs have all ended; of others it
+// is looked up, but not before they had a minute to end. $1 max.
 // clang-format off
 static const char clear_hands[] =
-    "WITH o AS MATERIALIZED (SELECT number, holder, ids FROM @hands WHERE look_at<" PG_CLOCK_MS
-    " ORDER BY look_at LIMIT $1 FOR UPDATE SKIP LOCKED),"
-    " k AS MATERIALIZED (SELECT o.number, ARRAY(SELECT j.id FROM @jobs j WHERE j.id=ANY(o.ids) AND " PG_IN_HAND_OF("o.holder") ")"
-    " AS ids FROM o),"
-    " d AS (DELETE FROM @hands h WHERE h.number=" PG_ANY("SELECT number FROM k WHERE cardinality(ids)=0") ")"
-    " UPDATE @hands h SET ids=k.ids, look_at=" PG_CLOCK_MS "+10000 FROM k"
-    " WHERE h.number=k.number AND cardinality(k.ids)>0 AND h.number=" PG_ANY("SELECT number FROM k WHERE cardinality(ids)>0");
+    "WITH o AS MATERIALIZED (SELECT number, holder, ids, CASE WHEN remain=0 THEN 0 WHEN remain>0 AND looks<5 THEN 1 ELSE 2 END AS how"
+    " FROM @hands WHERE look_at<" PG_CLOCK_MS " ORDER BY look_at LIMIT $1 FOR UPDATE SKIP LOCKED),"
+    " k AS MATERIALIZED (SELECT o.number, o.how, CASE WHEN o.how=2 THEN"
+    " ARRAY(SELECT j.id FROM @jobs j WHERE j.id=ANY(o.ids) AND " PG_IN_HAND_OF("o.holder") ") END AS ids FROM o),"
+    " d AS (DELETE FROM @hands h WHERE h.number=" PG_ANY("SELECT number FROM k WHERE how=0 OR cardinality(ids)=0") ")"
+    " UPDATE @hands h SET ids=coalesce(k.ids,h.ids), look_at=" PG_CLOCK_MS "+10000, looks=looks+1 FROM k"
+    " WHERE " PG_IS("h.number", "k.number") " AND k.how>0 AND (k.how=1 OR cardinality(k.ids)>0)";
 // clang-format on
 
 struct sweeping {

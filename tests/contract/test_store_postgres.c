@@ -400,7 +400,7 @@ static void what_is_in_hand_is_still_found_after_the_migration_that_moves_it(voi
     store_close(world->store);
     snprintf(sql, sizeof sql,
              "SET search_path=%s; UPDATE jobs SET waits_at=-holder WHERE state=3; ALTER TABLE jobs RENAME waits_at TO place;"
-             " DROP TABLE hands; UPDATE meta SET value=10 WHERE name='schema'",
+             " DROP TABLE hands; ALTER TABLE jobs DROP COLUMN hand; UPDATE meta SET value=10 WHERE name='schema'",
              world->schema);
     session_do_as(false, sql);
     world_open(world);
@@ -413,6 +413,74 @@ static void what_is_in_hand_is_still_found_after_the_migration_that_moves_it(voi
     struct store_claim *claimed = claim(world, A, NOW, lane, 10);
     assert_int_equal(claimed->job_count, 1);
     assert_int_equal(claimed->jobs[0].job.id, waits);
+}
+
+static size_t held_by_a(struct world *world)
+{
+    struct store_held *op = OP(world, store_held, STORE_HELD);
+    op->holder = A;
+    op->max = 100;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op->job_count;
+}
+
+// Lets a sweep look at all that came into hands.
+static void clear_hands(struct world *world)
+{
+    char sql[120];
+    snprintf(sql, sizeof sql, "UPDATE %s.hands SET look_at=0", world->schema);
+    session_do_as(false, sql);
+    sweep(world, NOW, 10);
+}
+
+// A job leaves a hand by its end, which is counted, or otherwise, which is found out later.
+static void what_left_a_hand_is_forgotten_and_what_stays_is_not(void **state)
+{
+    struct world *world = *state;
+    enum { FEW = 4, LOOKS = 8 };
+    join(world, A);
+    for (int i = 0; i < FEW; i++)
+        add(world, (struct sample){.state = JOB_READY, .due_at = NOW - FEW + i});
+    struct store_claim *claimed = claim(world, A, NOW, lane_of(world, TENANT, "q"), FEW);
+    assert_int_equal(claimed->job_count, FEW);
+    int64_t ids[FEW];
+    for (int i = 0; i < FEW; i++)
+        ids[i] = claimed->jobs[i].job.id;
+    struct job job = job_now(world, ids[0]);
+    job.state = JOB_SUCCESS;
+    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    job = job_now(world, ids[1]);
+    job.state = JOB_READY;
+    job.holder = 0;
+    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    for (int i = 0; i < LOOKS; i++) {
+        clear_hands(world);
+        assert_int_equal(held_by_a(world), 2);
+    }
+    assert_int_equal(session_ask_in(world->schema, "SELECT sum(cardinality(ids)) FROM @hands"), 2);
+    for (int i = 2; i < FEW; i++) {
+        job = job_now(world, ids[i]);
+        job.state = JOB_SUCCESS;
+        assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    }
+    clear_hands(world);
+    assert_int_equal(session_ask_in(world->schema, "SELECT count(*) FROM @hands"), 0);
+}
+
+static void a_batch_whose_jobs_have_all_ended_is_forgotten_at_once(void **state)
+{
+    struct world *world = *state;
+    join(world, A);
+    int64_t id = add(world, (struct sample){.state = JOB_READY, .due_at = NOW - 1});
+    assert_int_equal(claim(world, A, NOW, lane_of(world, TENANT, "q"), 1)->job_count, 1);
+    clear_hands(world);
+    assert_int_equal(session_ask_in(world->schema, "SELECT remain FROM @hands"), 1);
+    struct job job = job_now(world, id);
+    job.state = JOB_SUCCESS;
+    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    assert_int_equal(session_ask_in(world->schema, "SELECT remain FROM @hands"), 0);
+    clear_hands(world);
+    assert_int_equal(session_ask_in(world->schema, "SELECT count(*) FROM @hands"), 0);
 }
 
 static void stores_that_open_at_once_make_one_schema(void **state)
@@ -830,6 +898,8 @@ int main(void)
         PROMISE(counters_of_past_periods_are_added_up),
         PROMISE(migrations_go_on_after_a_cut_at_any_point),
         PROMISE(what_is_in_hand_is_still_found_after_the_migration_that_moves_it),
+        PROMISE(what_left_a_hand_is_forgotten_and_what_stays_is_not),
+        PROMISE(a_batch_whose_jobs_have_all_ended_is_forgotten_at_once),
         PROMISE(stores_that_open_at_once_make_one_schema),
         PROMISE(a_newer_schema_is_refused_with_words),
         PROMISE(a_full_disk_is_said_and_forgotten_when_there_is_room),
