@@ -331,8 +331,8 @@ static const char fold_counts[] =
     " FROM g GROUP BY lane, state ON CONFLICT(lane,state,slot) DO UPDATE SET n=o.n+excluded.n) SELECT count(*) FROM g";
 _Static_assert(PG_SLOTS == 16384, "the SQL reckons periods with it");
 
-// Of what came into hands a while ago, only what is still there is kept: nothing of a batch whose jobs have all ended; of others it
-// is looked up, but not before they had a minute to end. $1 max.
+// Of what came into hands a while ago, only what is still there is kept: nothing of a batch whose jobs have all ended; of others
+// it is looked up, but not before they had a minute to end. $1 max.
 // clang-format off
 static const char clear_hands[] =
     "WITH o AS MATERIALIZED (SELECT number, holder, ids, CASE WHEN remain=0 THEN 0 WHEN remain>0 AND looks<5 THEN 1 ELSE 2 END AS how"
