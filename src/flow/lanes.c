@@ -27,6 +27,7 @@ enum {
     REST_MS = 200,
     WORTH = 32,       // places that are worth a claim of jobs
     URGENT_MS = 1000, // which are due later than this
+    BACKLOG_MS = 1000,
 };
 
 struct lane {
@@ -190,11 +191,18 @@ static int more_room(const struct lanes *lanes, const struct lane *lane)
     return share_more(lanes->room, lanes->used, lane->held, lane->weight);
 }
 
+// What has waited for a moment only is not a backlog: it is claimed soon, whoever overtakes it. If it were one, all that comes
+// while it is being claimed would have to be claimed, too, and a lane that jobs keep coming to would never again do without.
+static bool has_backlog(const struct lane *lane, int64_t now_ms)
+{
+    return lane->next_due <= now_ms - BACKLOG_MS;
+}
+
 int64_t lanes_take(struct lanes *lanes, int32_t tenant, struct str queue, int64_t now_ms)
 {
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = find_name(lanes, tenant, queue);
-    bool take = lane && lane->told && !lane->paused && !lane->planned && lane->next_due > now_ms && more_room(lanes, lane) > 0;
+    bool take = lane && lane->told && !lane->paused && !has_backlog(lane, now_ms) && more_room(lanes, lane) > 0;
     if (take) {
         lane->held++;
         lanes->used++;

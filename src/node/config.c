@@ -72,7 +72,7 @@ const struct setting settings[SETTING_COUNT] = {
     [SET_HTTP_BODY_MEMORY] = {"http.body_memory", SETTING_SIZE, "SIZE", "256MiB", 16 * MIB, 64 * GIB, .reloads = true,
                               .help = "memory for large bodies that are on their way",
                               .about = "What comes beyond is answered with 503 busy; bodies up to 64 KiB are always taken."},
-    [SET_JOBS_IN_HAND] = {"jobs.in_hand", SETTING_NUMBER, "N", "8192", 64, 100000,
+    [SET_JOBS_IN_HAND] = {"jobs.in_hand", SETTING_NUMBER, "N", "32768", 64, 100000,
                           .help = "jobs kept in memory: due within 5 s, or running",
                           .about = "The rest waits in the store. Fewer need less memory when tasks have large bodies."},
 };

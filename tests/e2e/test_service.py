@@ -177,7 +177,7 @@ class TestReload:
         file.write_text("stop_timeout = '3s'\n[log]\nlevel = 'debug'\n[calls]\nmax = 7\n[jobs]\nin_hand = 100\n")
         rota.reload()
         wait_log(rota, "reload: stop_timeout = 3s (was 10s), log.level = debug (was info)\n")
-        wait_log(rota, "reload: needs a restart: calls.max = 7 (was 1024), jobs.in_hand = 100 (was 8192)\n")
+        wait_log(rota, "reload: needs a restart: calls.max = 7 (was 1024), jobs.in_hand = 100 (was 32768)\n")
 
     def test_nothing_new(self, rota):
         rota.reload()
@@ -204,7 +204,7 @@ class TestReload:
         wait_log(rota, "reload: log.level = error (was info)\n")
         file.write_text("log.level = 'warn'\njobs.in_hand = 100")
         rota.reload()
-        wait_log(rota, "reload: needs a restart: jobs.in_hand = 100 (was 8192)\n")
+        wait_log(rota, "reload: needs a restart: jobs.in_hand = 100 (was 32768)\n")
         file.write_text("log.level = 'info'\n")
         rota.reload()
         wait_log(rota, "reload: log.level = info (was warn)\n")

@@ -253,8 +253,16 @@ static void a_lane_without_room_is_looked_at_again_when_a_place_is_free(void **s
 static void a_lane_with_a_backlog_takes_no_push_past_it(void **state)
 {
     struct lanes *lanes = lanes_new(10);
-    note(lanes, 1, NOW - 1);
+    struct store_want want;
+    note(lanes, 1, NOW - 1000);
     assert_int_equal(lanes_take(lanes, TENANT, name_of(1), NOW), 0);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    assert_int_equal(lanes_take(lanes, TENANT, name_of(1), NOW), 0); // nor while it is being claimed
+    answer(lanes, &want, want.max, NOW - 999);                       // what is left has waited for less than a moment
+    assert_int_equal(lanes_take(lanes, TENANT, name_of(1), NOW), 0); // but there is no room
+    lanes_give(lanes, 1);
+    lanes_give(lanes, 1);
+    assert_int_equal(lanes_take(lanes, TENANT, name_of(1), NOW), 1);
     note(lanes, 2, NOW + 1);
     assert_int_equal(lanes_take(lanes, TENANT, name_of(2), NOW), 2);
     assert_int_equal(lanes_take(lanes, TENANT + 1, name_of(2), NOW), 0); // another tenant's queue of that name is another lane
