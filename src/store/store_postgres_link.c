@@ -1,8 +1,9 @@
 // A link to PostgreSQL: one connection in pipeline mode, used by one thread, that never waits longer than its deadline.
 //
 // Statements are sent with the function that will read their answer, and nobody waits before pg_sync(); so a whole transaction is
-// one round trip. They have no names, because a pooler that gives out connections by transaction does not keep them. Parameters
-// and answers are binary. A column of a batch that has one value throughout travels as one value, the others as arrays.
+// one round trip. What comes again is parsed and planned once and kept by the server under a name, unless there is a pooler in
+// between, which may give each transaction another connection. Parameters and answers are binary. A column of a batch that has
+// one value throughout travels as one value, the others as arrays.
 //
 // What it does not do: know what is asked. Host names are resolved by libpq, which cannot be hurried: give an address where that
 // matters.
@@ -78,6 +79,7 @@ static const struct {
     {"25006", PG_AWAY, ERR_STORE_UNAVAILABLE}, // a standby after a failover
     {"42P01", PG_AWAY, ERR_STORE_UNAVAILABLE}, // a table, a column, the schema or the right to use them is gone. Who connects
     {"42703", PG_AWAY, ERR_STORE_UNAVAILABLE}, // again learns whether a newer rota did that
+    {"26000", PG_AWAY, ERR_STORE_UNAVAILABLE}, // somebody made the server forget a statement
     {"3F000", PG_AWAY, ERR_STORE_UNAVAILABLE},
     {"42501", PG_AWAY, ERR_STORE_UNAVAILABLE},
     {"58", PG_REFUSED, ERR_STORE_UNAVAILABLE},
@@ -319,22 +321,97 @@ void pg_put_rows(struct pg_link *link, const struct pg_rows *rows)
     buf_printf(sql, " FROM unnest(" STR_FMT ") u(" STR_FMT "))", STR_ARG(buf_str(&from)), STR_ARG(buf_str(&names)));
 }
 
+static void expect(struct pg_link *link, pg_reader *read, void *ctx)
+{
+    if (link->pending_count == link->pending_cap) {
+        link->pending_cap = link->pending_cap ? link->pending_cap * 2 : 16;
+        link->pending = mem_grow(link->pending, link->pending_cap * sizeof *link->pending);
+    }
+    link->pending[link->pending_count++] = (struct pg_pending){read, ctx};
+}
+
+// ---- statements with names
+
+// A statement that was sent over this connection. It gets its name when it comes for the second time. One whose name the server
+// did not confirm gets another: whether the first is taken cannot be known when the pipeline failed.
+struct pg_named {
+    int number;         // 0: none yet
+    bool sent, settled; // the server was told; and said that it knows it
+    size_t size;
+    char sql[];
+};
+
+static void forget_named(struct pg_link *link)
+{
+    int64_t hash;
+    size_t at = 0;
+    for (struct pg_named *named; (named = map_next(&link->named, &at, &hash));)
+        mem_free(named);
+    map_done(&link->named);
+}
+
+static void read_settled(void *ctx, const PGresult *result)
+{
+    ((struct pg_named *)ctx)->settled = true;
+}
+
+static void forget_unsettled(struct pg_link *link)
+{
+    int64_t hash;
+    size_t at = 0;
+    for (struct pg_named *named; (named = map_next(&link->named, &at, &hash));)
+        named->sent = named->settled;
+}
+
+// The statement that is about to be sent, if it has come before. Its text ends with 0. What has no parameters, as COMMIT, is
+// quickly parsed.
+static struct pg_named *find_named(struct pg_link *link)
+{
+    if (!link->direct || !link->query.count)
+        return NULL;
+    struct str sql = buf_str(&link->query.sql);
+    int64_t hash = (int64_t)map_hash_bytes(sql.p, sql.n);
+    struct pg_named *named = map_get(&link->named, hash);
+    if (named && (named->size != sql.n || memcmp(named->sql, sql.p, sql.n) != 0))
+        return NULL;
+    if (!named && link->named.count < PG_NAMED_MAX) {
+        struct pg_named *first = mem_zero(sizeof *first + sql.n);
+        first->size = sql.n;
+        memcpy(first->sql, sql.p, sql.n);
+        map_put(&link->named, hash, first);
+    }
+    return named;
+}
+
+static bool send_named(struct pg_link *link, struct pg_named *named)
+{
+    const struct pg_query *query = &link->query;
+    char name[24];
+    if (!named->sent)
+        named->number = ++link->names;
+    snprintf(name, sizeof name, "rota_%d", named->number);
+    if (!named->sent) {
+        if (!PQsendPrepare(link->conn, name, query->sql.p, query->count, query->types))
+            return false;
+        expect(link, read_settled, named);
+        named->sent = true;
+    }
+    return PQsendQueryPrepared(link->conn, name, query->count, query->values, query->lengths, query->formats, 1);
+}
+
 void pg_send(struct pg_link *link, pg_reader *read, void *ctx)
 {
     struct pg_query *query = &link->query;
     if (link->err)
         return;
     buf_putc(&query->sql, 0);
-    if (!PQsendQueryParams(link->conn, query->sql.p, query->count, query->types, query->values, query->lengths, query->formats,
-                           1)) {
+    struct pg_named *named = find_named(link);
+    if (named ? send_named(link, named)
+              : PQsendQueryParams(link->conn, query->sql.p, query->count, query->types, query->values, query->lengths,
+                                  query->formats, 1))
+        expect(link, read, ctx);
+    else
         note_lost(link);
-        return;
-    }
-    if (link->pending_count == link->pending_cap) {
-        link->pending_cap = link->pending_cap ? link->pending_cap * 2 : 16;
-        link->pending = mem_grow(link->pending, link->pending_cap * sizeof *link->pending);
-    }
-    link->pending[link->pending_count++] = (struct pg_pending){read, ctx};
 }
 
 void pg_run(struct pg_link *link, const char *sql, size_t count, const int64_t *values, pg_reader *read, void *ctx)
@@ -374,6 +451,8 @@ void pg_sync(struct pg_link *link)
         PQclear(result);
     }
     link->pending_count = 0;
+    if (link->err)
+        forget_unsettled(link);
     if (sent && !synced)
         note_lost(link); // unless it is known already why
     if (link->err && PQstatus(link->conn) == CONNECTION_BAD)
@@ -425,7 +504,7 @@ struct str pg_bytes(const PGresult *result, int row, int column, struct arena *a
 
 static const char set_up[] =
     "SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('server_version_num'),"
-    " current_setting('server_encoding'), CASE WHEN pg_is_in_recovery() THEN 't' ELSE 'f' END";
+    " current_setting('server_encoding'), CASE WHEN pg_is_in_recovery() THEN 't' ELSE 'f' END, pg_backend_pid()";
 
 static void refuse(struct pg_link *link, enum pg_class class, const char *why)
 {
@@ -449,6 +528,7 @@ static void check_settings(void *ctx, const PGresult *result)
 {
     struct pg_link *link = ctx;
     const char *encoding = PQgetvalue(result, 0, 3);
+    link->direct = pg_int(result, 0, 5) == PQbackendPID(link->conn); // a pooler says a number of its own
     if (strtol(PQgetvalue(result, 0, 2), NULL, 10) < VERSION_MIN)
         refuse(link, PG_REFUSED, "version 13 or newer is needed");
     else if (PQgetvalue(result, 0, 4)[0] == 't')
@@ -461,13 +541,14 @@ static void check_settings(void *ctx, const PGresult *result)
 
 // Behind a pooler each transaction may have another of the server's connections, so what is not as the server has it by itself is
 // said each time, for this transaction only; in the same pipeline, which costs some 20 µs of the server. jit would compile what
-// runs for a millisecond. Everything that grows is looked up by an index, row by row, however small it may look: what a table has
-// is estimated by what it had when it was vacuumed, which for one that fills and empties is anything. A server whose client has
-// frozen or given up goes on with neither its locks nor its statement for long. And the commit may only count if it is durable on
-// this connection too.
+// runs for a millisecond. A plan does not depend on how much a batch brings. Everything that grows is looked up by an index, row
+// by row, however small it may look: what a table has is estimated by what it had when it was vacuumed, which for one that fills
+// and empties is anything. A server whose client has frozen or given up goes on with neither its locks nor its statement for
+// long. And the commit may only count if it is durable on this connection too.
 static const char begin_with[] =
     "SELECT current_setting('fsync'), current_setting('synchronous_commit'), set_config('jit','off',true),"
     " set_config('enable_seqscan','off',true), set_config('enable_bitmapscan','off',true),"
+    " set_config('plan_cache_mode','force_generic_plan',true),"
     " set_config('idle_in_transaction_session_timeout','10s',true), set_config('statement_timeout',$1,true)";
 
 static void check_begun(void *ctx, const PGresult *result)
@@ -535,6 +616,8 @@ void pg_link_drop(struct pg_link *link)
     PQfinish(link->conn);
     link->conn = NULL;
     link->pending_count = 0;
+    link->direct = false;
+    forget_named(link);
     map_done(&link->days);
 }
 

@@ -12,6 +12,7 @@
 enum {
     PG_DEADLINE_MS = 4000, // an operation that has no answer by then has failed
     PG_PARAMS_MAX = 96,
+    PG_NAMED_MAX = 256, // statements a connection keeps
     PG_COLUMNS_MAX = 40,
     PG_DAY_MS = 86400 * 1000,
     PG_LONG_DAYS = 32, // what is kept longer than this lies together, in day 0
@@ -91,6 +92,9 @@ struct pg_link {
         void *ctx;
     } * pending; // statements sent and not yet answered
     size_t pending_count, pending_cap;
+    bool direct;                       // no pooler in between: the server keeps statements by their names
+    int names;                         // given so far
+    struct map named;                  // by hash of its text: struct pg_named
     struct arena arena;                // of the group under way
     enum pg_look look;                 // of the walk round the lanes that is under way
     int64_t old_look_ms, full_look_ms; // when it last looked so

@@ -10,21 +10,24 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PAIRS_MAX = 32, CHUNK = 65536 };
+enum { PAIRS_MAX = 32, CHUNK = 65536, NAMES_MAX = 1024 };
 
 struct pair {
-    int client, server; // -1: free
-    bool committing;    // the answer to come is to be lost
-    struct buf held;    // what the client sent and may not yet pass
-    bool counted;       // the statement whose Execute comes next needed leave
-    bool waiting;       // its answer is to come
-    int before;         // and behind the answers of so many that needed none
-    bool failed;        // up to the next Sync nothing is carried out, so nothing needs leave
-    char head[5];       // of the server's message under way: its type and length
+    int client, server;   // -1: free
+    bool greeted;         // the message that begins a connection has passed
+    bool committing;      // the answer to come is to be lost
+    struct buf held;      // what the client sent and may not yet pass
+    bool free[NAMES_MAX]; // by the number at the end of its name (0: it has none): nobody could notice this statement
+    bool counted;         // the statement whose Execute comes next needed leave
+    bool waiting;         // its answer is to come
+    int before;           // and behind the answers of so many that needed none
+    bool failed;          // up to the next Sync nothing is carried out, so nothing needs leave
+    char head[5];         // of the server's message under way: its type and length
     size_t head_n, body_left;
 };
 
@@ -75,20 +78,6 @@ static bool send_all(int fd, const char *bytes, size_t n)
     return true;
 }
 
-static const char sync_bytes[5] = {'S', 0, 0, 0, 4};
-
-// How much of what the client sent is to be passed on: all, or what lies before the Sync that is to be lost.
-static size_t pass_syncs(struct proxy *proxy, const char *bytes, size_t n)
-{
-    const char *at = bytes;
-    while (proxy->syncs_left > 0 && (at = memmem(at, n - (size_t)(at - bytes), sync_bytes, sizeof sync_bytes))) {
-        if (atomic_fetch_sub(&proxy->syncs_left, 1) == 1)
-            return (size_t)(at - bytes);
-        at += sizeof sync_bytes;
-    }
-    return n;
-}
-
 static uint32_t length_of(const char *bytes)
 {
     uint32_t length;
@@ -96,34 +85,62 @@ static uint32_t length_of(const char *bytes)
     return ntohl(length);
 }
 
-// Whether a Parse message begins a statement that others could notice.
-static bool needs_leave(const char *message)
+static bool *free_of(struct pair *pair, const char *name)
 {
-    const char *sql = message + 5 + strlen(message + 5) + 1; // behind the statement's name
-    static const char session[] = "SELECT current_setting("; // what every transaction begins with
-    return strncmp(sql, "BEGIN", 5) != 0 && strncmp(sql, session, sizeof session - 1) != 0;
+    size_t number = strtoul(name + strcspn(name, "0123456789"), NULL, 10);
+    assert(number < NAMES_MAX);
+    return &pair->free[number];
 }
 
-// Passes what may pass of what is held. A Flush behind each statement makes the server answer before the Sync comes.
+static void note_parse(struct proxy *proxy, struct pair *pair, const char *message)
+{
+    static const char session[] = "SELECT current_setting("; // what every transaction begins with
+    const char *name = message + 5, *sql = name + strlen(name) + 1;
+    *free_of(pair, name) = strncmp(sql, "BEGIN", 5) == 0 || strncmp(sql, session, sizeof session - 1) == 0;
+    if (strcmp(sql, "COMMIT") == 0 && atomic_exchange(&proxy->cut_commit, false))
+        pair->committing = true;
+}
+
+static bool needs_leave(struct pair *pair, const char *bind)
+{
+    const char *portal = bind + 5;
+    return !*free_of(pair, portal + strlen(portal) + 1);
+}
+
+// Whether the connection is to end here: this is the Sync that is to be lost.
+static bool is_last(struct proxy *proxy, char type)
+{
+    return type == 'S' && proxy->syncs_left > 0 && atomic_fetch_sub(&proxy->syncs_left, 1) == 1;
+}
+
+// Passes what may pass of what the client sent. A Flush behind each statement that is held back makes the server answer before
+// the Sync comes.
 static bool pass_held(struct proxy *proxy, struct pair *pair)
 {
     static const char flush_bytes[5] = {'H', 0, 0, 0, 4};
     while (pair->held.n >= 5) {
         const char *message = pair->held.p;
-        size_t n = 1 + length_of(message + 1);
+        char type = pair->greeted ? message[0] : 0; // the first message has none
+        size_t n = type ? 1 + length_of(message + 1) : length_of(message);
         if (pair->held.n < n)
             return true;
-        if (message[0] == 'P' && proxy->holding && !pair->failed && needs_leave(message)) {
+        if (type == 'B' && proxy->holding && !pair->failed && needs_leave(pair, message)) {
             if (pair->waiting || proxy->leave == 0)
                 return true;
             proxy->leave--;
             pair->counted = true;
         }
-        bool executes = message[0] == 'E';
+        if (is_last(proxy, type))
+            return false;
+        if (type == 'P')
+            note_parse(proxy, pair, message);
+        bool executes = type == 'E';
         pair->before += executes && !pair->counted && !pair->failed;
         pair->waiting = pair->waiting || (executes && pair->counted);
         pair->counted = pair->counted && !executes;
-        if (!send_all(pair->server, message, n) || (executes && !send_all(pair->server, flush_bytes, sizeof flush_bytes)))
+        pair->greeted = true;
+        if (!send_all(pair->server, message, n) ||
+            (executes && proxy->holding && !send_all(pair->server, flush_bytes, sizeof flush_bytes)))
             return false;
         pair->held.n -= n;
         memmove(pair->held.p, pair->held.p + n, pair->held.n);
@@ -171,14 +188,8 @@ static bool from_client(struct proxy *proxy, struct pair *pair, char *bytes)
     ssize_t got = recv(pair->client, bytes, CHUNK, 0);
     if (got <= 0)
         return false;
-    if (proxy->holding || pair->held.n) {
-        buf_put(&pair->held, (struct str){bytes, (size_t)got});
-        return pass_held(proxy, pair);
-    }
-    size_t pass = pass_syncs(proxy, bytes, (size_t)got);
-    if (memmem(bytes, pass, "COMMIT", 7) && atomic_exchange(&proxy->cut_commit, false))
-        pair->committing = true;
-    return send_all(pair->server, bytes, pass) && pass == (size_t)got;
+    buf_put(&pair->held, (struct str){bytes, (size_t)got});
+    return pass_held(proxy, pair);
 }
 
 static bool from_server(struct proxy *proxy, struct pair *pair, char *bytes)
