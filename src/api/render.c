@@ -177,7 +177,9 @@ static void put_runs(struct buf *buf, const struct task_view *view)
 
 void render_task(struct buf *buf, const struct task_view *view, int64_t now_ms)
 {
+    enum { USUAL_SIZE = 2048 };
     const struct job *job = task_job_to_show(view->jobs, view->job_count);
+    buf_reserve(buf, USUAL_SIZE);
     put_id(buf, "{\"id\":", ID_TASK, view->stored->id);
     put_text(buf, ",\"state\":", str_of(task_state_text(task_state_of(view->stored->paused, view->jobs, view->job_count))), true);
     put_time(buf, ",\"scheduled_at\":", view->job_count ? view->jobs[0].scheduled_at : 0);

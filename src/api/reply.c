@@ -6,6 +6,8 @@
 #include "base/rand.h"
 #include "core/task.h"
 
+#include <stdio.h>
+
 void problem_put(struct buf *buf, const struct problem *problem)
 {
     const struct err_info *info = err_info(problem->err);
@@ -68,7 +70,9 @@ void problem_say(struct http_request *request, enum err err, const char *field, 
 
 void reply_version(struct http_request *request, int64_t version)
 {
-    http_header_set(request, "ETag", arena_printf(http_arena(request), "\"%lld\"", (long long)version).p);
+    char tag[24];
+    snprintf(tag, sizeof tag, "\"%lld\"", (long long)version);
+    http_header_set(request, "ETag", tag);
 }
 
 void reply_json(struct http_request *request, int status, struct buf *body)

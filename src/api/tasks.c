@@ -123,12 +123,12 @@ static void answer_one(struct submission *submission)
         answer_existing(submission, item->existing_id);
         return;
     }
-    char id[ID_TEXT_SIZE];
-    id_format(id, ID_TASK, submission->admission.tasks[0].id);
+    char location[sizeof "/v1/tasks/" + ID_TEXT_SIZE] = "/v1/tasks/";
+    id_format(location + strlen(location), ID_TASK, submission->admission.tasks[0].id);
     struct buf body = {0};
     put_task(submission, &body);
     reply_version(request, submission->admission.tasks[0].version);
-    http_header_set(request, "Location", arena_printf(http_arena(request), "/v1/tasks/%s", id).p);
+    http_header_set(request, "Location", location);
     reply_json(request, 201, &body);
 }
 

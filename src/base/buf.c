@@ -14,10 +14,8 @@ void buf_done(struct buf *buf)
     *buf = (struct buf){0};
 }
 
-void buf_reserve(struct buf *buf, size_t more)
+void buf_grow(struct buf *buf, size_t more)
 {
-    if (buf->cap - buf->n >= more)
-        return;
     if (more > SIZE_MAX / 4 || buf->n > SIZE_MAX / 4)
         abort(); // doubling would wrap around to a buffer that is too small
     size_t cap = buf->cap ? buf->cap : 256;
@@ -25,26 +23,6 @@ void buf_reserve(struct buf *buf, size_t more)
         cap *= 2;
     buf->p = mem_grow(buf->p, cap);
     buf->cap = cap;
-}
-
-void buf_put(struct buf *buf, struct str text)
-{
-    if (!text.n)
-        return;
-    buf_reserve(buf, text.n);
-    memcpy(buf->p + buf->n, text.p, text.n);
-    buf->n += text.n;
-}
-
-void buf_puts(struct buf *buf, const char *text)
-{
-    buf_put(buf, str_of(text));
-}
-
-void buf_putc(struct buf *buf, char c)
-{
-    buf_reserve(buf, 1);
-    buf->p[buf->n++] = c;
 }
 
 void buf_put_int(struct buf *buf, int64_t value)

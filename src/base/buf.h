@@ -13,10 +13,36 @@ struct buf {
 void buf_done(struct buf *buf);
 #define buf_auto __attribute__((cleanup(buf_done)))
 
-void buf_reserve(struct buf *buf, size_t more); // so that `more` bytes fit
-void buf_put(struct buf *buf, struct str text); // not a slice of `buf` itself: growing moves the bytes
-void buf_puts(struct buf *buf, const char *text);
-void buf_putc(struct buf *buf, char c);
+void buf_grow(struct buf *buf, size_t more);
+
+// So that `more` bytes fit.
+static inline void buf_reserve(struct buf *buf, size_t more)
+{
+    if (buf->cap - buf->n < more)
+        buf_grow(buf, more);
+}
+
+// Not a slice of `buf` itself: growing moves the bytes. These are inline because every answer and document is made of them.
+static inline void buf_put(struct buf *buf, struct str text)
+{
+    if (!text.n)
+        return;
+    buf_reserve(buf, text.n);
+    memcpy(buf->p + buf->n, text.p, text.n);
+    buf->n += text.n;
+}
+
+static inline void buf_puts(struct buf *buf, const char *text)
+{
+    buf_put(buf, str_of(text));
+}
+
+static inline void buf_putc(struct buf *buf, char c)
+{
+    buf_reserve(buf, 1);
+    buf->p[buf->n++] = c;
+}
+
 void buf_put_int(struct buf *buf, int64_t value);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3), nonnull(2)));
 
