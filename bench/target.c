@@ -1,5 +1,6 @@
 // The HTTP target of the bench: answers 200 "ok" as cheaply as one thread can, counts the calls, and with --late measures how
-// late each one is: the wall clock when its bytes were read, less its Rota-Scheduled-At.
+// late each one is: the wall clock when its bytes were read, less its Rota-Scheduled-At. Beside it a thread that only sleeps says
+// how late the machine wakes anybody ("sleeper"): nothing can be more punctual than that.
 //
 // GET /stats answers the figures so far as JSON, GET /reset begins the lateness anew; SIGTERM prints them
 // and ends. It reads no more of HTTP than it needs: the end of the head, Content-Length, and that one header.
@@ -9,12 +10,14 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { READ_SIZE = 64 * 1024, EVENTS = 256, HEAD_MAX = 64 * 1024 };
+enum { READ_SIZE = 64 * 1024, EVENTS = 256, HEAD_MAX = 64 * 1024, SLEEP_MS = 5 };
 
 struct conn {
     int fd;
@@ -30,19 +33,54 @@ struct target {
     uint64_t calls, early, unmarked; // unmarked: without a readable Rota-Scheduled-At
     int64_t early_us_max;
     struct hist lateness;
+    pthread_mutex_t lock;
+    struct hist sleeper; // under the lock
 };
 
-static void stats_write(const struct target *target, struct buf *out)
+static void hist_write(const struct hist *hist, struct buf *out)
 {
-    const struct hist *hist = &target->lateness;
-    buf_printf(out,
-               "{\"calls\":%lu,\"count\":%lu,\"p50_us\":%ld,\"p90_us\":%ld,\"p99_us\":%ld,\"p999_us\":%ld,\"max_us\":%ld,"
-               "\"early\":%lu,\"early_max_us\":%ld,\"unmarked\":%lu}\n",
-               target->calls, hist->count, hist_quantile_us(hist, 0.5), hist_quantile_us(hist, 0.9), hist_quantile_us(hist, 0.99),
-               hist_quantile_us(hist, 0.999), hist->max_us, target->early, target->early_us_max, target->unmarked);
+    buf_printf(out, "\"count\":%lu,\"p50_us\":%ld,\"p90_us\":%ld,\"p99_us\":%ld,\"p999_us\":%ld,\"max_us\":%ld", hist->count,
+               hist_quantile_us(hist, 0.5), hist_quantile_us(hist, 0.9), hist_quantile_us(hist, 0.99),
+               hist_quantile_us(hist, 0.999), hist->max_us);
 }
 
-static void stats_answer(const struct target *target, struct buf *out)
+static void stats_write(struct target *target, struct buf *out)
+{
+    buf_printf(out, "{\"calls\":%lu,\"early\":%lu,\"early_max_us\":%ld,\"unmarked\":%lu,", target->calls, target->early,
+               target->early_us_max, target->unmarked);
+    hist_write(&target->lateness, out);
+    buf_puts(out, ",\"sleeper\":{");
+    pthread_mutex_lock(&target->lock);
+    hist_write(&target->sleeper, out);
+    pthread_mutex_unlock(&target->lock);
+    buf_puts(out, "}}\n");
+}
+
+static void *sleeper_main(void *ctx)
+{
+    struct target *target = ctx;
+    for (int64_t at = clock_mono_ns();;) {
+        at += SLEEP_MS * 1000000;
+        struct timespec until = {at / 1000000000, at % 1000000000};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+        int64_t now = clock_mono_ns();
+        pthread_mutex_lock(&target->lock);
+        hist_add(&target->sleeper, (now - at) / 1000);
+        pthread_mutex_unlock(&target->lock);
+        at = now; // one that overslept does not make the next ones late, too
+    }
+    return NULL;
+}
+
+static void lateness_reset(struct target *target)
+{
+    target->lateness = (struct hist){0};
+    pthread_mutex_lock(&target->lock);
+    target->sleeper = (struct hist){0};
+    pthread_mutex_unlock(&target->lock);
+}
+
+static void stats_answer(struct target *target, struct buf *out)
 {
     buf_auto struct buf body = {0};
     stats_write(target, &body);
@@ -69,7 +107,7 @@ static void lateness_note(struct target *target, struct str head, int64_t now_us
 static void request_take(struct target *target, struct conn *conn, struct str head, int64_t now_us)
 {
     if (str_starts(head, STR("GET /reset ")))
-        target->lateness = (struct hist){0};
+        lateness_reset(target);
     if (str_starts(head, STR("GET /stats ")) || str_starts(head, STR("GET /reset "))) {
         stats_answer(target, &conn->out);
         return;
@@ -177,7 +215,7 @@ static void event_take(struct target *target, const struct epoll_event *event)
 
 int main(int argc, char **argv)
 {
-    static struct target target;
+    static struct target target = {.lock = PTHREAD_MUTEX_INITIALIZER};
     int64_t port = 0;
     const struct option_row rows[] = {
         {.name = "port", .number = &port, .help = "N   on 127.0.0.1; 0, the default, is any free one"},
@@ -190,6 +228,9 @@ int main(int argc, char **argv)
     target.epoll = epoll_create1(EPOLL_CLOEXEC);
     epoll_set(target.epoll, EPOLL_CTL_ADD, target.listener, EPOLLIN, &target.listener);
     epoll_set(target.epoll, EPOLL_CTL_ADD, target.signals, EPOLLIN, &target.signals);
+    pthread_t sleeper;
+    if (target.late && pthread_create(&sleeper, NULL, sleeper_main, &target))
+        die("no thread: %s", strerror(errno));
     printf("listening %d\n", bound);
     fflush(stdout);
     while (!target.stop) {

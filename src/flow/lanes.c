@@ -401,11 +401,19 @@ int lanes_held(struct lanes *lanes)
     return used;
 }
 
+// Whatever is overdue would be first in its turn, or is paused, or set aside for want of room.
+static bool may_be_overdue(struct lanes *lanes, int64_t before_ms)
+{
+    const struct heap_node *top = heap_top(&lanes->due);
+    return (top && top->key <= before_ms) || !list_empty(&lanes->aside) || atomic_load(&lanes->paused) > 0;
+}
+
 int64_t lanes_overdue(struct lanes *lanes, int64_t before_ms, int64_t *ret_from_ms, int64_t *ret_from_id)
 {
     int64_t id = 0;
     pthread_mutex_lock(&lanes->lock);
-    for (size_t i = 0; i < lanes->count && i < WALK_MAX && !id; i++) {
+    size_t walk = may_be_overdue(lanes, before_ms) ? WALK_MAX : 0;
+    for (size_t i = 0; i < lanes->count && i < walk && !id; i++) {
         struct lane *lane = lanes->all[lanes->walk++ % lanes->count];
         if (is_mine(lanes, lane) && lane->next_due <= before_ms && lane->promoted_ms < before_ms) {
             id = lane->id;

@@ -12,7 +12,7 @@ enum {
     SCAN_MAX = 500, // lanes at once
     PAGE_MS = 100,  // from one page to the next, and longer if a page takes longer than a tenth of it
     QUICK_MS = 200, // from one walk to the next, when some nodes leave all they add to the others
-    SCAN_MS = 1000, // … when every node takes care of what it adds
+    SCAN_MS = 1000, // … when every node takes care of what it adds; and from page to page when there are no others
     PROMOTE_MS = 100,
     OVERDUE_MS = 300, // a job that was not claimed so long after its time is marked ready
     PROMOTE_MAX = 2000,
@@ -23,6 +23,7 @@ struct survey {
     const struct reap *reap;
     struct mailbox answers;
     bool scanning, promoting;
+    bool been_round;              // all lanes that there were at the start are known
     int64_t scan_at, promote_at;  // monotonic: not before
     int64_t scan_sent;            // monotonic
     struct lanes_news scan_asked; // when the scan under way was asked for
@@ -49,6 +50,17 @@ void survey_free(struct survey *survey)
     mem_free(survey);
 }
 
+// The first walk is what a start waits for. Later ones find what others did, and in a store of one's own hardly anything.
+static int64_t pause_after(const struct survey *survey, bool more, int64_t took_ms)
+{
+    if (more && !survey->been_round)
+        return 0;
+    int64_t pause = reap_has_idle(survey->reap) ? QUICK_MS : SCAN_MS;
+    if (more)
+        pause = survey->node->store->ops->shared ? PAGE_MS : SCAN_MS;
+    return time_min(SCAN_MS, time_max(pause, 9 * took_ms));
+}
+
 static void take_scan(struct survey *survey, struct now now)
 {
     struct store_lanes *scan = &survey->scan;
@@ -60,8 +72,8 @@ static void take_scan(struct survey *survey, struct now now)
     bool more = !scan->op.err && scan->lane_count == SCAN_MAX;
     if (!more)
         scan->after_id = 0;
-    int64_t pause = more ? PAGE_MS : reap_has_idle(survey->reap) ? QUICK_MS : SCAN_MS;
-    survey->scan_at = now.mono_ms + time_min(SCAN_MS, time_max(pause, 9 * (now.mono_ms - survey->scan_sent)));
+    survey->been_round |= !more && !scan->op.err;
+    survey->scan_at = now.mono_ms + pause_after(survey, more, now.mono_ms - survey->scan_sent);
     store_op_done(&scan->op);
 }
 

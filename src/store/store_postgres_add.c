@@ -58,14 +58,17 @@ static const char add_tasks[] = ", t AS (INSERT INTO @tasks(id,tenant,lane,creat
 
 #define NEW_JOB \
     "n.id,n.task_id,n.parent_id,n.tenant,ok.lane,n.priority,n.nominal_at" JOB_MOVING(PG_NAME_OF_N) ",n.reason,n.response"
-static const char add_jobs[] =
-    ", j AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",waits_at) SELECT " NEW_JOB
-    "," PG_PLACE("n.state", "ok.lane", "n.priority") " FROM n JOIN ok ON ok.no=n.item WHERE n.state<5)";
+static const char add_jobs[] = ", j AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",waits_at,hand) SELECT " NEW_JOB
+                               "," PG_PLACE("n.state", "ok.lane", "n.priority", "NULL") ",";
+static const char in_which_hand[] = "coalesce((SELECT h.number FROM h WHERE h.holder=n.holder AND n.state IN (3,4)),0)";
+static const char in_no_hand[] = "0";
+static const char live_of_items[] = " FROM n JOIN ok ON ok.no=n.item WHERE n.state<5)";
 static const char add_done[] = ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day) SELECT " NEW_JOB
                                ",n.day FROM n JOIN ok ON ok.no=n.item WHERE n.state>=5)";
 static const char add_extras[] =
     ", e AS (INSERT INTO @extras(id,task_id) SELECT n.id,n.task_id FROM n JOIN ok ON ok.no=n.item WHERE n.id<>n.task_id)";
-static const char hold[] = ", h AS (" PG_HOLD("SELECT n.holder, n.id FROM n JOIN ok ON ok.no=n.item WHERE n.state IN (3,4)") ")";
+static const char hold[] =
+    ", h AS (" PG_HOLD("count(*)", "SELECT n.holder, n.id FROM n JOIN ok ON ok.no=n.item WHERE n.state IN (3,4)") ")";
 static const char lower_floors[] =
     ", f AS (" PG_LOWER_FLOORS("SELECT ok.lane, n.due_at FROM n JOIN ok ON ok.no=n.item WHERE n.state IN (1,2)") ")";
 // clang-format off
@@ -81,11 +84,12 @@ static const char plain_items[] =
     " AND n.id<>ALL(ARRAY(SELECT e.id FROM @extras e WHERE e.id=ANY($2))))"
     ", t AS (INSERT INTO @tasks(id,tenant,lane,created_at,name,doc) SELECT id,tenant,lane,created_at,name,doc FROM n)";
 #define PLAIN_JOB "n.id,n.id,n.parent_id,n.tenant,n.lane,n.priority,n.nominal_at" JOB_MOVING(PG_NAME_OF_N) ",n.reason,n.response"
-static const char plain_jobs[] = ", j AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",waits_at) SELECT " PLAIN_JOB
-                                 "," PG_PLACE("n.state", "n.lane", "n.priority") " FROM n WHERE n.state<5)";
+static const char plain_jobs[] = ", j AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",waits_at,hand) SELECT " PLAIN_JOB
+                                 "," PG_PLACE("n.state", "n.lane", "n.priority", "NULL") ",";
+static const char plain_live[] = " FROM n WHERE n.state<5)";
 static const char plain_done[] =
     ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day) SELECT " PLAIN_JOB ",n.day FROM n WHERE n.state>=5)";
-static const char plain_hold[] = ", h AS (" PG_HOLD("SELECT n.holder, n.id FROM n WHERE n.state IN (3,4)") ")";
+static const char plain_hold[] = ", h AS (" PG_HOLD("count(*)", "SELECT n.holder, n.id FROM n WHERE n.state IN (3,4)") ")";
 static const char plain_floors[] = ", f AS (" PG_LOWER_FLOORS("SELECT n.lane, n.due_at FROM n WHERE n.state IN (1,2)") ")";
 static const char plain_counts[] =
     ", c AS (" PG_COUNT("SELECT lane, state, count(*) AS n FROM n GROUP BY 1,2") ") SELECT no FROM n";
@@ -321,13 +325,15 @@ static void send_items(struct run *run, const struct job_list *jobs_of_run, bool
     pg_put(link, keyed ? ok_keyed : ok_plain);
     if (of_new)
         pg_put(link, add_tasks);
+    if (list.held)
+        pg_put(link, hold);
     pg_put(link, add_jobs);
+    pg_put(link, list.held ? in_which_hand : in_no_hand);
+    pg_put(link, live_of_items);
     if (list.final)
         pg_put(link, add_done);
     if (list.extra)
         pg_put(link, add_extras);
-    if (list.held)
-        pg_put(link, hold);
     if (list.waiting)
         pg_put(link, lower_floors);
     pg_put(link, add_counts);
@@ -422,11 +428,13 @@ static void send_plain(struct run *run, const struct job_list *list)
     pg_put(link, plain_from);
     pg_put_rows(link, &rows);
     pg_put(link, plain_items);
-    pg_put(link, plain_jobs);
-    if (list->final)
-        pg_put(link, plain_done);
     if (list->held)
         pg_put(link, plain_hold);
+    pg_put(link, plain_jobs);
+    pg_put(link, list->held ? in_which_hand : in_no_hand);
+    pg_put(link, plain_live);
+    if (list->final)
+        pg_put(link, plain_done);
     if (list->waiting)
         pg_put(link, plain_floors);
     pg_put(link, plain_counts);

@@ -20,7 +20,7 @@ static const char lock_jobs[] =
 #define ASSIGN(name) #name "=h." #name ","
 static const char update_jobs[] =
     ", u AS (UPDATE @jobs j SET " JOB_MOVING(ASSIGN) "reason=h.reason, response=h.response, lane=h.lane, priority=h.priority,"
-    " waits_at=" PG_PLACE("h.state", "h.lane", "h.priority")
+    " waits_at=" PG_PLACE("h.state", "h.lane", "h.priority", "j.waits_at")
     " FROM h WHERE j.id=h.id AND j.id=" PG_ANY("SELECT id FROM h") ")"
     ", f AS (" PG_LOWER_FLOORS("SELECT h.lane, h.due_at FROM h WHERE h.state IN (1,2)") ")"
     ", c AS (" PG_COUNT("SELECT h.old_lane AS lane, h.was AS state, -1 AS n FROM h UNION ALL SELECT h.lane, h.state, 1 FROM h") ")";

@@ -25,7 +25,7 @@ static const char hits[] =
 #define ASSIGN(name) #name "=h." #name ","
 static const char update_live[] =
     ", u AS (UPDATE @jobs j SET " JOB_MOVING(ASSIGN) "reason=h.reason, response=h.response,";
-#define NEW_PLACE PG_PLACE("h.state", "j.lane", "j.priority")
+#define NEW_PLACE PG_PLACE("h.state", "j.lane", "j.priority", "j.waits_at")
 static const char place_live[] = " waits_at=" NEW_PLACE;
 static const char place_leased[] =
     " lease_until=h.lease_until, result=h.result, waits_at=CASE WHEN h.lease_until=0 THEN " NEW_PLACE " END";
@@ -44,16 +44,18 @@ static const char enter_done[] =
 static const char enter_done_leased[] = ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day,result) SELECT " RECORD
                                         ",h.day,h.result FROM g JOIN h ON h.id=g.id WHERE h.state>=5)";
 // What is final had no lease, and what comes back from there gets none.
-static const char enter_live[] = ", b AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",waits_at) SELECT " RECORD
-                                 "," PG_PLACE("h.state", "g.lane", "g.priority") " FROM g JOIN h ON h.id=g.id WHERE h.state<5)";
+static const char enter_live[] =
+    ", b AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",waits_at) SELECT " RECORD
+    "," PG_PLACE("h.state", "g.lane", "g.priority", "NULL") " FROM g JOIN h ON h.id=g.id WHERE h.state<5)";
 
 static const char keep_attempts[] =
     " a JOIN h ON h.no=a.step ON CONFLICT(job_id,number) DO UPDATE SET status=excluded.status, outcome=excluded.outcome,"
     " picked_at=excluded.picked_at, started_at=excluded.started_at, completed_at=excluded.completed_at, holder=excluded.holder,"
     " reason=excluded.reason)";
 
-static const char hold[] = ", i AS (" PG_HOLD("SELECT holder, id FROM h WHERE state IN (3,4)") ")";
-static const char hold_leased[] = ", i AS (" PG_HOLD("SELECT holder, id FROM h WHERE state IN (3,4) AND lease_until=0") ")";
+static const char hold[] = ", i AS (" PG_HOLD("NULL::bigint", "SELECT holder, id FROM h WHERE state IN (3,4)") ")";
+static const char hold_leased[] =
+    ", i AS (" PG_HOLD("NULL::bigint", "SELECT holder, id FROM h WHERE state IN (3,4) AND lease_until=0") ")";
 static const char lower_floors[] = ", f AS (" PG_LOWER_FLOORS("SELECT h.lane, h.due_at FROM h WHERE h.state IN (1,2)") ")";
 
 // clang-format off

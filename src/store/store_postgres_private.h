@@ -170,13 +170,16 @@ void pg_rows_lease(struct pg_rows *rows, const struct job *const *jobs);  // …
 int32_t pg_day_of(const struct job *job);
 void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t count); // partitions for those that are final
 
-// Where a job of this lane and priority waits, and stays while it is in hand, which its state says: so a claim changes nothing
-// that an index has. What is in whose hand is found by way of `hands`, which lists all that came into one, and more. Whoever
-// brings jobs (id, holder, state) into a hand adds to it.
-#define PG_PLACE(state, lane, priority) "CASE WHEN " state " IN (1,2,3,4) THEN " lane "*16+9-" priority " END"
-#define PG_HOLD(jobs)                                                                                           \
-    "INSERT INTO @hands(holder,look_at,ids) SELECT q.holder, " PG_CLOCK_MS "+3000, array_agg(q.id) FROM (" jobs \
-    ") q GROUP BY q.holder ORDER BY q.holder"
+// Where a job of this lane and priority waits. One that is claimed stays there while it is in hand, which its state says, and one
+// that came into a hand otherwise is at no place: so whatever brings it there or leaves it there changes nothing that an index
+// has. `kept` is the place it has.
+#define PG_PLACE(state, lane, priority, kept) \
+    "CASE WHEN " state " IN (1,2) THEN " lane "*16+9-" priority " WHEN " state " IN (3,4) THEN " kept " END"
+// What is in whose hand is found by way of `hands`, which lists all that came into one, and more. Whoever brings jobs (id,
+// holder) into a hand adds to it; `remain` is how many of them say in which row they are (jobs.hand), or NULL: none does.
+#define PG_HOLD(remain, jobs)                                                                      \
+    "INSERT INTO @hands(holder,look_at,remain,ids) SELECT q.holder, " PG_CLOCK_MS "+3000, " remain \
+    ", array_agg(q.id) FROM (" jobs ") q GROUP BY q.holder ORDER BY q.holder RETURNING number, holder"
 #define PG_IN_HAND_OF(holder) "j.holder=" holder " AND j.state IN (3,4) AND j.lease_until=0"
 #define PG_HAND_OF(holder) "SELECT unnest(h.ids) FROM @hands h WHERE h.holder=" holder
 

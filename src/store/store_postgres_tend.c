@@ -420,7 +420,7 @@ static void drop_days(struct pg_link *link, struct sweeping *sweeping, int64_t t
     link->err = ERR_OK;
 }
 
-enum { FOLD_MAX = 5000, HANDS_MAX = 100 };
+enum { FOLD_MAX = 5000, HANDS_MAX = 2000 };
 
 static void read_folded(void *ctx, const PGresult *result)
 {

@@ -448,8 +448,9 @@ static void end_all(struct stage *stage)
 
 // ---- what must always be true
 
-static const char places_wrong[] = "SELECT count(*) FROM @jobs WHERE waits_at IS DISTINCT FROM CASE WHEN state BETWEEN 1 AND 4 "
-                                   "THEN lane*16+9-priority END OR state>4";
+static const char places_wrong[] = "SELECT count(*) FROM @jobs WHERE waits_at IS DISTINCT FROM CASE WHEN state IN (1,2) OR state "
+                                   "IN (3,4) AND waits_at IS NOT NULL"
+                                   " THEN lane*16+9-priority END OR state>4";
 // What is in a hand that does not say so would never be found again.
 static const char hands_wrong[] = "SELECT count(*) FROM @jobs j WHERE state IN (3,4) AND NOT EXISTS (SELECT FROM @hands h WHERE "
                                   "h.holder=j.holder AND j.id=ANY(h.ids))";
