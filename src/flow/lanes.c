@@ -28,6 +28,8 @@ enum {
     WORTH = 32,       // places that are worth a claim of jobs
     URGENT_MS = 1000, // which are due later than this
     BACKLOG_MS = 1000,
+    ASK_FIRST = 128, // jobs, of a lane that was never claimed from; later four times what the last claim brought,
+    ASK_MIN = 32,    // but not fewer
 };
 
 struct lane {
@@ -41,6 +43,7 @@ struct lane {
     bool aside;   // in lanes->aside: no room when last looked at
     int weight;
     int held;
+    size_t ask;            // how many jobs a claim asks for at most, so that it has room for other lanes
     int64_t next_due;      // of what waits in it, as far as is known
     int64_t due_meanwhile; // noted while a claim was under way
     int64_t served_ms;
@@ -115,6 +118,7 @@ static struct lane *learn(struct lanes *lanes, int64_t id, int32_t tenant, struc
     lanes->buckets[lane->bucket] = true;
     memcpy(lane->queue, queue.p, queue.n);
     lane->weight = 1;
+    lane->ask = ASK_FIRST;
     lane->next_due = lane->due_meanwhile = TIME_NEVER;
     map_put(&lanes->by_id, id, lane);
     int64_t hash = name_hash(tenant, queue);
@@ -256,13 +260,14 @@ void lanes_due(struct lanes *lanes, int64_t id, int64_t due_ms)
 void lanes_learn(struct lanes *lanes, const struct store_lane *from, struct lanes_news asked)
 {
     pthread_mutex_lock(&lanes->lock);
+    bool is_new = !map_get(&lanes->by_id, from->id);
     struct lane *lane = learn(lanes, from->id, from->tenant, from->queue);
     lane->told = true;
     if (lane->news.pauses <= asked.pauses)
         set_paused(lanes, lane, from->paused);
-    if (lane->news.dues <= asked.dues && !lane->planned)
+    if (from->next_due && lane->news.dues <= asked.dues && !lane->planned)
         set_next_due(lanes, lane, from->next_due);
-    else
+    else if (from->next_due || is_new) // of one that is new, a claim finds out
         note_due(lanes, lane, from->next_due);
     arrange(lanes, lane);
     pthread_mutex_unlock(&lanes->lock);
@@ -332,6 +337,8 @@ static bool plan_one(struct lanes *lanes, struct lane *lane, int64_t now_ms, siz
         set_aside(lanes, lane);
         return false;
     }
+    if (more > lane->ask)
+        more = lane->ask;
     if (more > max_jobs)
         more = max_jobs;
     lane->held += (int)more;
@@ -351,9 +358,12 @@ size_t lanes_plan(struct lanes *lanes, int64_t now_ms, struct store_want *ret_wa
     look_again(lanes);
     while (count < max_wants && max_jobs > 0 && lanes->used < lanes->room) {
         struct heap_node *top = heap_top(&lanes->due);
-        if (!top || top->key > now_ms)
+        if (!top || top->key > now_ms + (count ? LANES_AHEAD_MS - LANES_BEGIN_MS : 0))
             break;
         struct lane *lane = container_of(top, struct lane, turn);
+        // Beside a claim that is made anyway, lanes are taken whose turn would be a moment later, if it is for their jobs' time.
+        if (top->key > now_ms && (lane->served_ms > now_ms || !is_mine(lanes, lane)))
+            break;
         if (!plan_one(lanes, lane, now_ms, max_jobs, &ret_wants[count]))
             continue;
         if (!is_mine(lanes, lane))
@@ -377,6 +387,7 @@ void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t go
     if (known && got == 0 && want->max > 0 && want->next_due <= lane->planned_ms + LANES_AHEAD_MS)
         lane->served_ms = lane->planned_ms + REST_MS;
     if (known) {
+        lane->ask = got > ASK_MIN / 4 ? 4 * got : ASK_MIN;
         lane->news.dues = ++lanes->news.dues;
         lane->next_due = time_min(want->next_due, lane->due_meanwhile);
     }

@@ -1,7 +1,8 @@
-// Two walks, each with one operation at a time. The scan reads the lanes from the store, page by page, so that a lane this node
-// was not told of (its first job came through another node, or the telling was lost) is found, and a pause made elsewhere is
-// seen. The promotion looks for lanes whose jobs have been due for a while without being claimed, for want of room or because
-// they are paused, and writes that they are ready: the counters then say how much really waits.
+// Three walks, each with one operation at a time. Two scans read the lanes from the store, page by page. One asks what is due in
+// them, so that what this node was not told of (it came through another node, or the telling was lost) is found. That is dear, so
+// where there are many lanes it is slow, and another asks only which there are and which are paused. The promotion looks for
+// lanes whose jobs have been due for a while without being claimed, for want of room or because they are paused, and writes that
+// they are ready: the counters then say how much really waits.
 #include "flow/survey.h"
 
 #include "base/mark.h"
@@ -9,25 +10,33 @@
 #include "flow/reap.h"
 
 enum {
-    SCAN_MAX = 500, // lanes at once
-    PAGE_MS = 100,  // from one page to the next, and longer if a page takes longer than a tenth of it
-    QUICK_MS = 200, // from one walk to the next, when some nodes leave all they add to the others
-    SCAN_MS = 1000, // … when every node takes care of what it adds; and from page to page when there are no others
+    SCAN_MAX = 500,   // lanes at once
+    PAGE_MS = 100,    // from one page to the next
+    QUICK_MS = 200,   // from one walk to the next, when some nodes leave all they add to the others
+    WALK_MS = 1000,   // … when every node takes care of what it adds; and from page to page when there are no others
+    NAMES_MS = 250,   // from one page of names to the next
+    PAUSE_MAX = 2000, // however long a page takes
     PROMOTE_MS = 100,
     OVERDUE_MS = 300, // a job that was not claimed so long after its time is marked ready
     PROMOTE_MAX = 2000,
+};
+
+struct scan {
+    struct store_lanes op;
+    bool under_way;
+    int64_t at, sent;        // monotonic: not before; when it was asked for
+    struct lanes_news asked; // what was known then
 };
 
 struct survey {
     struct node *node;
     const struct reap *reap;
     struct mailbox answers;
-    bool scanning, promoting;
-    bool been_round;              // all lanes that there were at the start are known
-    int64_t scan_at, promote_at;  // monotonic: not before
-    int64_t scan_sent;            // monotonic
-    struct lanes_news scan_asked; // when the scan under way was asked for
-    struct store_lanes scan;
+    struct scan dues, names;
+    bool been_round; // all lanes that there were at the start are known
+    bool many;       // more than a page of them
+    bool promoting;
+    int64_t promote_at; // monotonic: not before
     struct store_due due;
 };
 
@@ -44,37 +53,41 @@ void survey_free(struct survey *survey)
 {
     if (!survey)
         return;
-    store_op_done(&survey->scan.op); // of answers that came too late
+    store_op_done(&survey->dues.op.op); // of answers that came too late
+    store_op_done(&survey->names.op.op);
     store_op_done(&survey->due.op);
     mailbox_done(&survey->answers);
     mem_free(survey);
 }
 
-// The first walk is what a start waits for. Later ones find what others did, and in a store of one's own hardly anything.
-static int64_t pause_after(const struct survey *survey, bool more, int64_t took_ms)
+// The first walk is what a start waits for. Later ones find what others did, and in a store of one's own hardly anything: dues
+// may take one part in a hundred of the time, or in ten if somebody relies on it.
+static int64_t pause_after(const struct survey *survey, const struct scan *scan, bool more, int64_t took_ms)
 {
+    bool relied_on = reap_has_idle(survey->reap), dues = scan == &survey->dues;
     if (more && !survey->been_round)
         return 0;
-    int64_t pause = reap_has_idle(survey->reap) ? QUICK_MS : SCAN_MS;
+    int64_t pause = relied_on && dues ? QUICK_MS : WALK_MS;
     if (more)
-        pause = survey->node->store->ops->shared ? PAGE_MS : SCAN_MS;
-    return time_min(SCAN_MS, time_max(pause, 9 * took_ms));
+        pause = !survey->node->store->ops->shared ? WALK_MS : dues ? PAGE_MS : NAMES_MS;
+    return time_min(time_max(pause, (dues && !relied_on ? 99 : 9) * took_ms), PAUSE_MAX);
 }
 
-static void take_scan(struct survey *survey, struct now now)
+static void take_scan(struct survey *survey, struct scan *scan, struct now now)
 {
-    struct store_lanes *scan = &survey->scan;
-    survey->scanning = false;
-    for (size_t i = 0; i < scan->lane_count; i++) {
-        lanes_learn(survey->node->lanes, &scan->lanes[i], survey->scan_asked);
-        scan->after_id = scan->lanes[i].id;
+    struct store_lanes *op = &scan->op;
+    scan->under_way = false;
+    for (size_t i = 0; i < op->lane_count; i++) {
+        lanes_learn(survey->node->lanes, &op->lanes[i], scan->asked);
+        op->after_id = op->lanes[i].id;
     }
-    bool more = !scan->op.err && scan->lane_count == SCAN_MAX;
+    bool more = !op->op.err && op->lane_count == SCAN_MAX;
+    survey->many |= more;
     if (!more)
-        scan->after_id = 0;
-    survey->been_round |= !more && !scan->op.err;
-    survey->scan_at = now.mono_ms + pause_after(survey, more, now.mono_ms - survey->scan_sent);
-    store_op_done(&scan->op);
+        op->after_id = 0;
+    survey->been_round |= !more && !op->op.err;
+    scan->at = now.mono_ms + (op->op.err ? WALK_MS : pause_after(survey, scan, more, now.mono_ms - scan->sent));
+    store_op_done(&op->op);
 }
 
 static void take_due(struct survey *survey)
@@ -88,18 +101,23 @@ static void take_due(struct survey *survey)
     store_op_done(&due->op);
 }
 
-static void start_scan(struct survey *survey, struct now now)
+static void start_scan(struct survey *survey, struct scan *scan, struct now now)
 {
-    if (survey->scanning || now.mono_ms < survey->scan_at)
+    if (scan->under_way || now.mono_ms < scan->at)
         return;
-    struct store_lanes *scan = &survey->scan;
-    store_op_post(&scan->op, STORE_LANES, &survey->answers);
-    scan->max = SCAN_MAX;
-    scan->lane_count = 0;
-    survey->scan_sent = now.mono_ms;
-    survey->scan_asked = lanes_news(survey->node->lanes);
-    survey->scanning = true;
-    store_submit(survey->node->store, &scan->op);
+    store_op_post(&scan->op.op, STORE_LANES, &survey->answers);
+    scan->op.max = SCAN_MAX;
+    scan->op.names_only = scan == &survey->names;
+    scan->op.lane_count = 0;
+    scan->sent = now.mono_ms;
+    scan->asked = lanes_news(survey->node->lanes);
+    scan->under_way = true;
+    store_submit(survey->node->store, &scan->op.op);
+}
+
+static int64_t next_scan(const struct scan *scan, struct now now)
+{
+    return scan->under_way ? TIME_NEVER : now.wall_ms + time_max(scan->at - now.mono_ms, 1);
 }
 
 static void start_promotion(struct survey *survey, struct now now)
@@ -128,14 +146,18 @@ int64_t survey_turn(struct survey *survey, struct now now)
     list_init(&answers);
     mailbox_take(&survey->answers, &answers);
     list_each (&answers, link) {
-        if (list_entry(link, struct store_op, link) == &survey->scan.op)
-            take_scan(survey, now);
-        else
+        const struct store_op *op = list_entry(link, struct store_op, link);
+        if (op == &survey->due.op)
             take_due(survey);
+        else
+            take_scan(survey, op == &survey->dues.op.op ? &survey->dues : &survey->names, now);
     }
     if (!survey->node->pulls || atomic_load(&survey->node->stopping) || !atomic_load(&survey->node->incarnation))
         return TIME_NEVER;
-    start_scan(survey, now);
+    bool by_name = survey->many && survey->been_round && survey->node->store->ops->shared;
+    start_scan(survey, &survey->dues, now);
+    if (by_name)
+        start_scan(survey, &survey->names, now);
     start_promotion(survey, now);
-    return survey->scanning ? TIME_NEVER : now.wall_ms + time_max(survey->scan_at - now.mono_ms, 1);
+    return time_min(next_scan(&survey->dues, now), by_name ? next_scan(&survey->names, now) : TIME_NEVER);
 }

@@ -295,7 +295,7 @@ struct store_lane {
     int32_t tenant;
     struct str queue;
     bool paused;
-    int64_t next_due;                // of its waiting jobs, TIME_NEVER when there is none
+    int64_t next_due;                // of its waiting jobs, TIME_NEVER when there is none; 0 if only names were asked for
     int64_t counts[JOB_STATE_COUNT]; // if asked for
 };
 
@@ -305,7 +305,8 @@ struct store_lanes {
     int32_t tenant;
     int64_t after_id;
     size_t max;
-    bool counts; // with how many jobs are in which state
+    bool counts;     // with how many jobs are in which state
+    bool names_only; // without when something is due, which is what makes it dear
     struct store_lane *lanes;
     size_t lane_count;
 };

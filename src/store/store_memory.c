@@ -329,7 +329,7 @@ static void run_lanes(struct memory *memory, struct store_op *op)
         struct store_lane *lane = &lanes->lanes[lanes->lane_count++];
         *lane = (struct store_lane){.id = from->id, .tenant = from->tenant, .paused = from->paused};
         lane->queue = memory_give(&op->arena, from->queue);
-        lane->next_due = memory_next_due(memory, from->id, INT64_MIN);
+        lane->next_due = lanes->names_only ? 0 : memory_next_due(memory, from->id, INT64_MIN);
         if (lanes->counts)
             memcpy(lane->counts, from->counts, sizeof lane->counts);
     }

@@ -7,21 +7,21 @@
 // job each: they are a statement of their own, in which a task and its job are one row (`n`).
 #include "store/store_postgres_private.h"
 
-enum { LANES_REMEMBERED_MAX = 65536 };
+enum { LANES_REMEMBERED_MAX = 262144 };
 
 static const char fence[] = "SELECT id FROM @incarnations WHERE id=ANY($1) AND NOT dead ORDER BY id FOR KEY SHARE";
 
-// Lanes are made in the order they are first needed: for items that are neither fenced nor known by their key.
-static const char make_lanes_from[] = "WITH s AS MATERIALIZED (SELECT * FROM ";
+// Lanes are made in the order they are first needed: for items that are neither fenced nor known by their key. What is looked up
+// by a subquery is looked up by the index, however many lanes there are.
+#define LANE_OF_S "(SELECT l.id FROM @lanes l WHERE l.tenant=s.tenant AND l.queue=coalesce(s.queue,''))"
+static const char make_lanes_from[] = "WITH s AS MATERIALIZED (SELECT s.*, " LANE_OF_S " AS lane FROM ";
 static const char make_lanes[] =
     " s WHERE (s.holder=0 OR s.holder IN (SELECT id FROM @incarnations WHERE NOT dead)) AND"
     " NOT EXISTS (SELECT FROM @keys k WHERE k.tenant=s.tenant AND k.key=s.key)),"
-    " new AS (SELECT tenant, coalesce(queue,'') AS queue, min(no) AS no FROM s WHERE NOT EXISTS"
-    " (SELECT FROM @lanes l WHERE l.tenant=s.tenant AND l.queue=coalesce(s.queue,'')) GROUP BY 1,2),"
+    " new AS (SELECT tenant, coalesce(queue,'') AS queue, min(no) AS no FROM s WHERE lane IS NULL GROUP BY 1,2),"
     " made AS (INSERT INTO @lanes(id,tenant,queue,paused) SELECT (SELECT coalesce(max(id),0) FROM @lanes)"
     "+row_number() OVER (ORDER BY no), tenant, queue, false FROM new RETURNING id, tenant, queue)"
-    " SELECT s.no, l.id FROM s JOIN (SELECT id,tenant,queue FROM made UNION ALL SELECT id,tenant,queue FROM @lanes) l"
-    " ON l.tenant=s.tenant AND l.queue=coalesce(s.queue,'')";
+    " SELECT s.no, coalesce(s.lane, m.id) FROM s LEFT JOIN made m ON m.tenant=s.tenant AND m.queue=coalesce(s.queue,'')";
 
 // The items of a run: new tasks, or (second form) those whose task is there.
 static const char new_items[] =

@@ -28,6 +28,8 @@ static const char some_lanes[] =
     " AND j.state IN (1,2) AND j.due_at>=CASE $4 WHEN 0 THEN l.floor WHEN 1 THEN l.floor_old ELSE 0 END ORDER BY j.due_at LIMIT "
     "1) x) d"
     " CROSS JOIN LATERAL (SELECT " COUNTS_OF_9 " FROM @counts WHERE $5<>0 AND lane=l.id) c ORDER BY l.id";
+static const char lane_names[] = "SELECT id, tenant, paused::int, NULL::bigint, queue, floor FROM @lanes WHERE id>$1 AND ($2=0 OR"
+                                 " tenant=$2) ORDER BY id LIMIT $3";
 static const char all_counts[] = "SELECT state, sum(n)::bigint FROM @counts WHERE lane=0 AND $1=0 GROUP BY state";
 static const char counts_of_tenant[] =
     "SELECT state, sum(n)::bigint FROM @counts WHERE lane IN (SELECT id FROM @lanes WHERE tenant=$1) GROUP BY state";
@@ -164,9 +166,9 @@ static void read_lanes(void *ctx, const PGresult *result)
         struct store_lane *lane = &lanes->lanes[lanes->lane_count++];
         *lane = (struct store_lane){.id = pg_int(result, row, 0), .tenant = (int32_t)pg_int(result, row, 1)};
         lane->paused = pg_int(result, row, 2);
-        lane->next_due = PQgetisnull(result, row, 3) ? TIME_NEVER : pg_int(result, row, 3);
+        lane->next_due = lanes->names_only ? 0 : PQgetisnull(result, row, 3) ? TIME_NEVER : pg_int(result, row, 3);
         lane->queue = pg_bytes(result, row, 4, &lanes->op.arena);
-        for (int state = 0; state < JOB_STATE_COUNT; state++)
+        for (int state = 0; state < JOB_STATE_COUNT && lanes->counts; state++)
             lane->counts[state] = pg_int(result, row, 6 + state);
         if (lane->next_due >= pg_int(result, row, 5) + FLOOR_STEP_MS)
             raise_later(listing->link, lane);
@@ -178,6 +180,10 @@ static void send_lanes(struct pg_link *link, struct store_op *op)
     struct store_lanes *lanes = container_of(op, struct store_lanes, op);
     struct listing *listing = arena_alloc(&link->arena, sizeof *listing);
     *listing = (struct listing){link, lanes};
+    if (lanes->names_only && !lanes->counts) {
+        pg_sql(link, lane_names, read_lanes, listing, lanes->after_id, lanes->tenant, limit(lanes->max));
+        return;
+    }
     if (lanes->after_id == 0 && lanes->tenant == 0) // a whole walk, or none of it
         link->look = pg_look(link);
     pg_sql(link, some_lanes, read_lanes, listing, lanes->after_id, lanes->tenant, limit(lanes->max),

@@ -65,7 +65,7 @@ static void read_lanes(struct db *db, struct store_op *op)
         *lane = (struct store_lane){.id = sqlite3_column_int64(stmt, 0), .tenant = sqlite3_column_int(stmt, 1)};
         lane->paused = sqlite3_column_int(stmt, 2);
         lane->queue = db_bytes(stmt, 3, &op->arena);
-        lane->next_due = db_next_due(db, lane->id, INT64_MIN);
+        lane->next_due = lanes->names_only ? 0 : db_next_due(db, lane->id, INT64_MIN);
         if (lanes->counts)
             read_counts(db, db_sql(db, SQL_COUNTS, lane->id), lane->counts);
     }

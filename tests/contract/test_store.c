@@ -1335,9 +1335,11 @@ static void lanes_are_listed_with_what_waits_in_them(void **state)
     assert_int_equal(op->lanes[0].tenant, 8);
     op->after_id = 0;
     op->tenant = 8;
+    op->names_only = true;
     assert_int_equal(call(world, &op->op), ERR_OK);
     assert_int_equal(op->lane_count, 1);
     assert_int_equal(op->lanes[0].tenant, 8);
+    assert_int_equal(op->lanes[0].next_due, 0);
 }
 
 static void pausing_makes_a_lane_that_is_not_there(void **state)

@@ -463,7 +463,8 @@ static void step_lanes(struct pair *pair, struct store_op *ops[2])
     int32_t tenant = (int32_t)below(pair, 3);
     int64_t after = below(pair, 4);
     size_t max = (size_t)below(pair, 6);
-    BOTH(store_lanes, STORE_LANES, .tenant = tenant, .after_id = after, .max = max, .counts = true)
+    bool names_only = below(pair, 3) == 0;
+    BOTH(store_lanes, STORE_LANES, .tenant = tenant, .after_id = after, .max = max, .counts = true, .names_only = names_only)
 }
 
 static void step_pause(struct pair *pair, struct store_op *ops[2])

@@ -6,7 +6,8 @@ import contextlib
 import pytest
 
 from support.rota import Rota
-from support.tls import Authority, TlsTarget
+from support.tls import Authority, Flood, TlsTarget
+from support.wait import wait_until
 
 pytestmark = pytest.mark.stores("sqlite")  # what a target speaks is nothing to the store
 
@@ -80,3 +81,16 @@ def test_an_answer_that_is_cut_off_is_not_taken_for_a_whole_one(api, authority, 
     with tls_target(authority.sign("rude", "DNS:localhost"), rude=True) as target:
         (attempt,) = run(api, target.url())["attempts"]
         assert (attempt["outcome"], attempt["status"]) == ("bad_response", 200)
+
+
+def test_a_peer_that_never_lets_a_handshake_end_holds_up_nobody(api, authority, store):
+    """One thread makes all calls: it must not go on reading for as long as there is something to read."""
+    with contextlib.closing(Flood()) as flood, tls_target(authority.sign("beside", "DNS:localhost")) as target:
+        stuck = api.submit(f"https://localhost:{flood.port}/", retry=NO_RETRY, timeout="60s")
+        wait_until(lambda: flood.sent > 100, "the flood has begun", 60)
+        for _ in range(3):
+            before = flood.sent
+            assert run(api, target.url())["state"] == "success"
+            wait_until(lambda: flood.sent > before or flood.left.is_set(), "it is being read, too", 60)
+        assert api.post(f"/v1/tasks/{stuck['id']}/cancel").status in (200, 202)
+        wait_until(flood.left.is_set, "the call was given up", 60)

@@ -85,3 +85,29 @@ class TlsTarget:
     def close(self):
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
+
+
+class Flood:
+    """Answers the first words of a handshake with records of messages that are to be ignored, without end."""
+
+    RECORD = b"\x16\x03\x03\x40\x00" + bytes(0x4000)  # full of HelloRequests
+
+    def __init__(self):
+        self.sent, self.left = 0, threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        try:
+            peer, _ = self.listener.accept()
+            with peer:
+                peer.recv(4096)
+                while True:
+                    peer.sendall(self.RECORD)
+                    self.sent += 1
+        except OSError:
+            self.left.set()
+
+    def close(self):
+        self.listener.close()

@@ -23,7 +23,7 @@ static struct store_change *written(struct play *play)
 static struct run *run_in_hand(struct play *play, const char *doc)
 {
     int64_t id = play_add(play, (struct play_job){.doc = doc});
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 12; i++) {
         play_live(play);
         survey_turn(play->flow->survey, play->now);
         pull_turn(play->flow->pull, play->now);

@@ -140,6 +140,46 @@ static void a_list_that_was_read_before_a_pause_does_not_undo_it(void **state)
     lanes_free(lanes);
 }
 
+static void of_a_lane_that_was_only_named_a_claim_finds_out_what_is_due(void **state)
+{
+    struct lanes *lanes = lanes_new(100);
+    struct store_want want;
+    struct store_lane named = {.id = 1, .tenant = TENANT, .queue = name_of(1)};
+    lanes_learn(lanes, &named, lanes_news(lanes));
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    assert_int_equal(want.from_ms, 0);
+    answer(lanes, &want, 0, NOW + HORIZON + 1050);
+    named.paused = true;
+    lanes_learn(lanes, &named, lanes_news(lanes)); // known by now: only the pause is news
+    assert_true(lanes_is_paused(lanes, 1));
+    named.paused = false;
+    lanes_learn(lanes, &named, lanes_news(lanes));
+    assert_int_equal(lanes_next_plan(lanes), NOW + 1050);
+    lanes_free(lanes);
+}
+
+static void lanes_whose_turn_comes_soon_go_along_with_one_whose_turn_it_is(void **state)
+{
+    struct lanes *lanes = lanes_new(10000);
+    struct store_want wants[8];
+    bool mine[OWN_BUCKETS] = {0};
+    for (int64_t lane = 1; lane <= 3; lane++)
+        note(lanes, lane, NOW + HORIZON + 300 * lane);
+    note(lanes, 4, NOW + LANES_AHEAD_MS + 400);
+    assert_int_equal(plan(lanes, NOW, wants, 8), 0); // not because of those that would go along
+    assert_int_equal(plan(lanes, NOW + 300, wants, 8), 3);
+    for (int64_t i = 0; i < 3; i++) {
+        assert_int_equal(wants[i].lane, i + 1);
+        answer(lanes, &wants[i], 0, NOW + HORIZON + 300 * wants[i].lane);
+    }
+    assert_int_equal(plan(lanes, NOW + 300, wants, 8), 0); // they gave nothing, and rest
+    lanes_own(lanes, mine);                                // with others' lanes one waits until their jobs are due
+    assert_int_equal(plan(lanes, NOW + HORIZON + 900, wants, 8), 3);
+    for (int i = 0; i < 3; i++)
+        answer(lanes, &wants[i], 0, TIME_NEVER);
+    lanes_free(lanes);
+}
+
 static void a_lane_that_is_due_but_gives_nothing_rests_a_moment(void **state)
 {
     struct lanes *lanes = lanes_new(100);
@@ -357,6 +397,8 @@ int main(void)
         cmocka_unit_test(a_claim_that_failed_is_tried_again_and_its_places_are_free),
         cmocka_unit_test(a_paused_lane_gives_nothing_and_a_push_to_it_is_refused),
         cmocka_unit_test(a_list_that_was_read_before_a_pause_does_not_undo_it),
+        cmocka_unit_test(of_a_lane_that_was_only_named_a_claim_finds_out_what_is_due),
+        cmocka_unit_test(lanes_whose_turn_comes_soon_go_along_with_one_whose_turn_it_is),
         cmocka_unit_test(a_lane_that_is_due_but_gives_nothing_rests_a_moment),
         cmocka_unit_test(in_a_lane_of_another_only_what_is_due_is_taken),
         cmocka_unit_test(only_the_owner_marks_what_is_overdue),
