@@ -21,7 +21,7 @@ enum {
     FAIL_WAIT_MS = 200,    // when the store failed
     RECOUNT_MS = 30000,    // how often the store is asked what is held
     RECOUNT_SOON_MS = 500, // … when an answer was lost: by then what is on its way has come
-    RECOUNT_MAX = 500,
+    RECOUNT_MAX = 1000,
     CALLED_OFF = 8192, // cancelled jobs that are remembered: more than can be cancelled while one answer is on its way
     BACK_MS = 1000,    // a clock set back by more than this
 };

