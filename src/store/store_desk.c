@@ -27,14 +27,43 @@ void desk_start(struct desk *desk, const char *name, void *(*run)(void *ctx), vo
     pthread_setname_np(desk->thread, name);
 }
 
+enum { ROW_BYTES = 4096 }; // a large result weighs as much as so many rows
+
+static size_t rows_of(const struct store_op *op)
+{
+    size_t rows = 1;
+    if (op->verb == STORE_ADD)
+        rows = container_of(op, struct store_add, op)->count;
+    if (op->verb == STORE_CHANGE)
+        rows = container_of(op, struct store_change, op)->count + container_of(op, struct store_change, op)->bytes / ROW_BYTES;
+    if (op->verb == STORE_DUE)
+        rows = container_of(op, struct store_due, op)->max;
+    if (op->verb == STORE_SWEEP)
+        rows = container_of(op, struct store_sweep, op)->max;
+    if (op->verb == STORE_CLAIM)
+        for (size_t i = 0; i < container_of(op, struct store_claim, op)->want_count; i++)
+            rows += container_of(op, struct store_claim, op)->wants[i].max;
+    return rows;
+}
+
 void desk_put(struct desk *desk, struct store_op *op)
 {
+    size_t rows = rows_of(op);
     pthread_mutex_lock(&desk->lock);
     bool sleeping = list_empty(&desk->ops);
     list_append(&desk->ops, &op->link);
+    desk->rows += rows;
     pthread_mutex_unlock(&desk->lock);
     if (sleeping)
         pthread_cond_signal(&desk->wake);
+}
+
+size_t desk_waiting(struct desk *desk)
+{
+    pthread_mutex_lock(&desk->lock);
+    size_t rows = desk->rows;
+    pthread_mutex_unlock(&desk->lock);
+    return rows;
 }
 
 bool desk_take(struct desk *desk, int wait_ms, struct list *ret_ops)
@@ -45,6 +74,7 @@ bool desk_take(struct desk *desk, int wait_ms, struct list *ret_ops)
     while (patient && list_empty(&desk->ops) && !desk->closing)
         patient = cond_wait(&desk->wake, &desk->lock, until);
     list_splice(ret_ops, &desk->ops);
+    desk->rows = 0;
     bool open = !desk->closing || !list_empty(ret_ops);
     pthread_mutex_unlock(&desk->lock);
     return open;
@@ -65,25 +95,6 @@ void desk_close(struct desk *desk)
     pthread_cond_signal(&desk->wake);
     pthread_mutex_unlock(&desk->lock);
     pthread_join(desk->thread, NULL);
-}
-
-enum { ROW_BYTES = 4096 }; // a large result weighs as much as so many rows
-
-static size_t rows_of(const struct store_op *op)
-{
-    size_t rows = 1;
-    if (op->verb == STORE_ADD)
-        rows = container_of(op, struct store_add, op)->count;
-    if (op->verb == STORE_CHANGE)
-        rows = container_of(op, struct store_change, op)->count + container_of(op, struct store_change, op)->bytes / ROW_BYTES;
-    if (op->verb == STORE_DUE)
-        rows = container_of(op, struct store_due, op)->max;
-    if (op->verb == STORE_SWEEP)
-        rows = container_of(op, struct store_sweep, op)->max;
-    if (op->verb == STORE_CLAIM)
-        for (size_t i = 0; i < container_of(op, struct store_claim, op)->want_count; i++)
-            rows += container_of(op, struct store_claim, op)->wants[i].max;
-    return rows;
 }
 
 void desk_take_group(struct list *from, size_t rows_max, bool (*alone)(const struct store_op *op), struct list *ret_group)

@@ -10,6 +10,7 @@ struct desk {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct list ops;
+    size_t rows; // that they bring, about
     bool closing;
 };
 
@@ -18,6 +19,7 @@ void desk_done(struct desk *desk);
 void desk_start(struct desk *desk, const char *name, void *(*run)(void *ctx),
                 void *ctx); // aborts when there is no thread to be had
 void desk_put(struct desk *desk, struct store_op *op);
+size_t desk_waiting(struct desk *desk); // how many rows wait
 
 // Takes everything that waits. Waits for it at most wait_ms (-1: for ever). False: the desk is closed and empty.
 bool desk_take(struct desk *desk, int wait_ms, struct list *ret_ops);

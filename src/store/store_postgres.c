@@ -1,8 +1,9 @@
 // The store in a PostgreSQL database that many processes share.
 //
-// Four threads, each with a connection of its own: adding, changing, reading, and what takes jobs or tends them. Each takes the
-// operations that wait as a group and runs them as one transaction in one pipeline: while the database works the next ones
-// gather.
+// Five threads, each with a connection of its own: two for adding, changing, reading, and what takes jobs or tends them. Each
+// takes the operations that wait as a group and runs them as one transaction in one pipeline: while the database works the next
+// ones gather. The second one for adding has something to do only when much comes in bulk, which is more than one of the
+// database's processes takes.
 //
 // A database that is away or does not answer within four seconds fails what waits for it, as store_unavailable: what had been
 // sent may have been carried out. The connection is dropped and made anew, at once and then after 0.1 to 1 s.
@@ -14,7 +15,15 @@
 #include <ctype.h>
 #include <stdio.h>
 
-enum { GROUP_ROWS_MAX = 4096, TRIES_MAX = 4, CONNECT_MS = 3000, BACK_OFF_MIN_MS = 100, BACK_OFF_MAX_MS = 1000, DESKS = 4 };
+enum {
+    GROUP_ROWS_MAX = 4096,
+    TRIES_MAX = 4,
+    CONNECT_MS = 3000,
+    BACK_OFF_MIN_MS = 100,
+    BACK_OFF_MAX_MS = 1000,
+    DESKS = 5,
+    BULK_ROWS = 500
+};
 
 struct pg_desk {
     struct desk desk;
@@ -26,16 +35,15 @@ struct pg_desk {
     int64_t back_off_ms;
 };
 
-enum { DESK_ADD, DESK_TEND, DESK_CHANGE, DESK_READ };
+enum { DESK_ADD, DESK_TEND, DESK_CHANGE, DESK_READ, DESK_ADD_TOO };
 
 static const struct {
     const char *name;
     void (*run)(struct pg_link *link, struct list *group);
 } desk_rows[DESKS] = {
-    [DESK_ADD] = {"store-add", pg_add_group},
-    [DESK_TEND] = {"store-tend", pg_tend_group},
-    [DESK_CHANGE] = {"store-change", pg_change_group},
-    [DESK_READ] = {"store-read", pg_read_group},
+    [DESK_ADD] = {"store-add", pg_add_group},          [DESK_TEND] = {"store-tend", pg_tend_group},
+    [DESK_CHANGE] = {"store-change", pg_change_group}, [DESK_READ] = {"store-read", pg_read_group},
+    [DESK_ADD_TOO] = {"store-add", pg_add_group},
 };
 
 static const int desk_of[STORE_VERB_COUNT] = {
@@ -326,7 +334,13 @@ static enum err pg_open(struct store **ret_store, const char *url, char why[ERR_
 static void pg_submit(struct store *store, struct store_op *op)
 {
     struct pg *pg = container_of(store, struct pg, store);
-    desk_put(&pg->desks[desk_of[op->verb]].desk, op);
+    int desk = desk_of[op->verb];
+    if (desk == DESK_ADD) {
+        size_t rows = desk_waiting(&pg->desks[DESK_ADD].desk);
+        if (rows >= BULK_ROWS && rows > desk_waiting(&pg->desks[DESK_ADD_TOO].desk))
+            desk = DESK_ADD_TOO;
+    }
+    desk_put(&pg->desks[desk].desk, op);
 }
 
 static void pg_close(struct store *store)
