@@ -106,6 +106,7 @@ static void add_done(struct store_op *op)
     if (op->err) {
         mark(MARK_ADD_FAILED);
         atomic_store(&node->recount_wanted, true); // it may have been stored all the same
+        atomic_store(&node->survey_wanted, true);
     }
     for (size_t i = 0; i < admission->count; i++) {
         const struct store_new *item = &admission->add.items[i];

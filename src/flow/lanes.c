@@ -60,6 +60,7 @@ struct lanes {
     int room, used;
     _Atomic int paused; // how many lanes are: while none is, nobody has to ask under the lock
     struct lanes_news news;
+    int64_t behind_ms;                            // when a claim last left something that was due
     bool mine[OWN_BUCKETS], buckets[OWN_BUCKETS]; // where this node goes first; what lanes fall into
     struct map by_id, by_name;                    // by_name: hash of tenant and queue -> chain
     struct lane **all;                            // in the order they became known, for walking round
@@ -390,6 +391,8 @@ void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t go
         lane->ask = got > ASK_MIN / 4 ? 4 * got : ASK_MIN;
         lane->news.dues = ++lanes->news.dues;
         lane->next_due = time_min(want->next_due, lane->due_meanwhile);
+        if (lane->next_due <= lane->planned_ms)
+            lanes->behind_ms = lane->planned_ms;
     }
     arrange(lanes, lane);
     pthread_mutex_unlock(&lanes->lock);
@@ -412,11 +415,12 @@ int lanes_held(struct lanes *lanes)
     return used;
 }
 
-// Whatever is overdue would be first in its turn, or is paused, or set aside for want of room.
+// Whatever is overdue is first in its turn, or was served lately and has more, or is paused, or set aside for want of room.
 static bool may_be_overdue(struct lanes *lanes, int64_t before_ms)
 {
     const struct heap_node *top = heap_top(&lanes->due);
-    return (top && top->key <= before_ms) || !list_empty(&lanes->aside) || atomic_load(&lanes->paused) > 0;
+    return (top && top->key <= before_ms) || lanes->behind_ms > before_ms - BACKLOG_MS || !list_empty(&lanes->aside) ||
+           atomic_load(&lanes->paused) > 0;
 }
 
 int64_t lanes_overdue(struct lanes *lanes, int64_t before_ms, int64_t *ret_from_ms, int64_t *ret_from_id)

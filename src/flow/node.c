@@ -138,6 +138,7 @@ void node_push_end(struct node *node)
 
 void node_say_failed(struct node *node, const char *who, const struct store_op *op, int64_t mono_ms)
 {
+    atomic_store(&node->survey_wanted, true); // it may have been done all the same
     if (node->said_at && mono_ms - node->said_at < SAY_MS) {
         node->unsaid++;
         return;

@@ -327,11 +327,12 @@ static void take_recount(struct pull *pull, struct now now)
     bool more = !recount->op.err && recount->job_count == RECOUNT_MAX;
     if (!more || !settled)
         recount->after_id = 0;
+    int64_t pause = !settled ? RECOUNT_SOON_MS : more ? 0 : RECOUNT_MS;
     settled &= !more;
     pull->doubt &= !settled;
     map_done(&pull->returned);
     atomic_store(&pull->node->counting, false);
-    pull->recount_at = now.mono_ms + (settled ? RECOUNT_MS : RECOUNT_SOON_MS);
+    pull->recount_at = now.mono_ms + pause;
     store_op_done(&recount->op);
 }
 

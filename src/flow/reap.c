@@ -79,8 +79,15 @@ bool reap_is_alone(const struct reap *reap)
     return reap->alone;
 }
 
+// What it was told of, and what it gave back when it stopped, waits in lanes of which this node may think otherwise.
+static void note_gone(struct reap *reap)
+{
+    atomic_store(&reap->node->survey_wanted, true);
+}
+
 static void forget_peer(struct reap *reap, struct peer *peer)
 {
+    note_gone(reap);
     map_remove(&reap->peers, peer->incarnation);
     if (reap->victim == peer)
         reap->victim = NULL;
@@ -123,6 +130,8 @@ void reap_saw(struct reap *reap, const struct store_peer *peers, size_t count, s
             peer->since_ms = now.mono_ms;
         }
         peer->pulls = peers[i].pulls;
+        if (peers[i].dead && !peer->dead)
+            note_gone(reap);
         peer->dead = peers[i].dead;
         peer->gone = false;
     }

@@ -16,6 +16,7 @@ enum {
     WALK_MS = 1000,   // … when every node takes care of what it adds; and from page to page when there are no others
     NAMES_MS = 250,   // from one page of names to the next
     PAUSE_MAX = 2000, // however long a page takes
+    DOUBT_MS = 10000, // for so long dues are asked for quickly after something may have been missed
     PROMOTE_MS = 100,
     OVERDUE_MS = 300, // a job that was not claimed so long after its time is marked ready
     PROMOTE_MAX = 2000,
@@ -33,8 +34,9 @@ struct survey {
     const struct reap *reap;
     struct mailbox answers;
     struct scan dues, names;
-    bool been_round; // all lanes that there were at the start are known
-    bool many;       // more than a page of them
+    bool been_round;     // all lanes that there were at the start are known
+    bool many;           // more than a page of them
+    int64_t doubt_until; // monotonic
     bool promoting;
     int64_t promote_at; // monotonic: not before
     struct store_due due;
@@ -62,9 +64,10 @@ void survey_free(struct survey *survey)
 
 // The first walk is what a start waits for. Later ones find what others did, and in a store of one's own hardly anything: dues
 // may take one part in a hundred of the time, or in ten if somebody relies on it.
-static int64_t pause_after(const struct survey *survey, const struct scan *scan, bool more, int64_t took_ms)
+static int64_t pause_after(const struct survey *survey, const struct scan *scan, bool more, int64_t now_ms)
 {
-    bool relied_on = reap_has_idle(survey->reap), dues = scan == &survey->dues;
+    int64_t took_ms = now_ms - scan->sent;
+    bool relied_on = reap_has_idle(survey->reap) || now_ms < survey->doubt_until, dues = scan == &survey->dues;
     if (more && !survey->been_round)
         return 0;
     int64_t pause = relied_on && dues ? QUICK_MS : WALK_MS;
@@ -86,7 +89,7 @@ static void take_scan(struct survey *survey, struct scan *scan, struct now now)
     if (!more)
         op->after_id = 0;
     survey->been_round |= !more && !op->op.err;
-    scan->at = now.mono_ms + (op->op.err ? WALK_MS : pause_after(survey, scan, more, now.mono_ms - scan->sent));
+    scan->at = now.mono_ms + (op->op.err ? WALK_MS : pause_after(survey, scan, more, now.mono_ms));
     store_op_done(&op->op);
 }
 
@@ -113,6 +116,18 @@ static void start_scan(struct survey *survey, struct scan *scan, struct now now)
     scan->asked = lanes_news(survey->node->lanes);
     scan->under_way = true;
     store_submit(survey->node->store, &scan->op.op);
+}
+
+// An answer was lost or a peer went: all lanes are gone through anew, as at the start. Not more often than in DOUBT_MS, because
+// that takes all of a connection; what is asked for meanwhile waits until then.
+static void heed_doubt(struct survey *survey, struct now now)
+{
+    if (survey->dues.under_way || now.mono_ms < survey->doubt_until || !atomic_exchange(&survey->node->survey_wanted, false))
+        return;
+    survey->doubt_until = now.mono_ms + DOUBT_MS;
+    survey->been_round = false;
+    survey->dues.op.after_id = 0;
+    survey->dues.at = time_min(survey->dues.at, now.mono_ms + (survey->dues.op.op.err ? WALK_MS : 0));
 }
 
 static int64_t next_scan(const struct scan *scan, struct now now)
@@ -155,6 +170,7 @@ int64_t survey_turn(struct survey *survey, struct now now)
     if (!survey->node->pulls || atomic_load(&survey->node->stopping) || !atomic_load(&survey->node->incarnation))
         return TIME_NEVER;
     bool by_name = survey->many && survey->been_round && survey->node->store->ops->shared;
+    heed_doubt(survey, now);
     start_scan(survey, &survey->dues, now);
     if (by_name)
         start_scan(survey, &survey->names, now);

@@ -19,6 +19,7 @@ enum {
     GROUP_ROWS_MAX = 4096,
     TRIES_MAX = 4,
     CONNECT_MS = 3000,
+    LAST_TRY_MS = 500,
     BACK_OFF_MIN_MS = 100,
     BACK_OFF_MAX_MS = 1000,
     DESKS = 5,
@@ -126,11 +127,11 @@ static void run_group(struct pg_desk *desk, struct list *group)
 // ---- a desk
 
 // A try that was not answered has waited long enough by itself: who comes back finds the next one before the door.
-static void try_connect(struct pg_desk *desk)
+static void try_connect(struct pg_desk *desk, int64_t until_ms)
 {
     struct pg_link *link = &desk->link;
     int64_t now = now_ms();
-    link->deadline_ms = time_min(now + CONNECT_MS, desk->since_ms + PG_DEADLINE_MS);
+    link->deadline_ms = time_min(now + CONNECT_MS, until_ms);
     pg_link_connect(link);
     desk->back_off_ms = link->conn ? 0 : time_min(time_max(desk->back_off_ms * 2, BACK_OFF_MIN_MS), BACK_OFF_MAX_MS);
     desk->next_try_ms = now + desk->back_off_ms;
@@ -143,6 +144,11 @@ static bool reach(struct pg_desk *desk, struct list *waiting)
     while (!pg_link_alive(link)) {
         pg_link_drop(link);
         int64_t now = now_ms(), end = desk->since_ms + PG_DEADLINE_MS;
+        // The database may have come back since the last try: who has just come is not to fail for others who waited long.
+        if (now >= end && desk->back_off_ms)
+            try_connect(desk, now + LAST_TRY_MS);
+        if (link->conn)
+            continue;
         if (now >= end || (desk->back_off_ms && desk_closing(&desk->desk))) {
             desk_take(&desk->desk, 0, waiting); // those that came during the last try: they have waited for a part of it already
             fail_all(waiting, ERR_STORE_UNAVAILABLE, link->err ? link->why : "PostgreSQL: no connection");
@@ -150,7 +156,7 @@ static bool reach(struct pg_desk *desk, struct list *waiting)
             return false;
         }
         if (now >= desk->next_try_ms)
-            try_connect(desk);
+            try_connect(desk, end);
         else
             desk_take(&desk->desk, (int)(time_min(desk->next_try_ms, end) - now), waiting);
     }

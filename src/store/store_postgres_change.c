@@ -279,7 +279,7 @@ static struct batch list_steps(struct pg_link *link, struct list *group)
     return all;
 }
 
-// Those that end a job, by id; of a job that comes twice, neither.
+// Those that end a job, by id. A job that comes twice has its first step there at most: ends are written before the others.
 static void sort_out(struct pg_link *link, const struct batch *all, struct batch *ret_ends, struct batch *ret_others)
 {
     struct map seen = {0};

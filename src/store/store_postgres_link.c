@@ -79,7 +79,9 @@ static const struct {
     {"25006", PG_AWAY, ERR_STORE_UNAVAILABLE}, // a standby after a failover
     {"42P01", PG_AWAY, ERR_STORE_UNAVAILABLE}, // a table, a column, the schema or the right to use them is gone. Who connects
     {"42703", PG_AWAY, ERR_STORE_UNAVAILABLE}, // again learns whether a newer rota did that
-    {"26000", PG_AWAY, ERR_STORE_UNAVAILABLE}, // somebody made the server forget a statement
+    {"26000", PG_AWAY, ERR_STORE_UNAVAILABLE}, // somebody made the server forget a statement,
+    {"42P05", PG_AWAY, ERR_STORE_UNAVAILABLE}, // or has one of that name,
+    {"0A000", PG_AWAY, ERR_STORE_UNAVAILABLE}, // or changed what it is about
     {"3F000", PG_AWAY, ERR_STORE_UNAVAILABLE},
     {"42501", PG_AWAY, ERR_STORE_UNAVAILABLE},
     {"58", PG_REFUSED, ERR_STORE_UNAVAILABLE},

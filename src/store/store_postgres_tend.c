@@ -336,7 +336,7 @@ _Static_assert(PG_SLOTS == 16384, "the SQL reckons periods with it");
 // clang-format off
 static const char clear_hands[] =
     "WITH o AS MATERIALIZED (SELECT number, holder, ids, CASE WHEN remain=0 THEN 0 WHEN remain>0 AND looks<5 THEN 1 ELSE 2 END AS how"
-    " FROM @hands WHERE look_at<" PG_CLOCK_MS " ORDER BY look_at LIMIT $1 FOR UPDATE SKIP LOCKED),"
+    " FROM @hands WHERE look_at<(SELECT " PG_CLOCK_MS ") ORDER BY look_at LIMIT $1 FOR UPDATE SKIP LOCKED),"
     " k AS MATERIALIZED (SELECT o.number, o.how, CASE WHEN o.how=2 THEN"
     " ARRAY(SELECT j.id FROM @jobs j WHERE j.id=ANY(o.ids) AND " PG_IN_HAND_OF("o.holder") ") END AS ids FROM o),"
     " d AS (DELETE FROM @hands h WHERE h.number=" PG_ANY("SELECT number FROM k WHERE how=0 OR cardinality(ids)=0") ")"

@@ -310,6 +310,21 @@ static void a_lane_with_a_backlog_takes_no_push_past_it(void **state)
     lanes_free(lanes);
 }
 
+static void a_lane_that_is_served_and_has_more_is_overdue_all_the_same(void **state)
+{
+    struct lanes *lanes = lanes_new(1000);
+    struct store_want want;
+    int64_t from, from_id;
+    note(lanes, 1, NOW - 2000);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    answer(lanes, &want, want.max, NOW - 1900);
+    assert_int_equal(lanes_overdue(lanes, NOW - 300, &from, &from_id), 1);
+    assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+    answer(lanes, &want, 1, NOW + 60000);
+    assert_int_equal(lanes_overdue(lanes, NOW - 300, &from, &from_id), 0);
+    lanes_free(lanes);
+}
+
 static void what_is_found_in_hand_takes_a_place_if_there_is_one(void **state)
 {
     struct lanes *lanes = lanes_new(2);
@@ -406,6 +421,7 @@ int main(void)
         cmocka_unit_test(room_comes_back_exactly),
         cmocka_unit_test(a_lane_without_room_is_looked_at_again_when_a_place_is_free),
         cmocka_unit_test(a_lane_with_a_backlog_takes_no_push_past_it),
+        cmocka_unit_test(a_lane_that_is_served_and_has_more_is_overdue_all_the_same),
         cmocka_unit_test(what_is_found_in_hand_takes_a_place_if_there_is_one),
         cmocka_unit_test(a_clock_set_back_does_not_stop_a_lane),
         cmocka_unit_test(overdue_lanes_are_walked_round),

@@ -6,6 +6,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -568,9 +569,43 @@ static void what_begins_is_said_to_and_what_is_unknown_too(void **state)
     play_free(play);
 }
 
+// A walk round many lanes takes its time, unless something may have been missed.
+static void after_a_lost_answer_all_lanes_are_gone_through_at_once(void **state)
+{
+    enum { LANES = 1200 };
+    struct play *play = play_new((struct play_config){0});
+    int64_t far = play->now.wall_ms + 3600000;
+    char queue[32];
+    for (int i = 0; i < LANES; i++) {
+        snprintf(queue, sizeof queue, "q%d", i);
+        play_add(play, (struct play_job){.queue = queue, .state = JOB_DELAYED, .due_at = far});
+    }
+    play_turn(play);
+    play_pass(play, 1);
+    play_turn(play); // the first walk does not pause
+    snprintf(queue, sizeof queue, "q%d", LANES - 1);
+    int64_t missed = play_add(play, (struct play_job){.queue = queue}); // and nobody tells the node
+    int asked = play->store.count[STORE_LANES];
+    play_pass(play, 10);
+    play_turn(play);
+    assert_null(play_running(play, missed));
+    assert_int_equal(play->store.count[STORE_LANES], asked);
+    atomic_store(&play->node->survey_wanted, true);
+    for (int i = 0; i < LANES / 500 + 1; i++) {
+        play_turn(play);
+        play_pass(play, 1);
+    }
+    play_turn(play);
+    assert_non_null(play_running(play, missed));
+    play_end(play, missed, OUTCOME_SUCCESS);
+    play_turn(play);
+    play_free(play);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(after_a_lost_answer_all_lanes_are_gone_through_at_once),
         cmocka_unit_test(nothing_is_published_before_its_time),
         cmocka_unit_test(what_is_beyond_the_horizon_is_left_in_its_lane_until_it_is_near),
         cmocka_unit_test(a_full_broker_pushes_back_and_nothing_is_lost),
