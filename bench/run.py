@@ -50,7 +50,7 @@ def options_read():
                         help="what rota runs on (sqlite); snapshot, reads and faults: always postgres; kill: always sqlite")
     parser.add_argument("--seconds", type=int, help="life (60), half (30), idle (30), late, lanes, events (20), submit (10), snapshot (600)")
     parser.add_argument("--bulk", type=int, default=500, help="tasks in one request; growth: jobs in one batch (500)")
-    parser.add_argument("--pending", type=int, default=10000, help="life: the generator waits while rota has so many jobs pending (10000)")
+    parser.add_argument("--pending", type=int, default=20000, help="life: the generator waits while rota has so many jobs pending (20000)")
     parser.add_argument("--planned", default="10000,1000000,10000000", help="growth: how many jobs are planned, step by step; memory, list: the largest")
     parser.add_argument("--jobs", type=int, default=whole.BURST_JOBS, help="burst: planned for one instant (1388889)")
     parser.add_argument("--lead", type=float, help="burst: how far ahead that is, in seconds (long enough for 12,000 submits a second)")

@@ -25,11 +25,11 @@ enum {
     QUEUE_NAME_MAX = 64,
     WALK_MAX = 1000,
     REST_MS = 200,
-    WORTH = 32,       // places that are worth a claim of jobs
-    URGENT_MS = 1000, // which are due later than this
-    BACKLOG_MS = 1000,
-    ASK_FIRST = 128, // jobs, of a lane that was never claimed from; later four times what the last claim brought,
-    ASK_MIN = 32,    // but not fewer
+    WORTH = 32,        // places that are worth a claim of jobs
+    URGENT_MS = 1000,  // which are due later than this
+    BACKLOG_MS = 1000, // what has been due for less than this is not a backlog
+    ASK_FIRST = 128,   // jobs, of a lane that was never claimed from; later four times what the last claim brought,
+    ASK_MIN = 32,      // but not fewer
 };
 
 struct lane {

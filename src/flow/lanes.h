@@ -33,6 +33,7 @@ struct lanes_news {
 struct lanes_news lanes_news(struct lanes *lanes);
 
 // As the store says in answer to a question that was asked when the news were `asked`: what was heard of a lane since is newer.
+// With a next_due of 0 it says nothing of what is due.
 void lanes_learn(struct lanes *lanes, const struct store_lane *lane, struct lanes_news asked);
 
 // Who goes first (core/own). Before it is told, a node goes first everywhere.
