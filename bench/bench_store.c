@@ -1,7 +1,8 @@
 // Drives the store's port for a bench: reads commands from its input, one a line, and answers each with one line of JSON.
 //
 //   bench_store --store URL [--batch 500]
-//   plan N               adds N jobs due in no order within the hour that `claim` has come to, a month from now
+//   plan N               adds N jobs within the hour that `claim` has come to, a month from now: no two that are due one after
+//                        the other are added one after the other
 //   soon N               adds N jobs due one after the other within the tenth of a second that `claim` has come to
 //   claim N              claims the N that are due first, as if their time had come. Those of `plan` lie scattered among the
 //                        others, each on a page of its own; those of `soon` side by side
@@ -36,6 +37,8 @@ enum {
     BEAT_MS = 2500,
     CLAIM_MAX = 1000,
     IN_HAND_MAX = 1 << 16,
+    HOUR_MS = 3600000,
+    STRANDS = 67, // more than there are rows on a page
 };
 static const int64_t day_ms = 86400000;
 
@@ -43,6 +46,7 @@ struct bench {
     struct store *store;
     int64_t batch, incarnation, next_id, lane;
     struct rand rand;
+    int64_t strand;   // of `plan`: counts its jobs
     int64_t now_ms;   // of `claim`: where it has come to
     struct job *jobs; // in hand, of `claim` and `hold`
     size_t in_hand;
@@ -142,11 +146,11 @@ static size_t batch_at(const struct bench *bench, size_t done, size_t count)
 
 // ---- commands. Each returns how many jobs it was about.
 
-// The hour moves on with `claim`, so that jobs stay as dense as they are many.
+// The hour moves on with `claim`, so that jobs stay as dense as they are many. Each strand of it fills up from its beginning: as
+// scattered as in no order at all for who claims, but adding writes to as many pages as there are strands, not to all.
 static int64_t due_planned(struct bench *bench, double part)
 {
-    (void)part;
-    return bench->now_ms + (int64_t)rand_below(&bench->rand, 3600000);
+    return bench->now_ms + (int64_t)(((double)(bench->strand++ % STRANDS) + part) * HOUR_MS / STRANDS);
 }
 
 static int64_t due_soon(struct bench *bench, double part)
