@@ -10,15 +10,16 @@
 #include "flow/reap.h"
 
 enum {
-    SCAN_MAX = 500,   // lanes at once
-    PAGE_MS = 100,    // from one page to the next
-    QUICK_MS = 200,   // from one walk to the next, when some nodes leave all they add to the others
-    WALK_MS = 1000,   // … when every node takes care of what it adds; and from page to page when there are no others
-    NAMES_MS = 250,   // from one page of names to the next
-    PAUSE_MAX = 2000, // however long a page takes
-    DOUBT_MS = 10000, // for so long dues are asked for quickly after something may have been missed
-    PROMOTE_MS = 100,
-    OVERDUE_MS = 300, // a job that was not claimed so long after its time is marked ready
+    SCAN_MAX = 500,    // lanes at once
+    PAGE_MS = 100,     // from one page to the next
+    QUICK_MS = 200,    // from one walk to the next, when some nodes leave all they add to the others
+    WALK_MS = 1000,    // … when every node takes care of what it adds; and from page to page when there are no others
+    NAMES_MS = 250,    // from one page of names to the next
+    PAUSE_MAX = 2000,  // however long a page takes
+    DOUBT_MS = 10000,  // for so long dues are asked for quickly after something may have been missed
+    PROMOTE_MS = 100,  // from one promotion to the next,
+    PROMOTE_PART = 20, // of which they may take one part: in a backlog that is being worked off, most would be marked in vain
+    OVERDUE_MS = 300,  // a job that was not claimed so long after its time is marked ready
     PROMOTE_MAX = 2000,
 };
 
@@ -38,7 +39,7 @@ struct survey {
     bool many;           // more than a page of them
     int64_t doubt_until; // monotonic
     bool promoting;
-    int64_t promote_at; // monotonic: not before
+    int64_t promote_at, promote_sent; // monotonic: not before
     struct store_due due;
 };
 
@@ -93,10 +94,11 @@ static void take_scan(struct survey *survey, struct scan *scan, struct now now)
     store_op_done(&op->op);
 }
 
-static void take_due(struct survey *survey)
+static void take_due(struct survey *survey, struct now now)
 {
     struct store_due *due = &survey->due;
     survey->promoting = false;
+    survey->promote_at = now.mono_ms + time_max(PROMOTE_MS, PROMOTE_PART * (now.mono_ms - survey->promote_sent));
     if (!due->op.err && due->changed)
         mark(MARK_PROMOTED);
     if (!due->op.err)
@@ -142,6 +144,7 @@ static void start_promotion(struct survey *survey, struct now now)
     if (survey->promoting || now.mono_ms < survey->promote_at)
         return;
     survey->promote_at = now.mono_ms + PROMOTE_MS;
+    survey->promote_sent = now.mono_ms;
     int64_t lane = lanes_overdue(survey->node->lanes, now.wall_ms - OVERDUE_MS, &from, &from_id);
     if (!lane)
         return;
@@ -163,7 +166,7 @@ int64_t survey_turn(struct survey *survey, struct now now)
     list_each (&answers, link) {
         const struct store_op *op = list_entry(link, struct store_op, link);
         if (op == &survey->due.op)
-            take_due(survey);
+            take_due(survey, now);
         else
             take_scan(survey, op == &survey->dues.op.op ? &survey->dues : &survey->names, now);
     }
