@@ -35,6 +35,7 @@ struct sqlite {
     struct store store;
     int lock_fd;
     struct desk writes, reads;
+    struct hands hands;
     struct writer writer; // the writer thread's
     struct db reader;     // the reader thread's
     struct backup backup;
@@ -175,9 +176,11 @@ static void *writer_main(void *ctx)
 static void run_read(struct db *db, struct store_op *op)
 {
     store_op_clear(op);
+    hands_begin_read(db->hands);
     db_run(db, db->stmts[SQL_BEGIN_READ]);
     sqlite_reads[op->verb](db, op);
     db_run(db, db->stmts[SQL_COMMIT]);
+    hands_end_read(db->hands);
     if (db->rc) {
         store_op_fail(op, err_of(db->rc), db->why);
         roll_back(db);
@@ -252,6 +255,14 @@ static void set_up_library(void)
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
+static enum err load_hands(struct sqlite *sqlite, char why[ERR_WHY_MAX])
+{
+    struct db *db = &sqlite->writer.db;
+    hands_load(&sqlite->hands, db);
+    snprintf(why, ERR_WHY_MAX, "%s", db->why);
+    return db->rc ? err_of(db->rc) : ERR_OK;
+}
+
 static enum err open_all(struct sqlite *sqlite, const char *dir, char why[ERR_WHY_MAX])
 {
     char path[4096 + 16];
@@ -260,10 +271,10 @@ static enum err open_all(struct sqlite *sqlite, const char *dir, char why[ERR_WH
         err = take_lock(&sqlite->lock_fd, dir, why);
     snprintf(path, sizeof path, "%s/rota.db", dir);
     if (!err)
-        err = db_open(&sqlite->writer.db, path, true, why);
+        err = db_open(&sqlite->writer.db, path, &sqlite->hands, true, why);
     if (!err)
-        err = db_open(&sqlite->reader, path, false, why);
-    return err;
+        err = db_open(&sqlite->reader, path, &sqlite->hands, false, why);
+    return err ? err : load_hands(sqlite, why);
 }
 
 static void free_all(struct sqlite *sqlite)
@@ -271,6 +282,7 @@ static void free_all(struct sqlite *sqlite)
     writer_forget(&sqlite->writer);
     db_close(&sqlite->reader);
     db_close(&sqlite->writer.db);
+    hands_done(&sqlite->hands);
     if (sqlite->lock_fd >= 0)
         close(sqlite->lock_fd);
     desk_done(&sqlite->writes);
@@ -293,6 +305,8 @@ static enum err sqlite_open(struct store **ret_store, const char *url, char why[
     sqlite->lock_fd = -1;
     desk_init(&sqlite->writes);
     desk_init(&sqlite->reads);
+    hands_init(&sqlite->hands);
+    sqlite->writer.db.hands = &sqlite->hands;
     backup_init(&sqlite->backup);
     enum err err = open_all(sqlite, dir, why);
     if (err) {

@@ -28,18 +28,23 @@ static void stands(sqlite3_context *ctx, int count, sqlite3_value **args)
 {
     struct change_row *row = row_of(ctx, args);
     const struct store_step *step = row->step;
-    row->state = (uint8_t)sqlite3_value_int(args[2]);
-    row->lane = sqlite3_value_int64(args[3]);
-    row->priority = (uint8_t)sqlite3_value_int(args[4]);
+    struct job *was = &row->was;
+    *was = (struct job){.id = step->job->id, .token = sqlite3_value_int64(args[1])};
+    was->state = (uint8_t)sqlite3_value_int(args[2]);
+    was->lane = sqlite3_value_int64(args[3]);
+    was->priority = (uint8_t)sqlite3_value_int(args[4]);
+    was->lease_until = sqlite3_value_int64(args[5]);
+    was->holder = DB_SOMEBODY;
+    hands_see_now(container_of(sqlite3_user_data(ctx), struct db, batch)->hands, was);
     row->fate = CHANGE_WRITTEN;
     int at = 6;
-#define X(name)                                             \
-    if (sqlite3_value_int64(args[at++]) != step->job->name) \
+#define X(name)                                  \
+    was->name = sqlite3_value_int64(args[at++]); \
+    if (was->name != step->job->name)            \
         row->fate = CHANGE_WIDE;
     JOB_KEPT(X)
 #undef X
-    if (sqlite3_value_int64(args[1]) != step->token || (step->watched && row->state != JOB_WATCHING) ||
-        sqlite3_value_int64(args[5]) != step->lease)
+    if (!db_stands(was, step))
         row->fate = CHANGE_LOST;
     sqlite3_result_int(ctx, row->fate == CHANGE_WRITTEN);
 }
@@ -69,19 +74,6 @@ static void new_response(sqlite3_context *ctx, int count, sqlite3_value **args)
     result_bytes(ctx, row_of(ctx, args)->step->job->response);
 }
 
-static void new_place(sqlite3_context *ctx, int count, sqlite3_value **args)
-{
-    const struct change_row *row = row_of(ctx, args);
-    if (job_state_final(row->step->job->state))
-        return;
-    struct job where = *row->step->job;
-    where.lane = row->lane;
-    where.priority = row->priority;
-    int64_t place = store_place(&where);
-    if (place != STORE_NOWHERE)
-        sqlite3_result_int64(ctx, place);
-}
-
 enum err change_prepare(struct db *db, char why[ERR_WHY_MAX])
 {
     static const struct {
@@ -90,7 +82,7 @@ enum err change_prepare(struct db *db, char why[ERR_WHY_MAX])
         void (*call)(sqlite3_context *ctx, int count, sqlite3_value **args);
     } functions[] = {
 #define X(name) {"new_" #name, 1, new_##name},
-        JOB_CHANGED(X) X(reason) X(response) X(place)
+        JOB_CHANGED(X) X(reason) X(response)
 #undef X
 #define X(name) +1
             {"stands", 6 JOB_KEPT(X), stands},

@@ -1,8 +1,9 @@
 // A connection to the database: every SQL statement there is, the schema, and the few ways a statement is used.
 //
-// Rows are kept few and narrow: a job costs one row, one entry in the list of its tenant and, until it is final, one in the index
-// (place, due_at); the other indexes are partial and hold nothing for a plain job but, once it is final, when to remove it.
-// Most of what a statement costs is not its row, but opening every index of the table. So the usual ones take up to 64 rows.
+// Rows are kept few and narrow: a job costs one row, one entry in the list of its tenant and, until it is final, a narrow row in
+// `waiting`; indexes are partial and hold nothing for a plain job but, once it is final, when to remove it. A claim takes it out
+// of `waiting` and leaves its record alone (store_sqlite_hands.c). Most of what a statement costs is not its row, but opening
+// every index of the table. So the usual ones take up to 64 rows.
 //
 // What it does not do: decide, or know about threads.
 #include "store/store_sqlite_private.h"
@@ -24,7 +25,6 @@ _Static_assert(JOB_SUCCESS == 5, "the SQL below takes states from here on for fi
 #define TASK_COLUMNS \
     "t.id, t.tenant, t.created_at, t.version, t.paused, l.queue, t.name, t.doc FROM tasks t LEFT JOIN lanes l ON l.id=t.lane"
 #define JOBS_BEHIND " AND (j.scheduled_at, j.id)<(?2, ?3) ORDER BY j.scheduled_at DESC, j.id DESC LIMIT ?4"
-#define JOB_AND_DOC "SELECT " JOB_COLUMNS ",t.doc FROM jobs j "
 // What is claimed or in hand has no lease and no result, so these are read only by those who may meet them. `result` is the last
 // column: who does not ask for it does not go through its pages.
 #define LEASE_COLUMNS ",j.lease_until,length(j.result),"
@@ -42,23 +42,18 @@ _Static_assert(STORE_LISTED_RESULT == 4096, "the SQL above says so");
 #define ZERO(name) ",0"
 #define ADD_TASKS "INSERT OR FAIL INTO tasks(id, tenant, lane, created_at, name, doc) VALUES"
 #define TASK_ROW "(?,?,?,?,?,?)"
-#define ADD_JOBS "INSERT OR FAIL INTO jobs(id" JOB_NEW(NAME) ",place" JOB_NEW_ZERO(NAME) ") VALUES"
-#define JOB_ROW "(?" JOB_NEW(QUESTION) ",?" JOB_NEW_ZERO(ZERO) ")"
+#define ADD_JOBS "INSERT OR FAIL INTO jobs(id" JOB_NEW(NAME) JOB_NEW_ZERO(NAME) ") VALUES"
+#define JOB_ROW "(?" JOB_NEW(QUESTION) JOB_NEW_ZERO(ZERO) ")"
+#define WAIT "INSERT OR FAIL INTO waiting(place, due_at, id) VALUES"
 
+#define PROMOTE "UPDATE OR FAIL jobs SET state=2 WHERE id IN "
 #define COUNT_UP(rows) "INSERT INTO counts(lane, state, n) VALUES" rows " ON CONFLICT(lane, state) DO UPDATE SET n=n+excluded.n"
-
-// As job_claim() leaves them.
-#define TAKE                                                                                                                   \
-    "UPDATE OR FAIL jobs SET state=?, holder=?, place=?, picked_at=?, token=token+1, started_at=0, completed_at=0, status=0, " \
-    "outcome=0,"                                                                                                               \
-    " response_truncated=0, reason=NULL, response=NULL WHERE id IN "
 
 // The functions are those of store_sqlite_change.c.
 #define ASSIGN_NEW(name) #name "=new_" #name "(id),"
-#define CHANGE                                                                                                               \
-    "UPDATE OR FAIL jobs SET " JOB_CHANGED(ASSIGN_NEW) "reason=new_reason(id),response=new_response(id),place=new_place(id)" \
-                                                       " WHERE stands(id,token,state,lane,priority,lease_until" JOB_KEPT(    \
-                                                           NAME) ") AND id IN "
+#define CHANGE                                                                                                                  \
+    "UPDATE OR FAIL jobs SET " JOB_CHANGED(ASSIGN_NEW) "reason=new_reason(id),response=new_response(id) WHERE stands(id,token," \
+                                                       "state,lane,priority,lease_until" JOB_KEPT(NAME) ") AND id IN "
 
 // Each step leads from one version of the schema to the next. What is written here is in databases out there: a new step is added
 // at the end, none is changed.
@@ -113,6 +108,13 @@ static const char *const schema_steps[] = {
     "CREATE INDEX series_at ON series(at);"
     "CREATE TABLE news(source INTEGER, number INTEGER, told_at INTEGER NOT NULL, doc BLOB, PRIMARY KEY(source, number))"
     " WITHOUT ROWID;",
+    // What waits has rows of its own, and what is in hand a log (store_sqlite_hands.c, which makes hand()).
+    "CREATE TABLE waiting(place INTEGER, due_at INTEGER, id INTEGER, PRIMARY KEY(place, due_at, id)) WITHOUT ROWID;"
+    "CREATE TABLE hands(number INTEGER PRIMARY KEY, entries BLOB);"
+    "INSERT INTO waiting(place, due_at, id) SELECT place, due_at, id FROM jobs WHERE place>0 ORDER BY place, due_at, id;"
+    "INSERT INTO hands(entries) SELECT hand(id, -place) FROM jobs WHERE place<0;"
+    "DROP INDEX jobs_place;"
+    "ALTER TABLE jobs DROP COLUMN place;",
 };
 
 enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };
@@ -176,53 +178,53 @@ static const struct {
     [SQL_AMEND_TASK] = {"UPDATE tasks SET lane=?2, paused=?3, gone=?4, version=version+1, name=?5, doc=?6 WHERE id=?1"},
     [SQL_MOVE_JOB] = {"UPDATE jobs SET lane=?, priority=? WHERE id=?"},
     [SQL_REMOVE_TASK] = {"DELETE FROM tasks WHERE id=?"},
-    [SQL_ADD_JOB] = {"INSERT INTO jobs(id" JOB_FIXED(NAME) JOB_MOVING(NAME) ",reason,response,place)"
-                                                                            " VALUES(?" JOB_FIXED(QUESTION)
-                                                                                JOB_MOVING(QUESTION) ",?,?,?)"},
+    [SQL_ADD_JOB] = {"INSERT INTO jobs(id" JOB_FIXED(NAME) JOB_MOVING(NAME) ",reason,response) VALUES(?" JOB_FIXED(QUESTION)
+                         JOB_MOVING(QUESTION) ",?,?)"},
     [SQL_ADD_JOBS_4] = {ADD_JOBS ROWS_4(JOB_ROW)},
     [SQL_ADD_JOBS_16] = {ADD_JOBS ROWS_16(JOB_ROW)},
     [SQL_ADD_JOBS_64] = {ADD_JOBS ROWS_64(JOB_ROW)},
     [SQL_REMOVE_JOB] = {"DELETE FROM jobs WHERE id=?"},
     [SQL_TASK_HAS_JOB] = {"SELECT 1 FROM jobs WHERE id=?1 AND task_id=?1 UNION ALL"
                           " SELECT 1 FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id LIMIT 1"},
-    [SQL_NEXT_PLACE] = {"SELECT place, due_at FROM jobs INDEXED BY jobs_place WHERE place>=? AND place<?"
-                        " ORDER BY place, due_at LIMIT 1",
-                        true},
-    [SQL_NEXT_DUE] = {"SELECT due_at FROM jobs INDEXED BY jobs_place WHERE place=? AND due_at>=? ORDER BY due_at LIMIT 1", true},
-    [SQL_WAITING] = {JOB_AND_DOC "INDEXED BY jobs_place LEFT JOIN tasks t ON t.id=j.task_id AND NOT t.paused WHERE j.place=? AND "
-                                 "j.due_at>=? AND j.due_at<=?"
-                                 " ORDER BY j.due_at, j.id LIMIT ?"},
-    [SQL_TAKE_1] = {TAKE "(?)"},
-    [SQL_TAKE_4] = {TAKE "(" ROWS_4("?") ")"},
-    [SQL_TAKE_16] = {TAKE "(" ROWS_16("?") ")"},
-    [SQL_TAKE_64] = {TAKE "(" ROWS_64("?") ")"},
-    [SQL_TOKEN] = {"SELECT token, state, lane, priority, lease_until FROM jobs WHERE id=?"},
+    [SQL_WAIT_1] = {WAIT "(?,?,?)"},
+    [SQL_WAIT_4] = {WAIT ROWS_4("(?,?,?)")},
+    [SQL_WAIT_16] = {WAIT ROWS_16("(?,?,?)")},
+    [SQL_WAIT_64] = {WAIT ROWS_64("(?,?,?)")},
+    [SQL_WAIT_NO_MORE] = {"DELETE FROM waiting WHERE place=? AND due_at=? AND id=?"},
+    [SQL_HANDS] = {"SELECT entries FROM hands ORDER BY number"},
+    [SQL_LOG_HANDS] = {"INSERT INTO hands(entries) VALUES(?)"},
+    [SQL_CLEAR_HANDS] = {"DELETE FROM hands"},
+    [SQL_NEXT_PLACE] = {"SELECT place, due_at FROM waiting WHERE place>=? AND place<? ORDER BY place, due_at LIMIT 1", true},
+    [SQL_NEXT_DUE] = {"SELECT due_at FROM waiting WHERE place=? AND due_at>=? ORDER BY due_at LIMIT 1", true},
+    [SQL_WAITING] = {"SELECT " JOB_COLUMNS ",t.doc FROM waiting w CROSS JOIN jobs j ON j.id=w.id"
+                     " LEFT JOIN tasks t ON t.id=j.task_id AND NOT t.paused"
+                     " WHERE w.place=? AND w.due_at>=? AND w.due_at<=? ORDER BY w.due_at, w.id LIMIT ?"},
+    // What one claim took at a place: all from a time on, up to the last of them.
+    [SQL_TAKE] = {"DELETE FROM waiting WHERE place=?1 AND due_at>=?2 AND (due_at, id)<=(?3, ?4)"},
+    [SQL_STANDING] = {"SELECT token, state, lane, priority, lease_until, due_at FROM jobs WHERE id=?"},
     [SQL_CHANGE_1] = {CHANGE "(?)"},
     [SQL_CHANGE_4] = {CHANGE "(" ROWS_4("?") ")"},
     [SQL_CHANGE_16] = {CHANGE "(" ROWS_16("?") ")"},
     [SQL_CHANGE_64] = {CHANGE "(" ROWS_64("?") ")"},
-    [SQL_CHANGE_ALL] = {"UPDATE jobs SET " JOB_MOVING(ASSIGN) "reason=?,response=?,place=? WHERE id=? AND token=?"},
-    [SQL_CHANGE_LEASED] = {"UPDATE jobs SET " JOB_MOVING(ASSIGN) "reason=?,response=?,place=?,lease_until=?,result=?"
-                                                                 " WHERE id=? AND token=?"},
+    [SQL_CHANGE_ALL] = {"UPDATE jobs SET " JOB_MOVING(ASSIGN) "reason=?,response=? WHERE id=?"},
+    [SQL_CHANGE_LEASED] = {"UPDATE jobs SET " JOB_MOVING(ASSIGN) "reason=?,response=?,lease_until=?,result=? WHERE id=?"},
     [SQL_KEEP_ATTEMPT] =
         {"REPLACE INTO attempts(job_id, number, status, outcome, picked_at, started_at, completed_at, holder, reason)"
          " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)"},
     [SQL_REMOVE_ATTEMPTS] = {"DELETE FROM attempts WHERE job_id=?"},
-    [SQL_DUE_TIES] = {"SELECT id, due_at FROM jobs INDEXED BY jobs_place WHERE place=? AND due_at=? AND id>? AND state=1"
-                      " ORDER BY id LIMIT ?"},
-    [SQL_DUE_REST] = {"SELECT id, due_at FROM jobs INDEXED BY jobs_place WHERE place=? AND due_at>? AND due_at<=? AND state=1"
-                      " ORDER BY due_at, id LIMIT ?"},
-    [SQL_PROMOTE] = {"UPDATE jobs SET state=2 WHERE id=?"},
+    [SQL_DUE_TIES] = {"SELECT w.id, w.due_at FROM waiting w CROSS JOIN jobs j ON j.id=w.id AND j.state=1"
+                      " WHERE w.place=? AND w.due_at=? AND w.id>? ORDER BY w.id LIMIT ?"},
+    [SQL_DUE_REST] = {"SELECT w.id, w.due_at FROM waiting w CROSS JOIN jobs j ON j.id=w.id AND j.state=1"
+                      " WHERE w.place=? AND w.due_at>? AND w.due_at<=? ORDER BY w.due_at, w.id LIMIT ?"},
+    [SQL_PROMOTE_1] = {PROMOTE "(?)"},
+    [SQL_PROMOTE_4] = {PROMOTE "(" ROWS_4("?") ")"},
+    [SQL_PROMOTE_16] = {PROMOTE "(" ROWS_16("?") ")"},
+    [SQL_PROMOTE_64] = {PROMOTE "(" ROWS_64("?") ")"},
     [SQL_PURGE] = {"SELECT id, task_id, lane, state FROM jobs INDEXED BY jobs_purge WHERE purge_at>0 AND purge_at<=? AND state>=5"
                    " ORDER BY purge_at, id LIMIT ?"},
-    [SQL_HOLDS] = {"SELECT 1 FROM jobs INDEXED BY jobs_place WHERE place=? LIMIT 1"},
-    // The inner select reads the index only; the rows are fetched for those that are given back.
-    [SQL_HELD] = {JOB_AND_DOC "LEFT JOIN tasks t ON t.id=j.task_id AND NOT (?4 AND t.paused AND j.state=3)"
-                              " WHERE j.id IN (SELECT id FROM jobs INDEXED BY jobs_place WHERE place=?1 AND id>?2"
-                              " ORDER BY id LIMIT ?3) ORDER BY j.id",
-                  true},
-    [SQL_EXPIRED] = {JOB_AND_DOC "INDEXED BY jobs_expires" WITH_DOC
-                                 "WHERE j.expires_at>0 AND j.state<=2 AND j.expires_at<=? ORDER BY j.expires_at, j.id LIMIT ?",
+    [SQL_HELD] = {"SELECT " JOB_COLUMNS ",t.doc,t.paused FROM jobs j" WITH_DOC "WHERE j.id=?", true},
+    [SQL_EXPIRED] = {"SELECT " JOB_COLUMNS ",t.doc FROM jobs j INDEXED BY jobs_expires" WITH_DOC
+                     "WHERE j.expires_at>0 AND j.state<=2 AND j.expires_at<=? ORDER BY j.expires_at, j.id",
                      true},
     [SQL_LAPSED] = {"SELECT " LISTED_JOB ",t.doc FROM jobs j INDEXED BY jobs_lease" WITH_DOC
                     "WHERE j.lease_until>0 AND j.lease_until<=? ORDER BY j.lease_until, j.id LIMIT ?",
@@ -383,15 +385,17 @@ static enum err prepare_all(struct db *db, bool writer, char why[ERR_WHY_MAX])
     return ERR_OK;
 }
 
-enum err db_open(struct db *db, const char *path, bool writer, char why[ERR_WHY_MAX])
+enum err db_open(struct db *db, const char *path, struct hands *hands, bool writer, char why[ERR_WHY_MAX])
 {
-    *db = (struct db){0};
+    *db = (struct db){.hands = hands};
     int flags = SQLITE_OPEN_NOMUTEX | (writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
     if (sqlite3_open_v2(path, &db->handle, flags, NULL) != SQLITE_OK)
         return fail(db->handle, path, why);
     sqlite3_extended_result_codes(db->handle, 1);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     enum err err = set_pragmas(db->handle, writer ? writer_pragmas : reader_pragmas, why);
+    if (!err && writer)
+        err = hands_prepare(db, why);
     if (!err && writer)
         err = check_schema(db->handle, why);
     if (!err && writer)
@@ -508,6 +512,34 @@ int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena)
     return at;
 }
 
+int db_read_seen_job(struct db *db, sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena)
+{
+    int at = db_read_job(stmt, ret_job, arena);
+    hands_see(db->hands, ret_job);
+    return at;
+}
+
+bool db_standing(struct db *db, int64_t id, struct job *ret_was)
+{
+    sqlite3_stmt *stmt = db_sql(db, SQL_STANDING, id);
+    if (!db_row(db, stmt))
+        return false;
+    *ret_was = (struct job){.id = id, .token = sqlite3_column_int64(stmt, 0), .lane = sqlite3_column_int64(stmt, 2)};
+    ret_was->state = (uint8_t)sqlite3_column_int(stmt, 1);
+    ret_was->priority = (uint8_t)sqlite3_column_int(stmt, 3);
+    ret_was->lease_until = sqlite3_column_int64(stmt, 4);
+    ret_was->due_at = sqlite3_column_int64(stmt, 5);
+    ret_was->holder = DB_SOMEBODY;
+    db_end(stmt);
+    hands_see_now(db->hands, ret_was);
+    return true;
+}
+
+bool db_stands(const struct job *was, const struct store_step *step)
+{
+    return was->token == step->token && was->lease_until == step->lease && (!step->watched || was->state == JOB_WATCHING);
+}
+
 int db_read_lease(sqlite3_stmt *stmt, int at, struct job *job, struct arena *arena)
 {
     job->lease_until = sqlite3_column_int64(stmt, at++);
@@ -515,14 +547,6 @@ int db_read_lease(sqlite3_stmt *stmt, int at, struct job *job, struct arena *are
     job->result = db_bytes(stmt, at++, arena);
     job->result_left_out = is_there && !job->result.n;
     return at;
-}
-
-static void bind_place(sqlite3_stmt *stmt, int at, int64_t place)
-{
-    if (place == STORE_NOWHERE)
-        sqlite3_bind_null(stmt, at);
-    else
-        sqlite3_bind_int64(stmt, at, place);
 }
 
 static int bind_moving(sqlite3_stmt *stmt, int at, const struct job *job)
@@ -543,8 +567,7 @@ void db_add_job(struct db *db, const struct job *job, bool *ret_added)
 #define X(name) sqlite3_bind_int64(stmt, at++, job->name);
     JOB_FIXED(X)
 #undef X
-    at = bind_moving(stmt, at, job);
-    bind_place(stmt, at, store_place(job));
+    bind_moving(stmt, at, job);
     *ret_added = db_insert(db, stmt);
 }
 
@@ -558,14 +581,13 @@ bool db_job_is_new(const struct job *job)
 void db_bind_new_job(sqlite3_stmt *stmt, size_t row, const struct job *job)
 {
 #define X(name) +1
-    enum { PARAMS = 2 JOB_NEW(X) };
+    enum { PARAMS = 1 JOB_NEW(X) };
 #undef X
     int at = (int)row * PARAMS + 1;
     sqlite3_bind_int64(stmt, at++, job->id);
 #define X(name) sqlite3_bind_int64(stmt, at++, job->name);
     JOB_NEW(X)
 #undef X
-    bind_place(stmt, at, store_place(job));
 }
 
 size_t db_tier(size_t left, size_t least, enum sql first, enum sql *ret_sql)
@@ -578,22 +600,50 @@ size_t db_tier(size_t left, size_t least, enum sql first, enum sql *ret_sql)
     return rows;
 }
 
-void db_change_job(struct db *db, const struct store_step *step, int64_t lane, int priority)
+void db_change_job(struct db *db, const struct store_step *step)
 {
-    struct job where = *step->job;
     bool leased = store_step_leased(step);
     sqlite3_stmt *stmt = db->stmts[leased ? SQL_CHANGE_LEASED : SQL_CHANGE_ALL];
     int at = bind_moving(stmt, 1, step->job);
-    where.lane = lane;
-    where.priority = (uint8_t)priority;
-    bind_place(stmt, at++, store_place(&where));
     if (leased) {
         sqlite3_bind_int64(stmt, at++, step->job->lease_until);
         db_bind_bytes(stmt, at++, step->job->result);
     }
     sqlite3_bind_int64(stmt, at++, step->job->id);
-    sqlite3_bind_int64(stmt, at++, step->token);
     db_run(db, stmt);
+}
+
+// ---- what waits, and what is in hand
+
+void db_list_jobs(struct db *db, const struct job *const *jobs, size_t count)
+{
+    int64_t rows[DB_ROWS_MAX * 3];
+    size_t row_count = 0;
+    enum sql sql;
+    assert(count <= DB_ROWS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        int64_t place = store_place(jobs[i]);
+        if (place < 0)
+            hands_hold(db->hands, jobs[i]);
+        else if (place != STORE_NOWHERE)
+            memcpy(&rows[row_count++ * 3], (int64_t[]){place, jobs[i]->due_at, jobs[i]->id}, 3 * sizeof *rows);
+    }
+    for (size_t done = 0, n; done < row_count; done += n) {
+        n = db_tier(row_count - done, 1, SQL_WAIT_1, &sql);
+        db_run(db, db_with(db, sql, n * 3, &rows[done * 3]));
+    }
+}
+
+void db_move_job(struct db *db, const struct job *from, const struct job *to)
+{
+    int64_t was = store_place(from), is = store_place(to);
+    if (was > 0 && was == is && from->due_at == to->due_at)
+        return;
+    if (was > 0)
+        db_run(db, db_sql(db, SQL_WAIT_NO_MORE, was, from->due_at, to->id));
+    if (was < 0 && is >= 0)
+        hands_let_go(db->hands, to->id);
+    db_list_jobs(db, &to, 1);
 }
 
 bool db_next_place(struct db *db, int64_t lane, int64_t from_ms, int64_t *place, int64_t *ret_due_at)

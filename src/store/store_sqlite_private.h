@@ -63,14 +63,19 @@ enum sql {
     SQL_ADD_JOBS_64,
     SQL_REMOVE_JOB,
     SQL_TASK_HAS_JOB,
+    SQL_WAIT_1,
+    SQL_WAIT_4,
+    SQL_WAIT_16,
+    SQL_WAIT_64,
+    SQL_WAIT_NO_MORE,
+    SQL_HANDS,
+    SQL_LOG_HANDS,
+    SQL_CLEAR_HANDS,
     SQL_NEXT_PLACE,
     SQL_NEXT_DUE,
     SQL_WAITING,
-    SQL_TAKE_1,
-    SQL_TAKE_4,
-    SQL_TAKE_16,
-    SQL_TAKE_64,
-    SQL_TOKEN,
+    SQL_TAKE,
+    SQL_STANDING,
     SQL_CHANGE_1,
     SQL_CHANGE_4,
     SQL_CHANGE_16,
@@ -81,9 +86,11 @@ enum sql {
     SQL_REMOVE_ATTEMPTS,
     SQL_DUE_TIES,
     SQL_DUE_REST,
-    SQL_PROMOTE,
+    SQL_PROMOTE_1,
+    SQL_PROMOTE_4,
+    SQL_PROMOTE_16,
+    SQL_PROMOTE_64,
     SQL_PURGE,
-    SQL_HOLDS,
     SQL_HELD,
     SQL_EXPIRED,
     SQL_LAPSED,
@@ -143,19 +150,30 @@ _Static_assert((int)JOB_STEP_MEMBERS == (int)JOB_MOVING_MEMBERS, "none is missin
 // A statement costs as much as the row it writes, so rows are written by statements that take many: there is one for each of
 // these counts. What is left is written by smaller ones.
 enum { DB_TIERS = 4, DB_ROWS_MAX = 64 };
+enum { DB_SOMEBODY = 1 }; // in place of the holder, where it does not matter who it is
 
 // One step of those that are written by one statement, and what became of it.
 struct change_row {
     struct store_step *step;
     enum { CHANGE_ABSENT, CHANGE_LOST, CHANGE_WIDE, CHANGE_WRITTEN } fate;
-    int64_t lane; // as stored
-    uint8_t state, priority;
+    struct job was; // of the record that was found: what says where it is listed
 };
 
 struct change_batch {
     struct change_row rows[DB_ROWS_MAX]; // by id, no two alike
     size_t count;
     size_t at; // the one that was asked for last
+};
+
+// What is in whose hand: store_sqlite_hands.c. The writer changes it, the reader looks at it.
+struct hands {
+    struct map moved;     // the writer's: what this transaction takes in hand and lets go
+    size_t logged;        // the writer's: how many entries the log has
+    struct list spare;    // the writer's
+    pthread_mutex_t lock; // what follows is changed by the writer only, and only under it
+    struct map by_id;
+    struct list gone; // was let go while a read was under way
+    int64_t reads_begun, reads_ended;
 };
 
 // The first failure sticks in `rc` and makes everything behind it do nothing, so a verb reads as if nothing could fail and
@@ -166,10 +184,11 @@ struct db {
     int rc; // extended result code, SQLITE_OK while all is well
     char why[ERR_WHY_MAX];
     struct change_batch batch; // the writer's: what SQL_CHANGE_… asks while it runs
+    struct hands *hands;
 };
 
 // Opens DIR/rota.db, sets its pragmas and sees that they took, makes or checks the schema (writer) and prepares everything.
-err_check enum err db_open(struct db *db, const char *path, bool writer, char why[ERR_WHY_MAX]);
+err_check enum err db_open(struct db *db, const char *path, struct hands *hands, bool writer, char why[ERR_WHY_MAX]);
 void db_close(struct db *db);
 
 void db_note(struct db *db, int rc);                                                     // remembers the first failure
@@ -185,14 +204,23 @@ void db_bind_bytes(sqlite3_stmt *stmt, int at, struct str bytes); // not copied;
 void db_bind_text(sqlite3_stmt *stmt, int at, struct str text);
 struct str db_bytes(sqlite3_stmt *stmt, int at, struct arena *arena);
 
-// A job's columns from the first on; returns the column behind them.
+// A job's columns from the first on; returns the column behind them. Of one that was claimed they are as they were before; who
+// may meet such takes db_read_seen_job(), on the reader's thread, and sees what the claim has made of it.
 int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena);
+int db_read_seen_job(struct db *db, sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena);
 void db_add_job(struct db *db, const struct job *job, bool *ret_added);
 bool db_job_is_new(const struct job *job); // it is as all are that have never been claimed or ended
 void db_bind_new_job(sqlite3_stmt *stmt, size_t row, const struct job *job); // of SQL_ADD_JOBS_…, which are for such
+// Of a record, only what a step depends on and what says where it is listed. False: there is none.
+bool db_standing(struct db *db, int64_t id, struct job *ret_was);
+bool db_stands(const struct job *was, const struct store_step *step);
 // The columns of a lease, from `at` on: they lie behind those of a job where they are read at all.
 int db_read_lease(sqlite3_stmt *stmt, int at, struct job *job, struct arena *arena);
-void db_change_job(struct db *db, const struct store_step *step, int64_t lane, int priority);
+void db_change_job(struct db *db, const struct store_step *step);
+
+// Where jobs are found, besides by their ids: in `waiting` or in a hand, as store_place() says. Up to DB_ROWS_MAX of them.
+void db_list_jobs(struct db *db, const struct job *const *jobs, size_t count);
+void db_move_job(struct db *db, const struct job *from, const struct job *to); // was listed as `from`
 
 // How many of `left` rows the largest fitting statement takes, of those that begin with that for `least` rows. 0: none fits.
 size_t db_tier(size_t left, size_t least, enum sql first, enum sql *ret_sql);
@@ -201,6 +229,28 @@ size_t db_tier(size_t left, size_t least, enum sql first, enum sql *ret_sql);
 err_check enum err change_prepare(struct db *db, char why[ERR_WHY_MAX]); // before statements are prepared
 // Writes the steps of db->batch whose record stands and keeps its times, and says of each what became of it.
 void change_write(struct db *db);
+
+// store_sqlite_hands.c
+void hands_init(struct hands *hands);
+void hands_done(struct hands *hands);
+err_check enum err hands_prepare(struct db *db, char why[ERR_WHY_MAX]); // before the schema is brought up to date
+void hands_load(struct hands *hands, struct db *db);                    // from the log, before there are threads
+// The writer's. A transaction sees what it has done itself.
+void hands_claim(struct hands *hands, const struct job *job, int64_t holder,
+                 int64_t now_ms);                            // the record as it stays until it is written
+void hands_hold(struct hands *hands, const struct job *job); // the record says it
+void hands_let_go(struct hands *hands, int64_t id);
+bool hands_has(const struct hands *hands, int64_t holder);
+void hands_see_now(const struct hands *hands, struct job *job); // what a claim has made of the record
+void hands_write(struct hands *hands, struct db *db);           // before COMMIT
+void hands_commit(struct hands *hands);                         // behind it
+void hands_roll_back(struct hands *hands);
+// The reader's.
+void hands_begin_read(struct hands *hands);
+void hands_end_read(struct hands *hands);
+void hands_see(struct hands *hands, struct job *job); // the same, for who looks at the database as it was when the read began
+// Ids by size, behind one. Some may be in that hand no more: their records say so.
+int64_t *hands_of(struct hands *hands, int64_t holder, int64_t after_id, struct arena *arena, size_t *ret_count);
 
 int64_t db_next_due(struct db *db, int64_t lane, int64_t from_ms); // of what waits in the lane and is due from then on
 // The first place from `place` on where something of the lane waits that is due from then on, and when it is.

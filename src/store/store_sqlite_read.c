@@ -2,34 +2,49 @@
 // is one moment of the store, and no claim or completion waits for it.
 #include "store/store_sqlite_private.h"
 
-static void read_jobs(struct db *db, sqlite3_stmt *stmt, struct arena *arena, struct store_job **ret_jobs, size_t *ret_count)
-{
-    while (db_row(db, stmt)) {
-        *ret_jobs = store_push(arena, *ret_jobs, *ret_count, sizeof **ret_jobs);
-        struct store_job *job = &(*ret_jobs)[(*ret_count)++];
-        int at = db_read_job(stmt, &job->job, arena);
-        job->doc = db_bytes(stmt, at, arena);
-    }
-}
-
 // SQLite takes a negative LIMIT for none, so a size is cut to what fits.
 static int64_t limit(size_t max)
 {
     return max > INT32_MAX ? INT32_MAX : (int64_t)max;
 }
 
+// Those that left the hand meanwhile are passed over, as are, for who wants to run them, the documents of what is paused.
 static void read_held(struct db *db, struct store_op *op)
 {
     struct store_held *held = container_of(op, struct store_held, op);
-    sqlite3_stmt *stmt = db_sql(db, SQL_HELD, -held->holder, held->after_id, limit(held->max), held->to_run);
-    read_jobs(db, stmt, &op->arena, &held->jobs, &held->job_count);
+    size_t count;
+    const int64_t *ids = hands_of(db->hands, held->holder, held->after_id, &op->arena, &count);
+    for (size_t i = 0; i < count && held->job_count < held->max; i++) {
+        sqlite3_stmt *stmt = db_sql(db, SQL_HELD, ids[i]);
+        if (!db_row(db, stmt))
+            continue;
+        struct store_job job = {0};
+        int at = db_read_seen_job(db, stmt, &job.job, &op->arena);
+        bool paused = held->to_run && job.job.state == JOB_WATCHING && sqlite3_column_int(stmt, at + 1);
+        if (!paused)
+            job.doc = db_bytes(stmt, at, &op->arena);
+        db_end(stmt);
+        if (!job_in_hand(&job.job) || job.job.holder != held->holder)
+            continue;
+        held->jobs = store_push(&op->arena, held->jobs, held->job_count, sizeof *held->jobs);
+        held->jobs[held->job_count++] = job;
+    }
 }
 
 static void read_expired(struct db *db, struct store_op *op)
 {
     struct store_expired *expired = container_of(op, struct store_expired, op);
-    sqlite3_stmt *stmt = db_sql(db, SQL_EXPIRED, expired->now_ms, limit(expired->max));
-    read_jobs(db, stmt, &op->arena, &expired->jobs, &expired->job_count);
+    sqlite3_stmt *stmt = db_sql(db, SQL_EXPIRED, expired->now_ms);
+    while (expired->job_count < expired->max && db_row(db, stmt)) {
+        struct store_job job;
+        int at = db_read_seen_job(db, stmt, &job.job, &op->arena);
+        if (job_in_hand(&job.job))
+            continue;
+        job.doc = db_bytes(stmt, at, &op->arena);
+        expired->jobs = store_push(&op->arena, expired->jobs, expired->job_count, sizeof *expired->jobs);
+        expired->jobs[expired->job_count++] = job;
+    }
+    db_end(stmt);
 }
 
 static void read_lapsed(struct db *db, struct store_op *op)
@@ -39,7 +54,7 @@ static void read_lapsed(struct db *db, struct store_op *op)
     while (db_row(db, stmt)) {
         lapsed->jobs = store_push(&op->arena, lapsed->jobs, lapsed->job_count, sizeof *lapsed->jobs);
         struct store_job *job = &lapsed->jobs[lapsed->job_count++];
-        int at = db_read_job(stmt, &job->job, &op->arena);
+        int at = db_read_seen_job(db, stmt, &job->job, &op->arena);
         at = db_read_lease(stmt, at, &job->job, &op->arena);
         job->doc = db_bytes(stmt, at, &op->arena);
     }
@@ -122,7 +137,7 @@ static void read_records(struct db *db, struct store_get *get, sqlite3_stmt *stm
     while (db_row(db, stmt)) {
         get->jobs = store_push(&get->op.arena, get->jobs, get->job_count, sizeof *get->jobs);
         struct job *job = &get->jobs[get->job_count++];
-        db_read_lease(stmt, db_read_job(stmt, job, &get->op.arena), job, &get->op.arena);
+        db_read_lease(stmt, db_read_seen_job(db, stmt, job, &get->op.arena), job, &get->op.arena);
     }
 }
 
@@ -168,7 +183,7 @@ static void list_jobs(struct db *db, struct store_list *list, int64_t lane, stru
     struct job job;
     size_t looked = 0;
     while (db_row(db, stmt)) {
-        db_read_lease(stmt, db_read_job(stmt, &job, &page->op.arena), &job, &page->op.arena);
+        db_read_lease(stmt, db_read_seen_job(db, stmt, &job, &page->op.arena), &job, &page->op.arena);
         if (!store_list_look(list, &looked, page->job_count, (struct store_key){job.scheduled_at, job.id})) {
             db_end(stmt);
             return;

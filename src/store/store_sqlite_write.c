@@ -136,10 +136,12 @@ void writer_flush(struct writer *writer)
         }
     }
     write_moved(&writer->db, moved, moved_count);
+    hands_write(writer->db.hands, &writer->db);
 }
 
 void writer_settle(struct writer *writer)
 {
+    hands_commit(writer->db.hands);
     if (writer->lanes_by_id.count > LANES_REMEMBERED_MAX)
         writer_forget(writer);
 }
@@ -156,6 +158,7 @@ void writer_forget(struct writer *writer)
     memset(writer->totals, 0, sizeof writer->totals);
     writer->live_holder = 0;
     writer->plain_count = 0;
+    hands_roll_back(writer->db.hands);
 }
 
 static void write_pause(struct writer *writer, struct store_op *op)
@@ -288,10 +291,9 @@ static void write_bury(struct writer *writer, struct store_op *op)
 static void write_forget(struct writer *writer, struct store_op *op)
 {
     struct store_forget *forget = container_of(op, struct store_forget, op);
-    int64_t one;
     if (!find_incarnation(&writer->db, forget->incarnation).known)
         return;
-    if (db_found(&writer->db, db_sql(&writer->db, SQL_HOLDS, -forget->incarnation), &one)) {
+    if (hands_has(writer->db.hands, forget->incarnation)) {
         store_op_fail(op, ERR_LEASE_LOST, "it still holds jobs");
         return;
     }
@@ -405,6 +407,7 @@ static void undo_item(struct writer *writer, const struct store_new *item, size_
         db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_TASK, item->task->id));
 }
 
+// They are listed when all of them are there: what is undone was not.
 static enum err add_jobs(struct writer *writer, struct store_new *item, int64_t lane)
 {
     for (size_t i = 0; i < item->job_count; i++) {
@@ -417,6 +420,8 @@ static enum err add_jobs(struct writer *writer, struct store_new *item, int64_t 
         }
         count(writer, lane, item->jobs[i].state, 1);
     }
+    for (size_t i = 0; i < item->job_count; i++)
+        db_list_jobs(&writer->db, (const struct job *[]){&item->jobs[i]}, 1);
     return ERR_OK;
 }
 
@@ -465,6 +470,7 @@ static void remove_plain(struct db *db, struct store_new *const *items, size_t t
 static size_t add_plain(struct writer *writer, struct store_new *const *items, size_t left)
 {
     struct db *db = &writer->db;
+    const struct job *added[DB_ROWS_MAX];
     enum sql tasks, jobs;
     size_t n = db_tier(left, ADD_ROWS_MIN, SQL_ADD_TASKS_4, &tasks);
     n = db_tier(n, ADD_ROWS_MIN, SQL_ADD_JOBS_4, &jobs);
@@ -476,6 +482,7 @@ static size_t add_plain(struct writer *writer, struct store_new *const *items, s
         items[i]->jobs[0].lane = lane->id;
         bind_task(db->stmts[tasks], (int)i * TASK_PARAMS + 1, task, lane->id);
         db_bind_new_job(db->stmts[jobs], i, &items[i]->jobs[0]);
+        added[i] = &items[i]->jobs[0];
     }
     if (!n)
         return 0;
@@ -487,8 +494,9 @@ static size_t add_plain(struct writer *writer, struct store_new *const *items, s
         remove_plain(db, items, n, (size_t)sqlite3_changes(db->handle));
         return 0;
     }
+    db_list_jobs(db, added, n);
     for (size_t i = 0; i < n; i++)
-        count(writer, items[i]->jobs[0].lane, items[i]->jobs[0].state, 1);
+        count(writer, added[i]->lane, added[i]->state, 1);
     return n;
 }
 
@@ -529,44 +537,30 @@ static void write_add(struct writer *writer, struct store_op *op)
 
 static void claim_job(struct writer *writer, const struct store_claim *claim, struct job *job)
 {
-    int64_t token = job->token;
     count(writer, job->lane, job->state, -1);
+    hands_claim(writer->db.hands, job, claim->holder, claim->now_ms);
     enum err err = job_claim(job, claim->holder, claim->now_ms);
-    assert(!err && job->token == token + 1); // as SQL_TAKE_… writes it
+    assert(!err);
     count(writer, job->lane, job->state, 1);
 }
 
-// All of them become alike but for what stays as it is.
-static void take_jobs(struct writer *writer, const struct store_claim *claim, struct store_job *jobs, size_t job_count)
-{
-    struct db *db = &writer->db;
-    enum sql sql;
-    for (size_t i = 0; i < job_count; i++)
-        claim_job(writer, claim, &jobs[i].job);
-    for (size_t done = 0, n; done < job_count; done += n) {
-        const struct job *first = &jobs[done].job;
-        n = db_tier(job_count - done, 1, SQL_TAKE_1, &sql);
-        sqlite3_stmt *stmt = db_sql(db, sql, first->state, first->holder, store_place(first), first->picked_at);
-        for (size_t i = 0; i < n; i++)
-            sqlite3_bind_int64(stmt, (int)i + 5, jobs[done + i].job.id);
-        db_run(db, stmt);
-    }
-}
-
-// Takes up to `max` at one place. All are read before the first is moved, for the move changes the index that is being read.
+// Takes up to `max` at one place: all there are from a time on, to the last one that was read.
 static size_t take_place(struct writer *writer, struct store_claim *claim, int64_t place, int64_t from_ms, size_t max)
 {
+    struct db *db = &writer->db;
     size_t first = claim->job_count;
-    sqlite3_stmt *stmt =
-        db_sql(&writer->db, SQL_WAITING, place, from_ms, claim->until_ms, max > INT32_MAX ? INT32_MAX : (int64_t)max);
-    while (db_row(&writer->db, stmt)) {
+    sqlite3_stmt *stmt = db_sql(db, SQL_WAITING, place, from_ms, claim->until_ms, max > INT32_MAX ? INT32_MAX : (int64_t)max);
+    while (db_row(db, stmt)) {
         claim->jobs = store_push(&claim->op.arena, claim->jobs, claim->job_count, sizeof *claim->jobs);
         struct store_job *job = &claim->jobs[claim->job_count++];
         int at = db_read_job(stmt, &job->job, &claim->op.arena);
         job->doc = db_bytes(stmt, at, &claim->op.arena);
+        claim_job(writer, claim, &job->job);
     }
-    if (claim->job_count > first)
-        take_jobs(writer, claim, &claim->jobs[first], claim->job_count - first);
+    if (claim->job_count == first)
+        return 0;
+    const struct job *last = &claim->jobs[claim->job_count - 1].job;
+    db_run(db, db_sql(db, SQL_TAKE, place, from_ms, last->due_at, last->id));
     return claim->job_count - first;
 }
 
@@ -602,52 +596,53 @@ static void keep_attempt(struct db *db, int64_t job_id, const struct attempt *at
     db_run(db, stmt);
 }
 
+// A step was written: what follows for where the job is listed, and for the counters. Its lane and priority stay as they were.
+static void follow_step(struct writer *writer, const struct job *was, const struct store_step *step)
+{
+    struct job is = *step->job;
+    is.lane = was->lane;
+    is.priority = was->priority;
+    db_move_job(&writer->db, was, &is);
+    if (was->state != is.state) {
+        count(writer, was->lane, was->state, -1);
+        count(writer, was->lane, is.state, 1);
+    }
+    if (step->attempt)
+        keep_attempt(&writer->db, is.id, step->attempt);
+}
+
 // By itself: whatever the step is about.
 static enum err change_job(struct writer *writer, const struct store_step *step)
 {
-    struct db *db = &writer->db;
-    sqlite3_stmt *stmt = db_sql(db, SQL_TOKEN, step->job->id);
-    if (!db_row(db, stmt))
+    struct job was;
+    if (!db_standing(&writer->db, step->job->id, &was))
         return ERR_NOT_FOUND;
-    int64_t token = sqlite3_column_int64(stmt, 0), lane = sqlite3_column_int64(stmt, 2);
-    int state = sqlite3_column_int(stmt, 1), priority = sqlite3_column_int(stmt, 3);
-    int64_t lease = sqlite3_column_int64(stmt, 4);
-    db_end(stmt);
-    if (token != step->token || (step->watched && state != JOB_WATCHING) || lease != step->lease)
+    if (!db_stands(&was, step))
         return ERR_LEASE_LOST;
-    db_change_job(db, step, lane, priority);
-    if (state != step->job->state) {
-        count(writer, lane, state, -1);
-        count(writer, lane, step->job->state, 1);
-    }
-    if (step->attempt)
-        keep_attempt(db, step->job->id, step->attempt);
+    db_change_job(&writer->db, step);
+    follow_step(writer, &was, step);
     return ERR_OK;
 }
 
-// The lane a job is in, and its state, if it is as it was decided on and nobody has it in hand.
-static bool stands(struct db *db, const struct store_step *step, int64_t *ret_lane, int *ret_state)
+// Is the record as it was decided on, and has nobody it in hand?
+static bool stands(struct db *db, const struct store_step *step, struct job *ret_was)
 {
-    sqlite3_stmt *stmt = db_sql(db, SQL_TOKEN, step->job->id);
-    if (!db_row(db, stmt))
-        return false;
-    int64_t token = sqlite3_column_int64(stmt, 0);
-    *ret_lane = sqlite3_column_int64(stmt, 2);
-    *ret_state = sqlite3_column_int(stmt, 1);
-    db_end(stmt);
-    return token == step->token && !job_state_held(*ret_state) && !job_state_final(*ret_state);
+    return db_standing(db, step->job->id, ret_was) && ret_was->token == step->token && !job_state_held(ret_was->state) &&
+           !job_state_final(ret_was->state);
 }
 
 static void amend_job(struct writer *writer, const struct store_step *step, int64_t lane)
 {
-    int64_t old_lane;
-    int old_state;
-    if (!stands(&writer->db, step, &old_lane, &old_state))
+    struct db *db = &writer->db;
+    struct job was, is = *step->job;
+    if (!stands(db, step, &was))
         return;
-    db_run(&writer->db, db_sql(&writer->db, SQL_MOVE_JOB, lane, step->job->priority, step->job->id));
-    db_change_job(&writer->db, step, lane, step->job->priority);
-    count(writer, old_lane, old_state, -1);
-    count(writer, lane, step->job->state, 1);
+    is.lane = lane;
+    db_run(db, db_sql(db, SQL_MOVE_JOB, lane, is.priority, is.id));
+    db_change_job(db, step);
+    db_move_job(db, &was, &is);
+    count(writer, was.lane, was.state, -1);
+    count(writer, lane, is.state, 1);
 }
 
 // Nobody else writes: what was found standing stands until it is written.
@@ -655,8 +650,8 @@ static void write_amend(struct writer *writer, struct store_op *op)
 {
     struct store_amend *amend = container_of(op, struct store_amend, op);
     struct db *db = &writer->db;
-    int64_t version, lane_id, planned;
-    int state;
+    struct job was;
+    int64_t version, planned;
     if (!db_found(db, db_sql(db, SQL_TASK_VERSION, amend->task.id, amend->task.tenant), &version)) {
         store_op_fail(op, ERR_NOT_FOUND, "there is no such task");
         return;
@@ -664,7 +659,7 @@ static void write_amend(struct writer *writer, struct store_op *op)
     bool standing = version == amend->task.version;
     const struct cached_lane *lane = standing ? lane_by_name(writer, amend->task.tenant, amend->task.queue) : NULL;
     for (size_t i = 0; i < amend->count && standing; i++)
-        standing = stands(db, &amend->steps[i], &lane_id, &state);
+        standing = stands(db, &amend->steps[i], &was);
     if (!standing || (amend->gone && db_found(db, db_sql(db, SQL_TASK_HAS_UNBEGUN, amend->task.id), &planned))) {
         store_op_fail(op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
         return;
@@ -684,17 +679,11 @@ static void write_amend(struct writer *writer, struct store_op *op)
 
 static enum err end_change(struct writer *writer, const struct change_row *row)
 {
-    const struct store_step *step = row->step;
     if (row->fate == CHANGE_WIDE)
-        return change_job(writer, step);
+        return change_job(writer, row->step);
     if (row->fate != CHANGE_WRITTEN)
         return row->fate == CHANGE_LOST ? ERR_LEASE_LOST : ERR_NOT_FOUND;
-    if (row->state != step->job->state) {
-        count(writer, row->lane, row->state, -1);
-        count(writer, row->lane, step->job->state, 1);
-    }
-    if (step->attempt)
-        keep_attempt(&writer->db, step->job->id, step->attempt);
+    follow_step(writer, &row->was, row->step);
     return ERR_OK;
 }
 
@@ -789,6 +778,17 @@ static bool has_delayed(struct writer *writer, int64_t lane_id)
     return lane && before + lane->moved[JOB_DELAYED] > 0;
 }
 
+static void promote(struct db *db, const struct due *jobs, size_t count)
+{
+    enum sql sql;
+    for (size_t done = 0, n; done < count; done += n) {
+        n = db_tier(count - done, 1, SQL_PROMOTE_1, &sql);
+        for (size_t i = 0; i < n; i++)
+            sqlite3_bind_int64(db->stmts[sql], (int)i + 1, jobs[done + i].id);
+        db_run(db, db->stmts[sql]);
+    }
+}
+
 static void write_due(struct writer *writer, struct store_op *op)
 {
     struct store_due *due = container_of(op, struct store_due, op);
@@ -796,8 +796,7 @@ static void write_due(struct writer *writer, struct store_op *op)
     if (has_delayed(writer, due->lane))
         list = collect_due(writer, due);
     due->changed = list.count < due->max ? list.count : due->max;
-    for (size_t i = 0; i < due->changed; i++)
-        db_run(&writer->db, db_sql(&writer->db, SQL_PROMOTE, list.jobs[i].id));
+    promote(&writer->db, list.jobs, due->changed);
     if (due->changed) {
         count(writer, due->lane, JOB_DELAYED, -(int)due->changed);
         count(writer, due->lane, JOB_READY, (int)due->changed);

@@ -393,7 +393,15 @@ static bool copy_file(const char *from_dir, const char *to_dir, const char *name
     return out >= 0;
 }
 
-// Each must answer what is written behind it.
+// Records as they are seen: what was claimed and not written since has the token of its claim (read_log).
+#define SEEN                                                                                                                 \
+    "(SELECT j.id, j.lane, CASE WHEN h.claimed_at>=0 AND h.token=j.token THEN 3 ELSE j.state END AS state FROM jobs j LEFT " \
+    "JOIN "                                                                                                                  \
+    "temp.held h USING(id))"
+#define COUNTED \
+    "(SELECT lane, state, count(*) FROM " SEEN " GROUP BY 1, 2 UNION SELECT 0, state, count(*) FROM " SEEN " GROUP BY 2)"
+
+// Each must answer what is written behind it; the first one before all tables are made, too.
 static const struct {
     const char *what, *sql, *answer;
 } rules[] = {
@@ -408,16 +416,48 @@ static const struct {
      " (SELECT 1 FROM keys k WHERE k.tenant=t.tenant AND k.key=t.key AND k.task_id=t.id)",
      "0"},
     {"attempts without a job", "SELECT count(*) FROM attempts a WHERE NOT EXISTS(SELECT 1 FROM jobs j WHERE j.id=a.job_id)", "0"},
-    {"counters too high",
-     "SELECT count(*) FROM (SELECT lane, state, n FROM counts WHERE n<>0 EXCEPT"
-     " SELECT * FROM (SELECT lane, state, count(*) FROM jobs GROUP BY 1, 2 UNION SELECT 0, state, count(*) FROM jobs GROUP BY "
-     "2))",
+    {"jobs that wait and are not listed so, or the other way round",
+     "SELECT count(*) FROM (SELECT * FROM (SELECT id FROM " SEEN " WHERE state IN (1,2) EXCEPT SELECT id FROM waiting) UNION ALL"
+     " SELECT * FROM (SELECT id FROM waiting EXCEPT SELECT id FROM " SEEN " WHERE state IN (1,2)))",
      "0"},
-    {"counters too low",
-     "SELECT count(*) FROM (SELECT * FROM (SELECT lane, state, count(*) FROM jobs GROUP BY 1, 2 UNION"
-     " SELECT 0, state, count(*) FROM jobs GROUP BY 2) EXCEPT SELECT lane, state, n FROM counts)",
+    {"jobs that wait, listed elsewhere",
+     "SELECT count(*) FROM waiting w JOIN jobs j USING(id) WHERE w.due_at<>j.due_at OR w.place<>j.lane*16+9-j.priority", "0"},
+    {"jobs in hand that are not listed so, or the other way round",
+     "SELECT count(*) FROM (SELECT * FROM (SELECT s.id FROM " SEEN
+     " s JOIN jobs j USING(id) WHERE s.state IN (3,4) AND j.lease_until=0"
+     " EXCEPT SELECT id FROM temp.held) UNION ALL SELECT * FROM (SELECT id FROM temp.held EXCEPT SELECT id FROM " SEEN
+     " WHERE state IN (3,4)))",
      "0"},
+    {"counters too high", "SELECT count(*) FROM (SELECT lane, state, n FROM counts WHERE n<>0 EXCEPT SELECT * FROM " COUNTED ")",
+     "0"},
+    {"counters too low", "SELECT count(*) FROM (SELECT * FROM " COUNTED " EXCEPT SELECT lane, state, n FROM counts)", "0"},
 };
+
+static void put_held(sqlite3 *handle, const unsigned char *entry)
+{
+    int64_t numbers[4] = {0}; // id, holder, token, claimed_at
+    for (size_t i = 0; i < sizeof numbers; i++)
+        numbers[i / 8] |= (int64_t)((uint64_t)entry[i] << i % 8 * 8);
+    char *sql = numbers[1] ? sqlite3_mprintf("REPLACE INTO temp.held VALUES(%lld, %lld, %lld)", (long long)numbers[0],
+                                             (long long)numbers[2], (long long)numbers[3])
+                           : sqlite3_mprintf("DELETE FROM temp.held WHERE id=%lld", (long long)numbers[0]);
+    assert_int_equal(sqlite3_exec(handle, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_free(sql);
+}
+
+// The log of hands as a table.
+static void read_log(sqlite3 *handle)
+{
+    enum { ENTRY = 32 };
+    sqlite3_stmt *stmt = NULL;
+    assert_int_equal(sqlite3_exec(handle, "CREATE TEMP TABLE held(id INTEGER PRIMARY KEY, token, claimed_at)", NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_prepare_v2(handle, "SELECT entries FROM hands ORDER BY number", -1, &stmt, NULL);
+    while (sqlite3_step(stmt) == SQLITE_ROW)
+        for (int at = 0; at < sqlite3_column_bytes(stmt, 0); at += ENTRY)
+            put_held(handle, (const unsigned char *)sqlite3_column_blob(stmt, 0) + at);
+    sqlite3_finalize(stmt);
+}
 
 static void check_rule(struct verdict *verdict, sqlite3 *handle, size_t i)
 {
@@ -435,18 +475,20 @@ static void check_database(struct verdict *verdict, const char *dir)
 {
     char path[200];
     sqlite3 *handle;
-    int64_t tables = 0;
+    bool made = false;
     sqlite3_stmt *stmt = NULL;
     snprintf(path, sizeof path, "%s/rota.db", dir);
     assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
     sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    sqlite3_prepare_v2(handle, "SELECT count(*) FROM sqlite_schema", -1, &stmt, NULL);
+    sqlite3_prepare_v2(handle, "SELECT count(*) FROM sqlite_schema WHERE name='hands'", -1, &stmt, NULL);
     if (sqlite3_step(stmt) == SQLITE_ROW)
-        tables = sqlite3_column_int64(stmt, 0);
+        made = sqlite3_column_int(stmt, 0);
     else
         note(verdict, &verdict->broken, "the schema: %s", sqlite3_errmsg(handle));
     sqlite3_finalize(stmt);
-    for (size_t i = 0; tables && i < array_count(rules); i++)
+    if (made)
+        read_log(handle);
+    for (size_t i = 0; i < (made ? array_count(rules) : 1); i++)
         check_rule(verdict, handle, i);
     assert_int_equal(sqlite3_close(handle), SQLITE_OK);
 }

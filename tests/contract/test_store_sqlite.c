@@ -1,6 +1,7 @@
 // What only the SQLite store promises: it is alone, it remembers, it refuses what it does not know, and it meets a disk that is
 // full or broken as it should. The disk is made to fail by a layer between SQLite and the files.
 #include "disk_support.h"
+#include "store/store_sqlite_private.h"
 #include "store_support.h"
 
 #include <fcntl.h>
@@ -99,14 +100,32 @@ static void everything_is_there_after_it_was_closed(void **state)
     assert_int_equal(op->jobs[0].job.id, id);
 }
 
-static void execute(struct world *world, const char *sql)
+static sqlite3 *open_database(const struct world *world)
 {
     char path[160];
     sqlite3 *handle;
     snprintf(path, sizeof path, "%s/data/rota.db", world->dir);
     assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+    return handle;
+}
+
+static void execute(const struct world *world, const char *sql)
+{
+    sqlite3 *handle = open_database(world);
     assert_int_equal(sqlite3_exec(handle, sql, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(handle), SQLITE_OK);
+}
+
+static int64_t ask_number(const struct world *world, const char *sql)
+{
+    sqlite3 *handle = open_database(world);
+    sqlite3_stmt *stmt;
+    assert_int_equal(sqlite3_prepare_v2(handle, sql, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    int64_t number = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    sqlite3_close(handle);
+    return number;
 }
 
 static void a_newer_schema_is_refused_with_words(void **state)
@@ -124,26 +143,134 @@ static void a_newer_schema_is_refused_with_words(void **state)
     assert_non_null(strstr(why, "not one of rota's"));
 }
 
-// The first version had no owners, wishes, lists, bulks and leases, and told nothing of itself.
+// The first version had no owners, wishes, lists, bulks and leases, told nothing of itself, and had in each record where it is.
 static void an_older_schema_is_brought_up_to_date(void **state)
 {
     struct world *world = *state;
     int64_t id = add(world, (struct sample){.state = JOB_READY});
+    int64_t held = add(world, (struct sample){.state = JOB_WATCHING, .holder = A});
     store_close(world->store);
-    execute(world, "ALTER TABLE incarnations DROP COLUMN pulls; DROP TABLE owners; DROP TABLE asks; DROP TABLE bulks;"
-                   "DROP INDEX jobs_listed; DROP INDEX jobs_failed; ALTER TABLE tasks DROP COLUMN version;"
-                   "ALTER TABLE tasks DROP COLUMN paused; ALTER TABLE tasks DROP COLUMN gone;"
-                   "DROP INDEX jobs_lease; ALTER TABLE jobs DROP COLUMN lease_until; ALTER TABLE jobs DROP COLUMN result;"
-                   "ALTER TABLE incarnations DROP COLUMN listens; ALTER TABLE incarnations DROP COLUMN tells;"
-                   "DROP TABLE series; DROP TABLE news;"
-                   "UPDATE meta SET value=1 WHERE name='schema'");
+    execute(world,
+            "ALTER TABLE jobs ADD COLUMN place INTEGER; UPDATE jobs SET place=(SELECT place FROM waiting w WHERE w.id=jobs.id);"
+            "UPDATE jobs SET place=-holder WHERE holder>0; DROP TABLE waiting; DROP TABLE hands;"
+            "CREATE INDEX jobs_place ON jobs(place, due_at) WHERE place IS NOT NULL;"
+            "ALTER TABLE incarnations DROP COLUMN pulls; DROP TABLE owners; DROP TABLE asks; DROP TABLE bulks;"
+            "DROP INDEX jobs_listed; DROP INDEX jobs_failed; ALTER TABLE tasks DROP COLUMN version;"
+            "ALTER TABLE tasks DROP COLUMN paused; ALTER TABLE tasks DROP COLUMN gone;"
+            "DROP INDEX jobs_lease; ALTER TABLE jobs DROP COLUMN lease_until; ALTER TABLE jobs DROP COLUMN result;"
+            "ALTER TABLE incarnations DROP COLUMN listens; ALTER TABLE incarnations DROP COLUMN tells;"
+            "DROP TABLE series; DROP TABLE news;"
+            "UPDATE meta SET value=1 WHERE name='schema'");
     world_open(world);
     assert_int_equal(job_now(world, id).state, JOB_READY);
     struct store_owners *owners = OP(world, store_owners, STORE_OWNERS);
     assert_int_equal(call(world, &owners->op), ERR_OK);
     world_reopen(world); // and stays so
     assert_int_equal(job_now(world, id).state, JOB_READY);
+    struct store_held *op = OP(world, store_held, STORE_HELD);
+    op->holder = A;
+    op->max = 10;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(op->job_count, 1);
+    assert_int_equal(op->jobs[0].job.id, held);
+    struct store_claim *claimed = claim(world, A, NOW, job_now(world, id).lane, 10);
+    assert_int_equal(claimed->job_count, 1);
+    assert_int_equal(claimed->jobs[0].job.id, id);
 }
+
+// ---- what is in hand
+
+enum { CROWD = 500, LOG_MAX = 65536, ENTRY_BYTES = 32 };
+
+static void add_crowd(struct world *world)
+{
+    struct store_add *add = OP(world, store_add, STORE_ADD);
+    struct sample sample = {.state = JOB_READY};
+    struct store_task *tasks = world_mem(world, CROWD * sizeof *tasks);
+    struct job *jobs = world_mem(world, CROWD * sizeof *jobs);
+    add->items = world_mem(world, CROWD * sizeof *add->items);
+    add->count = CROWD;
+    for (size_t i = 0; i < CROWD; i++)
+        sample_fill(world, &sample, &tasks[i], &jobs[i], &add->items[i]);
+    assert_int_equal(call(world, &add->op), ERR_OK);
+}
+
+static void give_back(struct world *world, struct store_claim *claimed)
+{
+    struct store_change *op = OP(world, store_change, STORE_CHANGE);
+    op->steps = world_mem(world, claimed->job_count * sizeof *op->steps);
+    op->count = claimed->job_count;
+    for (size_t i = 0; i < op->count; i++) {
+        struct job *job = &claimed->jobs[i].job;
+        op->steps[i] = (struct store_step){.token = job->token, .job = job};
+        assert_int_equal(job_release(job, NOW, NOW), ERR_OK);
+    }
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    for (size_t i = 0; i < op->count; i++)
+        assert_int_equal(op->steps[i].err, ERR_OK);
+}
+
+static void what_is_in_hand_is_remembered_in_few_bytes(void **state)
+{
+    struct world *world = *state;
+    add_crowd(world);
+    int64_t lane = lane_of(world, TENANT, "q");
+    struct store_claim *claimed = claim(world, A, NOW, lane, CROWD);
+    for (size_t moved = 0; moved < 2 * LOG_MAX; moved += 2 * CROWD) {
+        give_back(world, claimed);
+        claimed = claim(world, A, NOW, lane, CROWD);
+        assert_int_equal(claimed->job_count, CROWD);
+    }
+    store_close(world->store);
+    int64_t entries = ask_number(world, "SELECT sum(length(entries)) FROM hands") / ENTRY_BYTES;
+    world_open(world);
+    assert_in_range(entries, CROWD, LOG_MAX + 6 * CROWD);
+    struct store_held *held = OP(world, store_held, STORE_HELD);
+    held->holder = A;
+    held->max = 2 * CROWD;
+    assert_int_equal(call(world, &held->op), ERR_OK);
+    assert_int_equal(held->job_count, CROWD);
+    for (size_t i = 0; i < CROWD; i++) {
+        assert_int_equal(held->jobs[i].job.state, JOB_WATCHING);
+        assert_int_equal(held->jobs[i].job.token, claimed->jobs[0].job.token);
+    }
+    assert_int_equal(claim(world, A, NOW, lane, CROWD)->job_count, 0);
+}
+
+static struct job seen_by_reader(struct hands *hands, struct job job)
+{
+    hands_see(hands, &job);
+    return job;
+}
+
+// A read sees the database as it was when it began, however far the writer has come.
+static void a_read_sees_the_claim_of_what_has_ended_since(void **state)
+{
+    struct hands hands;
+    struct job waits = {.id = 5, .state = JOB_READY, .token = 3}, later = waits;
+    later.token = 7;
+    hands_init(&hands);
+    hands_claim(&hands, &waits, A, NOW);
+    assert_int_equal(seen_by_reader(&hands, waits).state, JOB_READY); // not committed yet
+    hands_commit(&hands);
+    hands_begin_read(&hands);
+    assert_int_equal(seen_by_reader(&hands, waits).state, JOB_WATCHING);
+    hands_let_go(&hands, waits.id);
+    hands_commit(&hands);
+    assert_false(hands_has(&hands, A));
+    assert_int_equal(seen_by_reader(&hands, waits).holder, A);
+    assert_int_equal(seen_by_reader(&hands, later).state, JOB_READY); // given back, it is another record
+    hands_claim(&hands, &later, A + 1, NOW);
+    hands_roll_back(&hands);
+    assert_false(hands_has(&hands, A + 1));
+    hands_end_read(&hands);
+    hands_commit(&hands);
+    assert_int_equal(seen_by_reader(&hands, waits).state, JOB_READY);
+    assert_int_equal(hands.by_id.count, 0);
+    hands_done(&hands);
+}
+
+// ---- failures
 
 static void a_directory_that_cannot_be_made_is_named(void **state)
 {
@@ -229,6 +356,8 @@ int main(void)
         PROMISE(everything_is_there_after_it_was_closed),
         PROMISE(a_newer_schema_is_refused_with_words),
         PROMISE(an_older_schema_is_brought_up_to_date),
+        PROMISE(what_is_in_hand_is_remembered_in_few_bytes),
+        PROMISE(a_read_sees_the_claim_of_what_has_ended_since),
         PROMISE(a_directory_that_cannot_be_made_is_named),
         PROMISE(a_full_disk_is_said_and_forgotten_when_there_is_room),
         PROMISE(when_fsync_fails_the_process_ends),
