@@ -2,8 +2,8 @@
 // whether the step may be taken, and then new_…() for what is to be written. So a row is looked for once, read once and compared
 // by the statement that writes it, and what a statement costs by itself is shared.
 //
-// Times that are in indexes are not written here: a step that moves one is left to the caller (CHANGE_WIDE), as are steps about
-// leases.
+// Times by which jobs are found are not written here: a step that moves one is left to the caller (CHANGE_WIDE), as are steps
+// about leases.
 //
 // What it does not do: count, keep attempts (store_sqlite_write.c).
 #include "store/store_sqlite_private.h"

@@ -1,9 +1,9 @@
 // A connection to the database: every SQL statement there is, the schema, and the few ways a statement is used.
 //
-// Rows are kept few and narrow: a job costs one row, one entry in the list of its tenant and, until it is final, a narrow row in
-// `waiting`; indexes are partial and hold nothing for a plain job but, once it is final, when to remove it. A claim takes it out
-// of `waiting` and leaves its record alone (store_sqlite_hands.c). Most of what a statement costs is not its row, but opening
-// every index of the table. So the usual ones take up to 64 rows.
+// Rows are kept few and narrow: a job costs one row, one entry in the list of its tenant and, while it waits, a narrow row in
+// `waiting`; the other indexes are partial and hold nothing for a plain job but, once it is final, when to remove it. A claim
+// takes it out of `waiting` and leaves its record alone (store_sqlite_hands.c). Most of what a statement costs is not its row,
+// but opening every index of the table. So the usual ones take up to 64 rows.
 //
 // What it does not do: decide, or know about threads.
 #include "store/store_sqlite_private.h"
@@ -222,7 +222,7 @@ static const struct {
     [SQL_PROMOTE_64] = {PROMOTE "(" ROWS_64("?") ")"},
     [SQL_PURGE] = {"SELECT id, task_id, lane, state FROM jobs INDEXED BY jobs_purge WHERE purge_at>0 AND purge_at<=? AND state>=5"
                    " ORDER BY purge_at, id LIMIT ?"},
-    [SQL_HELD] = {"SELECT " JOB_COLUMNS ",t.doc,t.paused FROM jobs j" WITH_DOC "WHERE j.id=?", true},
+    [SQL_HELD] = {"SELECT " JOB_COLUMNS ",t.doc,t.paused FROM jobs j" WITH_DOC "WHERE j.id=? AND j.lease_until=0", true},
     [SQL_EXPIRED] = {"SELECT " JOB_COLUMNS ",t.doc FROM jobs j INDEXED BY jobs_expires" WITH_DOC
                      "WHERE j.expires_at>0 AND j.state<=2 AND j.expires_at<=? ORDER BY j.expires_at, j.id",
                      true},
@@ -345,12 +345,15 @@ static enum err set_pragmas(sqlite3 *handle, const struct pragma *pragma, char w
 static enum err take_steps(sqlite3 *handle, size_t version, char why[ERR_WHY_MAX])
 {
     char sql[STEP_SQL_MAX];
+    bool behind = version < SCHEMA_VERSION;
     for (; version < SCHEMA_VERSION; version++) {
         snprintf(sql, sizeof sql, "BEGIN IMMEDIATE; %s REPLACE INTO meta(name, value) VALUES('schema', %zu); COMMIT;",
                  schema_steps[version], version + 1);
         if (sqlite3_exec(handle, sql, NULL, NULL, NULL) != SQLITE_OK)
             return fail(handle, "making the tables", why);
     }
+    if (behind) // a step may have written all there is; and the WAL is not to stay as long
+        sqlite3_wal_checkpoint_v2(handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     return ERR_OK;
 }
 

@@ -6,8 +6,8 @@
 // the log has become much longer than what is in hand, one row with all of it takes its place. Opening the database reads it.
 //
 // The writer changes the map behind its COMMIT. A reader may still see the database as it was before: so what was let go stays
-// until every read that had begun by then has ended. That it stays does no harm: it only speaks of a record that waits, and has
-// the token that was claimed.
+// until every read that had begun by then has ended, unless it was claimed again. That it stays does no harm: it only speaks of a
+// record that waits, and has the token that was claimed.
 //
 // What it does not do: know where a job waits (store_sqlite_db.c).
 #include "store/store_sqlite_private.h"
@@ -74,6 +74,11 @@ void hands_done(struct hands *hands)
 
 // ---- the writer's side
 
+static bool holds(const struct hand *hand, int64_t holder)
+{
+    return hand->holder == holder && !hand->link.next;
+}
+
 static void move(struct hands *hands, int64_t id, int64_t holder, int64_t token, int64_t claimed_at)
 {
     struct hand *hand = map_get(&hands->moved, id);
@@ -89,19 +94,23 @@ void hands_claim(struct hands *hands, const struct job *job, int64_t holder, int
     move(hands, job->id, holder, job->token, now_ms);
 }
 
+static const struct hand *find(const struct hands *hands, int64_t id)
+{
+    const struct hand *hand = map_get(&hands->moved, id);
+    return hand ? hand : map_get(&hands->by_id, id);
+}
+
+// One that was claimed and whose record now says it stays as it is: the claim speaks of the record as it was.
 void hands_hold(struct hands *hands, const struct job *job)
 {
-    move(hands, job->id, job->holder, 0, RECORDED);
+    const struct hand *hand = find(hands, job->id);
+    if (!hand || !holds(hand, job->holder))
+        move(hands, job->id, job->holder, 0, RECORDED);
 }
 
 void hands_let_go(struct hands *hands, int64_t id)
 {
     move(hands, id, 0, 0, RECORDED);
-}
-
-static bool holds(const struct hand *hand, int64_t holder)
-{
-    return hand->holder == holder && !hand->link.next;
 }
 
 bool hands_has(const struct hands *hands, int64_t holder)
@@ -128,8 +137,7 @@ static void see(const struct hand *hand, struct job *job)
 
 void hands_see_now(const struct hands *hands, struct job *job)
 {
-    const struct hand *hand = map_get(&hands->moved, job->id);
-    see(hand ? hand : map_get(&hands->by_id, job->id), job);
+    see(find(hands, job->id), job);
 }
 
 static size_t add_entry(struct entry *entries, size_t count, const struct hand *hand)
@@ -159,7 +167,7 @@ void hands_write(struct hands *hands, struct db *db)
     sqlite3_stmt *stmt = db->stmts[SQL_LOG_HANDS];
     db_bind_bytes(stmt, 1, (struct str){(const char *)entries, count * sizeof *entries});
     db_run(db, stmt);
-    hands->logged = (anew ? 0 : hands->logged) + count;
+    hands->logged_then = (anew ? 0 : hands->logged) + count;
 }
 
 static void forget_gone(struct hands *hands)
@@ -202,6 +210,7 @@ void hands_commit(struct hands *hands)
     forget_gone(hands);
     pthread_mutex_unlock(&hands->lock);
     map_done(&hands->moved);
+    hands->logged = hands->logged_then;
 }
 
 void hands_roll_back(struct hands *hands)
@@ -211,6 +220,7 @@ void hands_roll_back(struct hands *hands)
     for (size_t at = 0; (hand = map_next(&hands->moved, &at, &id));)
         free_hand(hands, hand);
     map_done(&hands->moved);
+    hands->logged_then = hands->logged;
 }
 
 // hand(id, holder): an entry for the log, of one whose record says it. For a database that had no log.
@@ -243,7 +253,7 @@ void hands_load(struct hands *hands, struct db *db)
             move(hands, (int64_t)le64toh((uint64_t)entry.id), (int64_t)le64toh((uint64_t)entry.holder),
                  (int64_t)le64toh((uint64_t)entry.token), (int64_t)le64toh((uint64_t)entry.claimed_at));
         }
-        hands->logged += count;
+        hands->logged_then = hands->logged + count;
         hands_commit(hands);
     }
 }

@@ -123,7 +123,7 @@ enum sql {
 };
 
 // The members of a job, cut otherwise: what a new one has, and what is 0 in it; what a usual step writes, and what it keeps.
-// Those it keeps are in indexes, where writing the same again would cost as much as writing something else.
+// Most of those it keeps are in indexes, where writing the same again would cost as much as writing something else.
 // clang-format off
 #define JOB_NEW(X) \
     X(task_id) X(tenant) X(lane) X(priority) X(nominal_at) X(state) X(token) X(holder) X(due_at) X(ready_at) X(scheduled_at) \
@@ -168,9 +168,10 @@ struct change_batch {
 // What is in whose hand: store_sqlite_hands.c. The writer changes it, the reader looks at it.
 struct hands {
     struct map moved;     // the writer's: what this transaction takes in hand and lets go
-    size_t logged;        // the writer's: how many entries the log has
+    size_t logged;        // the writer's: how many entries the log has,
+    size_t logged_then;   // and will have when this transaction is committed
     struct list spare;    // the writer's
-    pthread_mutex_t lock; // what follows is changed by the writer only, and only under it
+    pthread_mutex_t lock; // what follows is changed only under it; the map and the list only by the writer
     struct map by_id;
     struct list gone; // was let go while a read was under way
     int64_t reads_begun, reads_ended;

@@ -5,6 +5,7 @@
 #include "store_support.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -270,6 +271,49 @@ static void a_read_sees_the_claim_of_what_has_ended_since(void **state)
     hands_done(&hands);
 }
 
+static atomic_bool reading;
+
+static void *read_on(void *ctx)
+{
+    struct world *world = ctx;
+    while (reading) {
+        struct store_list list = {.tenant = TENANT, .jobs = true, .before = {INT64_MAX, INT64_MAX}, .max = 100, .look = 1000};
+        store_op_init(&list.op, STORE_LIST, NULL);
+        store_call(world->store, &list.op);
+        store_op_done(&list.op);
+    }
+    return NULL;
+}
+
+static void detach(struct world *world, struct job job)
+{
+    const struct job_policy policy = {.timeout_ms = 1000};
+    const struct job_result answer = {.status = 202, .later = true};
+    int64_t token = job.token;
+    assert_int_equal(job_detach(&job, &policy, &answer), ERR_OK);
+    assert_int_equal(change(world, token, job, NULL), ERR_OK);
+}
+
+// While somebody reads, too.
+static void what_is_leased_is_in_no_hand(void **state)
+{
+    struct world *world = *state;
+    pthread_t reader;
+    add_crowd(world);
+    reading = true;
+    assert_int_equal(pthread_create(&reader, NULL, read_on, world), 0);
+    for (int i = 0; i < 50; i++) {
+        detach(world, job_now(world, add(world, (struct sample){.state = JOB_RESERVED, .holder = A})));
+        struct store_held *held = OP(world, store_held, STORE_HELD);
+        held->holder = A;
+        held->max = 10;
+        assert_int_equal(call(world, &held->op), ERR_OK);
+        assert_int_equal(held->job_count, 0);
+    }
+    reading = false;
+    pthread_join(reader, NULL);
+}
+
 // ---- failures
 
 static void a_directory_that_cannot_be_made_is_named(void **state)
@@ -358,6 +402,7 @@ int main(void)
         PROMISE(an_older_schema_is_brought_up_to_date),
         PROMISE(what_is_in_hand_is_remembered_in_few_bytes),
         PROMISE(a_read_sees_the_claim_of_what_has_ended_since),
+        PROMISE(what_is_leased_is_in_no_hand),
         PROMISE(a_directory_that_cannot_be_made_is_named),
         PROMISE(a_full_disk_is_said_and_forgotten_when_there_is_room),
         PROMISE(when_fsync_fails_the_process_ends),
