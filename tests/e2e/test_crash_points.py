@@ -78,9 +78,13 @@ def die_at(name, rota, target):
 def leave_work_behind(rota, target, ledger):
     """A dead life with jobs planned, in hand and running, so that the next one meets what a start can meet."""
     rota.start()
+    running = ledger.new_submit()  # whatever the others have come to
+    ledger.acked(running, rota.api.submit(target.url(f"/gate/left?{running.marker}"))["id"])
     with Load(rota, target, ledger, clients=3, limit=120, seed=2) as load:
         load.wait_acked(80)
+        target.wait_calls(path="/gate/left")
         rota.kill()
+    target.open("left")
     assert load.failures == []
 
 
