@@ -5,6 +5,7 @@
 #include "base/mem.h"
 
 #include <assert.h>
+#include <string.h>
 
 struct map_slot {
     int64_t key;
@@ -15,6 +16,16 @@ void map_done(struct map *map)
 {
     mem_free(map->slots);
     *map = (struct map){0};
+}
+
+void map_clear(struct map *map)
+{
+    enum { CAP_KEPT = 16384 };
+    if (map->cap > CAP_KEPT)
+        map_done(map);
+    else if (map->count)
+        memset(map->slots, 0, map->cap * sizeof *map->slots);
+    map->count = 0;
 }
 
 uint64_t map_hash(int64_t key)

@@ -10,6 +10,7 @@ struct map {
 };
 
 void map_done(struct map *map);
+void map_clear(struct map *map);                                         // keeps its room, unless that is large
 void *map_get(const struct map *map, int64_t key);                       // NULL when absent
 void *map_put(struct map *map, int64_t key, void *value);                // value must not be NULL; returns what was there
 void *map_remove(struct map *map, int64_t key);                          // returns what was there

@@ -642,6 +642,8 @@ void db_move_job(struct db *db, const struct job *from, const struct job *to)
     int64_t was = store_place(from), is = store_place(to);
     if (was > 0 && was == is && from->due_at == to->due_at)
         return;
+    if (was < 0 && is < 0 && hands_holds(db->hands, to)) // a claim speaks of the record as it was before
+        return;
     if (was > 0)
         db_run(db, db_sql(db, SQL_WAIT_NO_MORE, was, from->due_at, to->id));
     if (was < 0 && is >= 0)

@@ -24,7 +24,7 @@ enum {
 };
 
 struct hand {
-    struct list link; // in `gone` or in `spare`
+    struct list link; // in `gone`, or among the spare ones
     int64_t id, holder, token, claimed_at;
     int64_t read; // in `gone`: the last read that may still want it
 };
@@ -39,18 +39,21 @@ void hands_init(struct hands *hands)
     *hands = (struct hands){0};
     pthread_mutex_init(&hands->lock, NULL);
     list_init(&hands->gone);
-    list_init(&hands->spare);
 }
 
 static struct hand *new_hand(struct hands *hands)
 {
-    struct list *node = list_take(&hands->spare);
-    return node ? list_entry(node, struct hand, link) : mem_zero(sizeof(struct hand));
+    struct list *node = hands->spare;
+    if (!node)
+        return mem_zero(sizeof(struct hand));
+    hands->spare = node->next;
+    return list_entry(node, struct hand, link);
 }
 
 static void free_hand(struct hands *hands, struct hand *hand)
 {
-    list_append(&hands->spare, &hand->link);
+    hand->link.next = hands->spare; // the latest one is still in the processor's cache
+    hands->spare = &hand->link;
 }
 
 static void free_map(struct map *map)
@@ -64,11 +67,10 @@ static void free_map(struct map *map)
 
 void hands_done(struct hands *hands)
 {
-    struct list *node;
     free_map(&hands->moved);
     free_map(&hands->by_id); // what is gone is in it, too
-    while ((node = list_take(&hands->spare)))
-        mem_free(list_entry(node, struct hand, link));
+    while (hands->spare)
+        mem_free(new_hand(hands));
     pthread_mutex_destroy(&hands->lock);
 }
 
@@ -81,17 +83,25 @@ static bool holds(const struct hand *hand, int64_t holder)
 
 static void move(struct hands *hands, int64_t id, int64_t holder, int64_t token, int64_t claimed_at)
 {
-    struct hand *hand = map_get(&hands->moved, id);
-    if (!hand) {
-        hand = new_hand(hands);
-        map_put(&hands->moved, id, hand);
-    }
+    struct hand *hand = new_hand(hands), *old = map_put(&hands->moved, id, hand);
     *hand = (struct hand){.id = id, .holder = holder, .token = token, .claimed_at = claimed_at};
+    if (old)
+        free_hand(hands, old);
 }
 
 void hands_claim(struct hands *hands, const struct job *job, int64_t holder, int64_t now_ms)
 {
     move(hands, job->id, holder, job->token, now_ms);
+}
+
+void hands_hold(struct hands *hands, const struct job *job)
+{
+    move(hands, job->id, job->holder, 0, RECORDED);
+}
+
+void hands_let_go(struct hands *hands, int64_t id)
+{
+    move(hands, id, 0, 0, RECORDED);
 }
 
 static const struct hand *find(const struct hands *hands, int64_t id)
@@ -100,17 +110,10 @@ static const struct hand *find(const struct hands *hands, int64_t id)
     return hand ? hand : map_get(&hands->by_id, id);
 }
 
-// One that was claimed and whose record now says it stays as it is: the claim speaks of the record as it was.
-void hands_hold(struct hands *hands, const struct job *job)
+bool hands_holds(const struct hands *hands, const struct job *job)
 {
     const struct hand *hand = find(hands, job->id);
-    if (!hand || !holds(hand, job->holder))
-        move(hands, job->id, job->holder, 0, RECORDED);
-}
-
-void hands_let_go(struct hands *hands, int64_t id)
-{
-    move(hands, id, 0, 0, RECORDED);
+    return hand && holds(hand, job->holder);
 }
 
 bool hands_has(const struct hands *hands, int64_t holder)
@@ -126,10 +129,10 @@ bool hands_has(const struct hands *hands, int64_t holder)
     return false;
 }
 
-// A record that waits is one that was claimed if the token is that of the claim.
+// A record that waits is one that was claimed if the token is that of the claim. Of others nothing is to be seen here.
 static void see(const struct hand *hand, struct job *job)
 {
-    if (!hand || !hand->holder || hand->claimed_at == RECORDED || hand->token != job->token || !job_state_waiting(job->state))
+    if (!hand || !hand->holder || hand->claimed_at == RECORDED || hand->token != job->token)
         return;
     enum err err = job_claim(job, hand->holder, hand->claimed_at);
     assert(!err);
@@ -137,7 +140,8 @@ static void see(const struct hand *hand, struct job *job)
 
 void hands_see_now(const struct hands *hands, struct job *job)
 {
-    see(find(hands, job->id), job);
+    if (job_state_waiting(job->state))
+        see(find(hands, job->id), job);
 }
 
 static size_t add_entry(struct entry *entries, size_t count, const struct hand *hand)
@@ -170,33 +174,47 @@ void hands_write(struct hands *hands, struct db *db)
     hands->logged_then = (anew ? 0 : hands->logged) + count;
 }
 
+static void drop(struct hands *hands, struct hand *hand)
+{
+    list_remove(&hand->link);
+    free_hand(hands, hand);
+}
+
 static void forget_gone(struct hands *hands)
 {
     while (!list_empty(&hands->gone)) {
         struct hand *hand = list_entry(hands->gone.next, struct hand, link);
         if (hand->read > hands->reads_ended)
             return;
-        list_remove(&hand->link);
         map_remove(&hands->by_id, hand->id);
-        free_hand(hands, hand);
+        drop(hands, hand);
+    }
+}
+
+static void let_go(struct hands *hands, int64_t id)
+{
+    if (hands->reads_begun == hands->reads_ended) {
+        struct hand *hand = map_remove(&hands->by_id, id);
+        if (hand)
+            drop(hands, hand);
+        return;
+    }
+    struct hand *hand = map_get(&hands->by_id, id);
+    if (hand && !hand->link.next) {
+        hand->read = hands->reads_begun;
+        list_append(&hands->gone, &hand->link);
     }
 }
 
 static void take_over(struct hands *hands, struct hand *hand)
 {
-    struct hand *old = map_get(&hands->by_id, hand->id);
     if (hand->holder) {
-        map_put(&hands->by_id, hand->id, hand);
-        if (old) {
-            list_remove(&old->link);
-            free_hand(hands, old);
-        }
-        return;
-    }
-    free_hand(hands, hand);
-    if (old && !old->link.next) {
-        old->read = hands->reads_begun;
-        list_append(&hands->gone, &old->link);
+        struct hand *old = map_put(&hands->by_id, hand->id, hand);
+        if (old)
+            drop(hands, old);
+    } else {
+        let_go(hands, hand->id);
+        free_hand(hands, hand);
     }
 }
 
@@ -209,7 +227,7 @@ void hands_commit(struct hands *hands)
         take_over(hands, hand);
     forget_gone(hands);
     pthread_mutex_unlock(&hands->lock);
-    map_done(&hands->moved);
+    map_clear(&hands->moved);
     hands->logged = hands->logged_then;
 }
 
@@ -219,7 +237,7 @@ void hands_roll_back(struct hands *hands)
     int64_t id;
     for (size_t at = 0; (hand = map_next(&hands->moved, &at, &id));)
         free_hand(hands, hand);
-    map_done(&hands->moved);
+    map_clear(&hands->moved);
     hands->logged_then = hands->logged;
 }
 

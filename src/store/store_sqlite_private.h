@@ -170,7 +170,7 @@ struct hands {
     struct map moved;     // the writer's: what this transaction takes in hand and lets go
     size_t logged;        // the writer's: how many entries the log has,
     size_t logged_then;   // and will have when this transaction is committed
-    struct list spare;    // the writer's
+    struct list *spare;   // the writer's: a stack
     pthread_mutex_t lock; // what follows is changed only under it; the map and the list only by the writer
     struct map by_id;
     struct list gone; // was let go while a read was under way
@@ -241,6 +241,7 @@ void hands_claim(struct hands *hands, const struct job *job, int64_t holder,
                  int64_t now_ms);                            // the record as it stays until it is written
 void hands_hold(struct hands *hands, const struct job *job); // the record says it
 void hands_let_go(struct hands *hands, int64_t id);
+bool hands_holds(const struct hands *hands, const struct job *job); // its holder has it
 bool hands_has(const struct hands *hands, int64_t holder);
 void hands_see_now(const struct hands *hands, struct job *job); // what a claim has made of the record
 void hands_write(struct hands *hands, struct db *db);           // before COMMIT

@@ -127,12 +127,29 @@ static void hashes_depend_on_every_byte(void **state)
     assert_true(map_hash_bytes(text, 16) == first);
 }
 
+static void what_was_cleared_is_empty_and_can_be_used_again(void **state)
+{
+    static int value;
+    struct map map = {0};
+    map_clear(&map);
+    for (int64_t keys = 10; keys <= 100000; keys *= 100) {
+        for (int64_t key = 0; key < keys; key++)
+            assert_null(map_put(&map, key, &value));
+        map_clear(&map);
+        assert_int_equal(map.count, 0);
+        assert_null(map_get(&map, 5));
+        assert_in_range(map.cap, 0, 16384); // what was large is given back
+    }
+    map_done(&map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_holds_what_a_simple_model_holds),
         cmocka_unit_test(an_empty_map_answers),
         cmocka_unit_test(many_keys_may_pass_through_and_it_stays_small),
+        cmocka_unit_test(what_was_cleared_is_empty_and_can_be_used_again),
         cmocka_unit_test(hashes_depend_on_every_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
