@@ -31,7 +31,7 @@ BENCHES = {
     "idle": Bench(rest.idle, True, ""),
     "memory": Bench(rest.memory, True, "3 to 6 minutes, and 10 GB of disk"),
     "lanes": Bench(whole.lanes, True, "3 minutes"),
-    "growth": Bench(port.growth, True, "20 minutes, and 10 GB of disk"),
+    "growth": Bench(port.growth, True, "6 minutes, and 10 GB of disk"),
     "list": Bench(watching.lists, False, "5 minutes, and 10 GB of disk"),
     "events": Bench(watching.events, False, "a minute"),
     "snapshot": Bench(port.snapshot, False, "16 minutes", "postgres"),

@@ -39,7 +39,7 @@ struct survey {
     bool many;           // more than a page of them
     int64_t doubt_until; // monotonic
     bool promoting;
-    int64_t promote_at, promote_sent; // monotonic: not before
+    int64_t promote_at, promote_sent; // monotonic: not before; when it was asked for
     struct store_due due;
 };
 

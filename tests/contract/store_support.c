@@ -180,6 +180,15 @@ struct store_claim *claim(struct world *world, int64_t holder, int64_t until_ms,
     return op;
 }
 
+struct store_held *held_by(struct world *world, int64_t holder)
+{
+    struct store_held *held = OP(world, store_held, STORE_HELD);
+    held->holder = holder;
+    held->max = 10000;
+    assert_int_equal(call(world, &held->op), ERR_OK);
+    return held;
+}
+
 struct store_get *get_job(struct world *world, int64_t id)
 {
     struct store_get *op = OP(world, store_get, STORE_GET);

@@ -404,24 +404,12 @@ static void what_is_in_hand_is_still_found_after_the_migration_that_moves_it(voi
              world->schema);
     session_do_as(false, sql);
     world_open(world);
-    struct store_held *op = OP(world, store_held, STORE_HELD);
-    op->holder = A;
-    op->max = 10;
-    assert_int_equal(call(world, &op->op), ERR_OK);
+    const struct store_held *op = held_by(world, A);
     assert_int_equal(op->job_count, 1);
     assert_int_equal(op->jobs[0].job.id, held);
     struct store_claim *claimed = claim(world, A, NOW, lane, 10);
     assert_int_equal(claimed->job_count, 1);
     assert_int_equal(claimed->jobs[0].job.id, waits);
-}
-
-static size_t held_by_a(struct world *world)
-{
-    struct store_held *op = OP(world, store_held, STORE_HELD);
-    op->holder = A;
-    op->max = 100;
-    assert_int_equal(call(world, &op->op), ERR_OK);
-    return op->job_count;
 }
 
 // Lets a sweep look at all that came into hands.
@@ -455,7 +443,7 @@ static void what_left_a_hand_is_forgotten_and_what_stays_is_not(void **state)
     assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
     for (int i = 0; i < LOOKS; i++) {
         clear_hands(world);
-        assert_int_equal(held_by_a(world), 2);
+        assert_int_equal(held_by(world, A)->job_count, 2);
     }
     assert_int_equal(session_ask_in(world->schema, "SELECT sum(cardinality(ids)) FROM @hands"), 2);
     for (int i = 2; i < FEW; i++) {

@@ -168,10 +168,7 @@ static void an_older_schema_is_brought_up_to_date(void **state)
     assert_int_equal(call(world, &owners->op), ERR_OK);
     world_reopen(world); // and stays so
     assert_int_equal(job_now(world, id).state, JOB_READY);
-    struct store_held *op = OP(world, store_held, STORE_HELD);
-    op->holder = A;
-    op->max = 10;
-    assert_int_equal(call(world, &op->op), ERR_OK);
+    const struct store_held *op = held_by(world, A);
     assert_int_equal(op->job_count, 1);
     assert_int_equal(op->jobs[0].job.id, held);
     struct store_claim *claimed = claim(world, A, NOW, job_now(world, id).lane, 10);
@@ -226,10 +223,7 @@ static void what_is_in_hand_is_remembered_in_few_bytes(void **state)
     int64_t entries = ask_number(world, "SELECT sum(length(entries)) FROM hands") / ENTRY_BYTES;
     world_open(world);
     assert_in_range(entries, CROWD, LOG_MAX + 6 * CROWD);
-    struct store_held *held = OP(world, store_held, STORE_HELD);
-    held->holder = A;
-    held->max = 2 * CROWD;
-    assert_int_equal(call(world, &held->op), ERR_OK);
+    const struct store_held *held = held_by(world, A);
     assert_int_equal(held->job_count, CROWD);
     for (size_t i = 0; i < CROWD; i++) {
         assert_int_equal(held->jobs[i].job.state, JOB_WATCHING);
@@ -304,11 +298,7 @@ static void what_is_leased_is_in_no_hand(void **state)
     assert_int_equal(pthread_create(&reader, NULL, read_on, world), 0);
     for (int i = 0; i < 50; i++) {
         detach(world, job_now(world, add(world, (struct sample){.state = JOB_RESERVED, .holder = A})));
-        struct store_held *held = OP(world, store_held, STORE_HELD);
-        held->holder = A;
-        held->max = 10;
-        assert_int_equal(call(world, &held->op), ERR_OK);
-        assert_int_equal(held->job_count, 0);
+        assert_int_equal(held_by(world, A)->job_count, 0);
     }
     reading = false;
     pthread_join(reader, NULL);
