@@ -188,8 +188,8 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
 // that is not large yet, for every batch again.
 #define PG_ANY(ids) "ANY(ARRAY(" ids "))"
 // The row with this id, in a join with a batch. It is not an equation, so PostgreSQL has no other way to join them than to look
-// up each row of the batch, in their order.
-#define PG_IS(id, other) id " BETWEEN " other " AND " other
+// up each row of the batch, in their order; and it knows that there is one such row, so it does that by the id.
+#define PG_IS(id, other) id "=ANY(ARRAY[" other "])"
 #define PG_DOC_OF(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id)"
 #define PG_DOC_TO_RUN(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id AND NOT t.paused)"
 
