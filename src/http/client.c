@@ -34,7 +34,7 @@ enum {
     READ_SIZE = 64 * 1024,
     READS_MAX = 16,       // of one connection before others have their turn
     CONNECT_LEAST = 1000, // ms for one address of several, at least
-    EVENTS = 256,
+    EVENTS = 32,          // at once: a call that is to begin waits until they are done, 10 to 20 µs each
     HOST_SIZE = 256,
 };
 
