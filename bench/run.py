@@ -45,7 +45,7 @@ DEFAULT = [name for name, bench in BENCHES.items() if bench.by_default]
 def options_read():
     parser = argparse.ArgumentParser(prog="./dev bench", description="Measures rota against its budgets: bench/README.md.")
     parser.add_argument("names", nargs="*", metavar="NAME",
-                        help=f"of {' '.join(BENCHES)}; without any: {' '.join(DEFAULT)}, which takes 40 minutes")
+                        help=f"of {' '.join(BENCHES)}; without any: {' '.join(DEFAULT)}, which takes 20 minutes")
     parser.add_argument("--store", choices=STORES, default="sqlite",
                         help="what rota runs on (sqlite); snapshot, reads and faults: always postgres; kill: always sqlite")
     parser.add_argument("--seconds", type=int, help="life (60), half (30), idle (30), late, lanes, events (20), submit (10), snapshot (600)")
