@@ -3,6 +3,7 @@
 #pragma once
 #include "base/str.h"
 
+#include <assert.h>
 #include <stdint.h>
 
 struct buf {
@@ -28,6 +29,7 @@ static inline void buf_put(struct buf *buf, struct str text)
     if (!text.n)
         return;
     buf_reserve(buf, text.n);
+    assert(buf->p);
     memcpy(buf->p + buf->n, text.p, text.n);
     buf->n += text.n;
 }

@@ -30,6 +30,9 @@ _Static_assert(STORE_PLACES == 16 && JOB_PRIORITIES == 10, "the SQL reckons plac
 // what is gone.
 #define BUSY_TABLE "autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0"
 
+#define HANDS_DECLARED \
+    "holder bigint NOT NULL, look_at bigint NOT NULL, remain bigint, looks int NOT NULL DEFAULT 0, ids bigint[] NOT NULL"
+
 static const char *const steps[][9] = {
     {
         "CREATE TABLE @incarnations(id bigint PRIMARY KEY, node int NOT NULL UNIQUE, beat bigint NOT NULL, dead boolean NOT NULL)"
@@ -129,8 +132,8 @@ static const char *const steps[][9] = {
         // What came into a hand, by the batch; what left it is taken out at look_at. A job that was claimed says in which row it
         // is, and that row how many of them have not ended (`remain`): so nobody has to look for those.
         "ALTER TABLE @jobs ADD COLUMN hand bigint NOT NULL DEFAULT 0",
-        "CREATE TABLE @hands(number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, holder bigint NOT NULL, look_at bigint NOT "
-        "NULL, remain bigint, looks int NOT NULL DEFAULT 0, ids bigint[] NOT NULL) WITH (fillfactor=50, " BUSY_TABLE ")",
+        "CREATE TABLE @hands(number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, " HANDS_DECLARED ")"
+        " WITH (fillfactor=50, " BUSY_TABLE ")",
         "ALTER TABLE @hands ALTER COLUMN ids SET STORAGE EXTERNAL",
         "CREATE INDEX hands_holder ON @hands(holder)",
         "CREATE INDEX hands_look ON @hands(look_at)",
