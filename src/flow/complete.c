@@ -1,5 +1,6 @@
-// Words about runs are gathered while a batch is being written; what has come by then is the next batch. So a batch grows with
-// the load, and a lone outcome does not wait.
+// Words about runs are gathered while a batch is being written, and for a moment after one of many; what has come by then is the
+// next batch. So a batch grows with the load, and a lone outcome does not wait. Nobody waits for what is one of many: its slot is
+// free already.
 //
 // What follows is decided once, when the word arrives, on the record the run carries: its token proves that nobody else changed
 // it since. When the store fails, the same decided batch is tried again until it can say what became of it. If it had been
@@ -13,7 +14,14 @@
 #include "base/mem.h"
 #include "flow/pull.h"
 
-enum { BATCH_MAX = 2000, BATCHES_MAX = 2, FAIL_WAIT_MS = 200, FAIL_DOUBLINGS = 3 };
+enum {
+    BATCH_MAX = 2000,
+    BATCHES_MAX = 2,
+    MANY = 16,    // in a batch,
+    REST_MS = 10, // and none is begun for so long, so that more of them share a commit
+    FAIL_WAIT_MS = 200,
+    FAIL_DOUBLINGS = 3,
+};
 
 // One word, decided.
 struct decided {
@@ -40,7 +48,8 @@ struct complete {
     struct list failed;  // batches to try again
     int writing;         // batches under way
     int failures;        // of the store, since it last succeeded
-    int64_t next_at;     // monotonic: no new batch before this
+    int64_t next_at;     // monotonic: no new batch before this, because the store fails
+    int64_t rest_until;  // monotonic: nor before this, because there was one of many
 };
 
 struct complete *complete_new(struct node *node, struct pull *pull, uint64_t seed)
@@ -180,6 +189,8 @@ static void start_batch(struct complete *complete, struct now now)
         if (++count == BATCH_MAX)
             break;
     struct batch *batch = batch_new(complete, count);
+    if (count >= MANY)
+        complete->rest_until = now.mono_ms + REST_MS;
     for (; count > 0; count--) {
         struct run_note *note = list_entry(list_take(&complete->waiting), struct run_note, link);
         if (note->run)
@@ -273,8 +284,9 @@ int64_t complete_turn(struct complete *complete, struct now now)
     take_answers(complete, now);
     broker_take_notes(complete->node->broker, &complete->waiting);
     int64_t next = try_again(complete, now);
-    if (now.mono_ms < complete->next_at && !list_empty(&complete->waiting))
-        return time_min(next, now.wall_ms + complete->next_at - now.mono_ms);
+    int64_t from_ms = time_max(complete->next_at, complete->rest_until);
+    if (now.mono_ms < from_ms && !list_empty(&complete->waiting))
+        return time_min(next, now.wall_ms + from_ms - now.mono_ms);
     while (complete->writing < BATCHES_MAX && !list_empty(&complete->waiting))
         start_batch(complete, now);
     return next;

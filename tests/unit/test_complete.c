@@ -98,6 +98,33 @@ static void one_batch_holds_what_came_meanwhile(void **state)
     play_free(play);
 }
 
+static void after_many_outcomes_the_next_gather_for_a_moment(void **state)
+{
+    enum { MANY = 16, REST_MS = 10 }; // as complete.c has them
+    struct play *play = play_new((struct play_config){0});
+    struct run *runs[MANY + 2];
+    for (int i = 0; i < MANY + 2; i++)
+        runs[i] = run_in_hand(play, NULL);
+    int before = play->store.count[STORE_CHANGE];
+    for (int i = 0; i < MANY; i++)
+        end_run(play, runs[i], OUTCOME_SUCCESS);
+    turn(play);
+    assert_int_equal(play->store.count[STORE_CHANGE], before + 1);
+    end_run(play, runs[MANY], OUTCOME_SUCCESS);
+    assert_int_equal(turn(play), play->now.wall_ms + REST_MS);
+    play_pass(play, REST_MS - 1);
+    end_run(play, runs[MANY + 1], OUTCOME_SUCCESS);
+    assert_int_equal(turn(play), play->now.wall_ms + 1);
+    assert_int_equal(play->store.count[STORE_CHANGE], before + 1);
+    play_pass(play, 1);
+    turn(play);
+    assert_int_equal(play->store.count[STORE_CHANGE], before + 2); // both
+    turn(play);
+    assert_true(complete_idle(play->flow->complete));
+    assert_int_equal(pull_count(play->flow->pull), 0);
+    play_free(play);
+}
+
 static void a_failed_batch_is_written_again_unchanged(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -304,6 +331,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lone_outcome_does_not_wait),
         cmocka_unit_test(one_batch_holds_what_came_meanwhile),
+        cmocka_unit_test(after_many_outcomes_the_next_gather_for_a_moment),
         cmocka_unit_test(a_failed_batch_is_written_again_unchanged),
         cmocka_unit_test(a_batch_whose_answer_was_lost_is_not_written_twice),
         cmocka_unit_test(a_store_that_is_away_is_asked_less_and_less_and_in_few_batches),
