@@ -347,6 +347,8 @@ static void jobs_that_end_are_looked_up_by_id_however_they_lie(void **state)
     op->steps = steps;
     op->count = ENDS;
     assert_int_equal(call(world, &op->op), ERR_OK);
+    for (int i = 0; i < ENDS; i++)
+        assert_int_equal(steps[i].err, ERR_OK);
     while (scans_of(world, "jobs_pkey") + scans_of(world, "jobs_listed") < 2 * ENDS)
         ; // a session tells within a second
     assert_int_equal(scans_of(world, "jobs_listed"), 0);
