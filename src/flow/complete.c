@@ -1,6 +1,6 @@
 // Words about runs are gathered while a batch is being written, and for a moment after one of many; what has come by then is the
-// next batch. So a batch grows with the load, and a lone outcome does not wait. Nobody waits for what is one of many: its slot is
-// free already.
+// next batch. So a batch grows with the load, and a lone outcome does not wait. One of many is seen up to that moment later; no
+// call waits for it, because its slot is free already.
 //
 // What follows is decided once, when the word arrives, on the record the run carries: its token proves that nobody else changed
 // it since. When the store fails, the same decided batch is tried again until it can say what became of it. If it had been
