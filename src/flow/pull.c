@@ -250,9 +250,9 @@ static void take_asks(struct pull *pull)
         if (ask->end == RUN_CANCELLED) // even if it is in hand: a later claim of it may be on its way
             call_off(pull, ask->job_id);
         bool wanted = hold && (hold->run || hold->given_up || ask->end == RUN_CANCELLED);
-        if (!wanted) {
+        if (!wanted) { // what is still called running may be an earlier claim: then the answer with this one is on its way
             ask->found = false;
-            ask->begins = hold != NULL;
+            ask->begins = hold && hold->token == ask->token;
             ask->done(ask);
             continue;
         }
@@ -490,6 +490,8 @@ int64_t pull_turn(struct pull *pull, struct now now)
     if (atomic_exchange(&pull->node->recount_wanted, false))
         recount_soon(pull, now);
     if (atomic_load(&pull->node->stopping)) {
+        // A life that was declared dead has nothing in hand: others take it back. And who stops begins no other.
+        pull->doubt &= atomic_load(&pull->node->incarnation) != 0;
         if (pull->doubt)
             start_recount(pull, now); // what it finds is given back at once
         give_back(pull, INT64_MIN);

@@ -18,13 +18,13 @@ void pull_push(struct pull *pull, struct run *run);
 // What is to be done with a job, if this node has it in hand.
 struct pull_ask {
     struct list link;
-    int64_t job_id;
+    int64_t job_id, token; // the token is that of the claim that is meant
     // RUN_CANCELLED: give it up, wherever it is, and if an answer of the store brings it only now. RUN_HURRIED, RUN_POSTPONED:
     // only if it still waits for its time, or is being given back already
     enum run_end end;
     int64_t postpone_to;
     bool found;                         // out: it was in hand, and what became of it is written
-    bool begins;                        // out: it is in hand, and has begun or is about to
+    bool begins;                        // out: that claim is in hand, and has begun or is about to
     void (*done)(struct pull_ask *ask); // on the flow thread
     void *ctx;
 };

@@ -54,6 +54,7 @@ struct work {
     bool wrote;      // something of what was asked: a task that is gone then is no surprise
     bool amended;    // … the task itself
     bool ended;      // of a deletion: all its jobs had, when they were last read
+    bool behind;     // … and now they are read although the task is gone
     bool purging;    // what is being changed is only when it is removed
     bool called_off; // … after its cancel was written
     bool waited;     // of a run by hand: the job had not ended when it was first read
@@ -132,7 +133,7 @@ static void read_record(struct work *work)
     }
     struct store_get *get = &work->get;
     store_op_done(&get->op);
-    *get = (struct store_get){.tenant = work->op->tenant,
+    *get = (struct store_get){.tenant = work->behind ? 0 : work->op->tenant, // whose it was has been seen by then
                               .task_id = work->op->task_id,
                               .job_id = work->op->job_id,
                               .max_jobs = JOBS_MAX,
@@ -172,8 +173,12 @@ static void ask_back(struct work *work, const struct job *job, enum run_end end,
     work->asked_id = job->id;
     work->asked_token = job->token;
     work->called_off = written;
-    work->ask = (struct pull_ask){
-        .job_id = job->id, .end = end, .postpone_to = work->steer->now.wall_ms + RECALL_MS, .done = asked, .ctx = work};
+    work->ask = (struct pull_ask){.job_id = job->id,
+                                  .token = job->token,
+                                  .end = end,
+                                  .postpone_to = work->steer->now.wall_ms + RECALL_MS,
+                                  .done = asked,
+                                  .ctx = work};
     pull_ask(work->steer->pull, &work->ask);
 }
 
@@ -614,6 +619,7 @@ static void delete (struct work *work)
         return;
     begin_amend(work)->task.paused = false; // what still runs goes on to its end, which may take more attempts
     work->amend.gone = true;
+    work->amend.ended = work->op->running; // or a retry by hand that begins just now would run on, and nobody could cancel it
     send_amend(work);
 }
 
@@ -643,6 +649,24 @@ static bool gone_is_done(const struct work *work)
     return ends && (work->wished_id || work->waited || work->wrote);
 }
 
+// The task cannot be found. If somebody else deleted it, what was added after this request had seen everything ended may run on.
+static void take_gone(struct work *work, const char *why)
+{
+    bool done = gone_is_done(work);
+    if (done && work->op->act == STEER_DELETE && work->op->running && !work->behind) {
+        work->behind = true;
+        read_record(work);
+    } else {
+        finish(work, done ? ERR_OK : ERR_NOT_FOUND, done ? "" : why);
+    }
+}
+
+static void look_behind(struct work *work)
+{
+    bool runs = find_open(&work->get) != NULL;
+    finish(work, runs ? ERR_NOT_FOUND : ERR_OK, runs ? "somebody else has deleted it, and what ran goes on" : "");
+}
+
 static void take_amend(struct work *work)
 {
     enum err err = work->amend.op.err;
@@ -664,8 +688,8 @@ static void take_amend(struct work *work)
     work->wrote |= !err;
     if (!err && (work->op->act == STEER_PAUSE || work->op->act == STEER_PATCH))
         read_record(work); // what is in hand is called back
-    else if (err == ERR_NOT_FOUND && gone_is_done(work))
-        finish(work, ERR_OK, "");
+    else if (err == ERR_NOT_FOUND)
+        take_gone(work, "the task could not be changed");
     else
         finish(work, err, err ? "the task could not be changed" : "");
 }
@@ -676,10 +700,14 @@ static void take_get(struct work *work)
         [STEER_CANCEL] = cancel, [STEER_RUN] = run_now, [STEER_RETRY] = retry,   [STEER_PAUSE] = pause,
         [STEER_RESUME] = resume, [STEER_PATCH] = patch, [STEER_DELETE] = delete, [STEER_RECALL] = recall_one,
     };
-    if (work->get.op.err == ERR_NOT_FOUND && (gone_is_done(work) || (work->wrote && work->op->act == STEER_PATCH)))
+    if (work->get.op.err == ERR_NOT_FOUND && work->wrote && work->op->act == STEER_PATCH)
         finish(work, ERR_OK, "");
+    else if (work->get.op.err == ERR_NOT_FOUND)
+        take_gone(work, work->get.op.why);
     else if (work->get.op.err)
         finish(work, work->get.op.err, work->get.op.why);
+    else if (work->behind)
+        look_behind(work);
     else
         acts[work->op->act](work);
 }

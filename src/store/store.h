@@ -239,14 +239,22 @@ struct store_change {
 
 // Changes a task that is as it was read (`version`), and jobs of it that nobody has in hand (by their tokens): all, or nothing.
 // Here a job's priority may change, and all of them go to the lane of `task.queue`. ERR_LEASE_LOST: something has moved on; or
-// the task is to be gone while a job of it has not begun. ERR_NOT_FOUND: the task is absent, or another tenant's.
+// the task is to be gone while a job of it has not begun, or has not ended. ERR_NOT_FOUND: the task is absent, or another
+// tenant's.
 struct store_amend {
     struct store_op op;
     struct store_task task; // as it shall be, but for `version`, which was read
     bool gone;              // it is not shown any more; its jobs go as retention says
+    bool ended;             // … and all of them must have ended; otherwise it is enough that all have begun
     struct store_step *steps;
     size_t count;
 };
+
+// The last state in which a job keeps its task from being gone.
+static inline enum job_state store_amend_last(const struct store_amend *amend)
+{
+    return amend->ended ? JOB_RESERVED : JOB_WATCHING;
+}
 
 // Delayed jobs of a lane with from_ms < due_at <= to_ms become ready, at most `max`, earliest first, then lowest id.
 // Who goes on from upto_ms and passes upto_id back as from_id spares the store to look again at those of the millisecond

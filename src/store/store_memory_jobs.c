@@ -274,7 +274,7 @@ void memory_run_amend(struct memory *memory, struct store_op *op)
     for (size_t i = 0; i < amend->count && standing; i++)
         standing = stands(memory, &amend->steps[i]);
     for (size_t i = 0; i < task->job_count && standing && amend->gone; i++)
-        standing = task->jobs[i]->job.state > JOB_WATCHING;
+        standing = task->jobs[i]->job.state > store_amend_last(amend);
     if (standing)
         amend_task(memory, task, amend, lane);
     else

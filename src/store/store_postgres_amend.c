@@ -2,7 +2,8 @@
 // unless the task's version and all tokens stand.
 #include "store/store_postgres_private.h"
 
-// $1 slot, $2 task, $3 tenant, $4 version, $5 paused, $6 gone, $7 queue, $8 name, $9 document.
+// $1 slot, $2 task, $3 tenant, $4 version, $5 paused, $6 gone, $7 queue, $8 name, $9 document. Gone is 0, or the last state in
+// which a job keeps its task.
 // clang-format off
 static const char make_lane[] =
     "INSERT INTO @lanes(id,tenant,queue,paused) SELECT coalesce(max(id),0)+1, $1, $4, false FROM @lanes"
@@ -15,7 +16,8 @@ static const char lock_jobs[] =
     " ORDER BY j.id FOR UPDATE),"
     " ok AS MATERIALIZED (SELECT t.id FROM t WHERE (SELECT count(*) FROM s)=(SELECT count(*) FROM s JOIN l ON l.id=s.id"
     " AND l.token=s.expected AND l.state<=2)"
-    " AND ($6=0 OR NOT EXISTS (SELECT FROM @jobs j WHERE j.task_id=$2 AND j.state<=3))),"
+    " AND ($6=0 OR NOT EXISTS (SELECT FROM @jobs j WHERE j.id=" PG_ANY("SELECT $2 UNION SELECT id FROM @extras WHERE task_id=$2")
+    " AND j.task_id=$2 AND j.state<=$6))),"
     " h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane AS old_lane, q.id AS lane FROM ok, q, s JOIN l ON l.id=s.id)";
 #define ASSIGN(name) #name "=h." #name ","
 static const char update_jobs[] =
@@ -76,7 +78,8 @@ void pg_amend_send(struct pg_link *link, struct store_op *op)
         pg_sql(link, "SELECT FROM @tasks WHERE id=$1 FOR UPDATE", NULL, NULL, task->id);
     step_rows(link, &rows, amend);
     pg_begin_query(link);
-    int64_t values[] = {pg_slot(link), task->id, task->tenant, task->version, task->paused, amend->gone};
+    int64_t gone = amend->gone ? store_amend_last(amend) : 0;
+    int64_t values[] = {pg_slot(link), task->id, task->tenant, task->version, task->paused, gone};
     for (size_t i = 0; i < array_count(values); i++)
         pg_param_int(link, values[i]);
     pg_param_text(link, task->queue);

@@ -173,8 +173,8 @@ static const struct {
     [SQL_ADD_TASKS_16] = {ADD_TASKS ROWS_16(TASK_ROW)},
     [SQL_ADD_TASKS_64] = {ADD_TASKS ROWS_64(TASK_ROW)},
     [SQL_TASK_VERSION] = {"SELECT version FROM tasks WHERE id=? AND tenant=? AND NOT gone"},
-    [SQL_TASK_HAS_UNBEGUN] = {"SELECT 1 FROM jobs WHERE id=?1 AND task_id=?1 AND state<=3 UNION ALL"
-                              " SELECT 1 FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id AND state<=3 LIMIT 1"},
+    [SQL_TASK_HAS_OPEN] = {"SELECT 1 FROM jobs WHERE id=?1 AND task_id=?1 AND state<=?2 UNION ALL"
+                           " SELECT 1 FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id AND state<=?2 LIMIT 1"},
     [SQL_AMEND_TASK] = {"UPDATE tasks SET lane=?2, paused=?3, gone=?4, version=version+1, name=?5, doc=?6 WHERE id=?1"},
     [SQL_MOVE_JOB] = {"UPDATE jobs SET lane=?, priority=? WHERE id=?"},
     [SQL_REMOVE_TASK] = {"DELETE FROM tasks WHERE id=?"},

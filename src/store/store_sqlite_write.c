@@ -651,7 +651,7 @@ static void write_amend(struct writer *writer, struct store_op *op)
     struct store_amend *amend = container_of(op, struct store_amend, op);
     struct db *db = &writer->db;
     struct job was;
-    int64_t version, planned;
+    int64_t version, open;
     if (!db_found(db, db_sql(db, SQL_TASK_VERSION, amend->task.id, amend->task.tenant), &version)) {
         store_op_fail(op, ERR_NOT_FOUND, "there is no such task");
         return;
@@ -660,7 +660,9 @@ static void write_amend(struct writer *writer, struct store_op *op)
     const struct cached_lane *lane = standing ? lane_by_name(writer, amend->task.tenant, amend->task.queue) : NULL;
     for (size_t i = 0; i < amend->count && standing; i++)
         standing = stands(db, &amend->steps[i], &was);
-    if (!standing || (amend->gone && db_found(db, db_sql(db, SQL_TASK_HAS_UNBEGUN, amend->task.id), &planned))) {
+    if (standing && amend->gone)
+        standing = !db_found(db, db_sql(db, SQL_TASK_HAS_OPEN, amend->task.id, store_amend_last(amend)), &open);
+    if (!standing) {
         store_op_fail(op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
         return;
     }

@@ -1945,6 +1945,35 @@ static void a_task_is_not_gone_while_a_job_of_it_has_not_begun(void **state)
     }
 }
 
+static void a_task_whose_jobs_must_have_ended_is_not_gone_while_one_runs(void **state)
+{
+    struct world *world = *state;
+    int64_t own = add(world, (struct sample){.state = JOB_RESERVED, .holder = A});
+    int64_t more = add(world, (struct sample){.state = JOB_SUCCESS});
+    struct job added = {
+        .id = ++world->last_id, .task_id = more, .tenant = TENANT, .state = JOB_RESERVED, .holder = A, .token = 1};
+    struct store_new item = {.jobs = &added, .job_count = 1};
+    struct store_add *add_op = OP(world, store_add, STORE_ADD);
+    add_op->items = &item;
+    add_op->count = 1;
+    assert_int_equal(call(world, &add_op->op), ERR_OK);
+    assert_int_equal(item.err, ERR_OK);
+    const int64_t tasks[] = {own, more}, running[] = {own, added.id};
+    for (size_t i = 0; i < array_count(tasks); i++) {
+        struct store_amend *amend = make_amend(world, tasks[i]);
+        amend->gone = amend->ended = true;
+        assert_int_equal(call(world, &amend->op), ERR_LEASE_LOST);
+        assert_int_equal(get_task(world, tasks[i])->op.err, ERR_OK);
+        struct job job = job_now(world, running[i]);
+        job.state = JOB_CANCELLED;
+        assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+        amend = make_amend(world, tasks[i]);
+        amend->gone = amend->ended = true;
+        assert_int_equal(call(world, &amend->op), ERR_OK);
+        assert_int_equal(get_task(world, tasks[i])->op.err, ERR_NOT_FOUND);
+    }
+}
+
 static void who_wants_to_run_gets_no_document_of_a_paused_task(void **state)
 {
     struct world *world = *state;
@@ -2163,6 +2192,7 @@ int main(int argc, char *argv[])
         PROMISE(an_amendment_of_what_is_absent_or_foreign_says_so),
         PROMISE(a_task_that_is_gone_is_not_shown_any_more),
         PROMISE(a_task_is_not_gone_while_a_job_of_it_has_not_begun),
+        PROMISE(a_task_whose_jobs_must_have_ended_is_not_gone_while_one_runs),
         PROMISE(who_wants_to_run_gets_no_document_of_a_paused_task),
         PROMISE(when_an_ended_job_is_removed_can_be_changed),
         PROMISE(a_bulk_is_read_as_it_was_written),

@@ -361,6 +361,27 @@ static long long days_of(const struct world *world)
     return session_ask_in(world->schema, sql);
 }
 
+// With ten million planned jobs it would take longer than a statement may.
+static void a_task_is_deleted_without_looking_at_the_jobs_of_others(void **state)
+{
+    struct world *world = *state;
+    static const char others_read[] = "SELECT sum(idx_tup_read)::bigint FROM pg_stat_user_indexes WHERE relid='@jobs'::regclass";
+    enum { OTHERS = 4000 };
+    int64_t id = add(world, (struct sample){.state = JOB_SUCCESS});
+    add(world, (struct sample){.due_at = NOW + DAY});
+    session_ask_in(world->schema, "INSERT INTO @jobs SELECT (jsonb_populate_record(j, jsonb_build_object('id', 1000000000+n))).*"
+                                  " FROM @jobs j, generate_series(1,4000) n RETURNING 1");
+    session_ask_in(world->schema, "ANALYZE @jobs; SELECT 1");
+    long long before = session_ask_in(world->schema, others_read), looked = scans_of(world, "tasks_pkey");
+    struct store_amend *op = OP(world, store_amend, STORE_AMEND);
+    op->task = (struct store_task){.id = id, .tenant = TENANT, .version = 1, .queue = STR("q"), .doc = STR("{}")};
+    op->gone = true;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    while (scans_of(world, "tasks_pkey") == looked)
+        ; // a session tells within a second
+    assert_true(session_ask_in(world->schema, others_read) - before < OTHERS / 10);
+}
+
 static void days_that_are_past_are_dropped_and_the_counters_stay_right(void **state)
 {
     struct world *world = *state;
@@ -925,6 +946,7 @@ int main(void)
         PROMISE(a_job_that_comes_long_after_its_time_is_claimed_at_once),
         PROMISE(finished_jobs_leave_the_table_that_is_scanned),
         PROMISE(jobs_that_end_are_looked_up_by_id_however_they_lie),
+        PROMISE(a_task_is_deleted_without_looking_at_the_jobs_of_others),
         PROMISE(days_that_are_past_are_dropped_and_the_counters_stay_right),
         PROMISE(counters_of_past_periods_are_added_up),
         PROMISE(migrations_go_on_after_a_cut_at_any_point),

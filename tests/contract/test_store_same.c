@@ -528,7 +528,7 @@ static void step_amend(struct pair *pair, struct store_op *ops[2])
     task.queue = below(pair, 2) ? STR("b") : STR("quite new");
     task.name = below(pair, 2) ? STR("name") : (struct str){0};
     task.doc = STR("{\"amended\":1}");
-    bool gone = below(pair, 10) == 0;
+    bool gone = below(pair, 10) == 0, ended = below(pair, 2);
     struct store_step *steps = world_mem(world, (get->job_count + 1) * sizeof *steps);
     size_t count = 0;
     for (size_t i = 0; i < get->job_count; i++) {
@@ -539,7 +539,7 @@ static void step_amend(struct pair *pair, struct store_op *ops[2])
         job->priority = (uint8_t)below(pair, JOB_PRIORITIES);
         steps[count++] = (struct store_step){.token = get->jobs[i].token - (below(pair, 10) == 0), .job = job};
     }
-    BOTH(store_amend, STORE_AMEND, .task = task, .gone = gone, .steps = steps, .count = count)
+    BOTH(store_amend, STORE_AMEND, .task = task, .gone = gone, .ended = ended, .steps = steps, .count = count)
 }
 
 // Written by who has read it, mostly; a bulk's tenant, document and beginning do not change.

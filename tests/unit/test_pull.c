@@ -327,11 +327,16 @@ static void answered(struct pull_ask *ask)
     container_of(ask, struct question, ask)->answered = true;
 }
 
-static void ask(struct play *play, struct question *question, int64_t id, enum run_end end)
+static void ask_for(struct play *play, struct question *question, int64_t id, int64_t token, enum run_end end)
 {
-    *question = (struct question){.ask = {.job_id = id, .end = end, .done = answered}};
+    *question = (struct question){.ask = {.job_id = id, .token = token, .end = end, .done = answered}};
     pull_ask(play->flow->pull, &question->ask);
     turn(play);
+}
+
+static void ask(struct play *play, struct question *question, int64_t id, enum run_end end)
+{
+    ask_for(play, question, id, 2, end); // its first claim
 }
 
 static void a_question_is_answered_when_the_end_is_written(void **state)
@@ -457,6 +462,26 @@ static void stopping_waits_for_a_push_that_is_under_way(void **state)
     play_free(play);
 }
 
+static void who_was_declared_dead_and_stops_has_nothing_to_look_for(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    play_add(play, (struct play_job){0});
+    play->store.hold[STORE_CLAIM] = true;
+    settle(play);
+    play_lose(play, play_waiting(play, STORE_CLAIM)); // it was claimed, and this node does not know
+    settle(play);
+    atomic_store(&play->node->stopping, true);
+    play_pass(play, 20000); // it was frozen, and may not act until a beat is answered
+    settle(play);
+    assert_false(flow_drained(play->flow)); // this life may still have something in hand
+    play->store.fails[STORE_BEAT] = ERR_FENCED;
+    play_turn(play);
+    play_turn(play);
+    assert_int_equal(atomic_load(&play->node->incarnation), 0);
+    assert_true(flow_drained(play->flow));
+    play_free(play);
+}
+
 // ---- tasks that are paused and changed
 
 static void pause_task(struct play *play, int64_t id)
@@ -569,6 +594,22 @@ static void what_begins_is_said_to_and_what_is_unknown_too(void **state)
     play_free(play);
 }
 
+// That the end of a claim is written may be heard of later than that the job was claimed again.
+static void an_earlier_claim_that_runs_says_nothing_of_a_later_one(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = play_add(play, (struct play_job){0});
+    struct question question;
+    settle(play);
+    assert_published(play, id);
+    int64_t token = play_job_of(play, id).token;
+    ask_for(play, &question, id, token, RUN_POSTPONED);
+    assert_true(question.answered && !question.ask.found && question.ask.begins);
+    ask_for(play, &question, id, token + 2, RUN_POSTPONED);
+    assert_true(question.answered && !question.ask.found && !question.ask.begins);
+    play_free(play);
+}
+
 // A walk round many lanes takes its time, unless something may have been missed.
 static void after_a_lost_answer_all_lanes_are_gone_through_at_once(void **state)
 {
@@ -628,11 +669,13 @@ int main(void)
         cmocka_unit_test(thousands_of_cancels_later_the_oldest_is_forgotten_and_no_other),
         cmocka_unit_test(stopping_gives_everything_back_and_waits_for_what_is_under_way),
         cmocka_unit_test(stopping_waits_for_a_push_that_is_under_way),
+        cmocka_unit_test(who_was_declared_dead_and_stops_has_nothing_to_look_for),
         cmocka_unit_test(a_claimed_job_of_a_paused_task_is_put_off),
         cmocka_unit_test(an_adopted_job_of_a_paused_task_is_put_off),
         cmocka_unit_test(what_is_paused_and_called_off_is_put_off_too),
         cmocka_unit_test(what_waits_in_the_wheel_can_be_called_back),
         cmocka_unit_test(what_begins_is_said_to_and_what_is_unknown_too),
+        cmocka_unit_test(an_earlier_claim_that_runs_says_nothing_of_a_later_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,10 @@ static enum err steer(struct play *play, enum steer_act act, int64_t task_id, in
     struct request request;
     ask(play, &request, act, task_id, job_id);
     play_turn(play);
+    for (int ms = 0; ms < 1000 && !request.done; ms++) { // outcomes gather, so it takes its time if many are in hand
+        play_pass(play, 1);
+        play_turn(play);
+    }
     assert_true(request.done);
     assert_true(steer_idle(play->flow->steer));
     return request.op.err;
@@ -715,6 +719,39 @@ static void a_change_that_meets_a_retry_calls_it_back(void **state)
     play_free(play);
 }
 
+// The store has the end of an attempt and the next claim of its job, and this node has heard of neither.
+static void a_retry_that_was_claimed_before_its_failure_was_heard_of_follows_a_change(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = play_add(play, (struct play_job){.doc = "{\"url\":\"http://h/\",\"retry\":{\"max\":1,\"delay\":\"8s\"}}"});
+    pass_turning(play, 500);
+    play->store.hold[STORE_CHANGE] = play->store.hold[STORE_CLAIM] = true;
+    play_end(play, id, OUTCOME_FAILED);
+    play_turn(play);
+    struct store_op *end = play_waiting(play, STORE_CHANGE);
+    play_do(play, end);
+    lanes_due(play->lanes, play_job_of(play, id).lane, play_job_of(play, id).due_at); // as survey finds out
+    while (!play_waiting(play, STORE_CLAIM))
+        pass_turning(play, 50);
+    struct store_op *claim = play_waiting(play, STORE_CLAIM);
+    play_do(play, claim);
+    assert_int_equal(play_job_of(play, id).state, JOB_WATCHING);
+    assert_int_equal(patch(play, &request, id, "{\"url\":\"http://new/\"}", 0), ERR_BUSY);
+    pass_turning(play, 200);
+    assert_false(request.done); // what is in hand here is the attempt that failed
+    play->store.hold[STORE_CHANGE] = play->store.hold[STORE_CLAIM] = false;
+    play_deliver(play, end);
+    play_deliver(play, claim);
+    pass_turning(play, 1000);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    pass_turning(play, 8000);
+    assert_non_null(play_running(play, id));
+    assert_true(str_is(play_running(play, id)->task.url, "http://new/"));
+    play_free(play);
+}
+
 static void what_is_being_given_back_is_waited_for(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -927,6 +964,62 @@ static void a_delete_that_meets_a_new_job_cancels_that_too(void **state)
     play_free(play);
 }
 
+// Once its task is gone nobody could end it any more.
+static void a_delete_with_what_runs_ends_what_began_before_it_was_written(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t task = play_add(play, (struct play_job){.state = JOB_ABORTED});
+    play->store.hold[STORE_SWEEP] = true; // or retention would be faster
+    play->store.hold[STORE_AMEND] = true;
+    ask(play, &request, STEER_DELETE, task, 0);
+    request.op.running = true;
+    play_turn(play);
+    struct store_op *amend = play_waiting(play, STORE_AMEND);
+    assert_non_null(amend); // all its jobs have ended
+    int64_t retry = play_add(play, (struct play_job){.task_id = task});
+    pass_turning(play, 2000);
+    assert_int_equal(play_job_of(play, retry).state, JOB_RESERVED);
+    play->store.hold[STORE_AMEND] = false;
+    play_answer(play, amend);
+    play_turn(play);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    assert_null(play_running(play, retry));
+    assert_true(play_gone(play, retry));
+    play_free(play);
+}
+
+// Another deletes the task, too, and leaves alone what runs: that cannot be called ended.
+static void a_delete_with_what_runs_that_comes_second_does_not_say_more_than_is_true(void **state)
+{
+    for (int runs = 0; runs < 2; runs++) {
+        struct play *play = play_new((struct play_config){0});
+        struct request first, second;
+        int64_t task = play_add(play, (struct play_job){.state = JOB_ABORTED});
+        play->store.hold[STORE_SWEEP] = true; // or retention would be faster
+        play->store.hold[STORE_AMEND] = true;
+        ask(play, &second, STEER_DELETE, task, 0);
+        second.op.running = true;
+        play_turn(play);
+        struct store_op *amend = play_waiting(play, STORE_AMEND);
+        assert_non_null(amend); // all its jobs have ended
+        if (runs)
+            play_add(play, (struct play_job){.task_id = task});
+        pass_turning(play, 2000);
+        play->store.hold[STORE_AMEND] = false;
+        ask(play, &first, STEER_DELETE, task, 0);
+        play_turn(play);
+        assert_true(first.done && !second.done);
+        assert_int_equal(first.op.err, ERR_OK);
+        play_answer(play, amend);
+        play_turn(play);
+        assert_true(second.done);
+        assert_int_equal(second.op.err, runs ? ERR_NOT_FOUND : ERR_OK);
+        play_free(play);
+    }
+}
+
 static void what_retention_removed_meanwhile_was_deleted_or_cancelled_all_the_same(void **state)
 {
     static const struct {
@@ -1016,6 +1109,7 @@ int main(void)
         cmocka_unit_test(a_change_that_is_refused_leaves_the_job_in_the_wheel),
         cmocka_unit_test(a_change_that_meets_a_claim_is_decided_anew),
         cmocka_unit_test(a_change_that_meets_a_retry_calls_it_back),
+        cmocka_unit_test(a_retry_that_was_claimed_before_its_failure_was_heard_of_follows_a_change),
         cmocka_unit_test(what_is_being_given_back_is_waited_for),
         cmocka_unit_test(a_put_off_that_is_written_late_does_not_outlast_the_pause),
         cmocka_unit_test(a_job_whose_claim_is_on_its_way_is_called_back_when_it_has_come),
@@ -1026,6 +1120,8 @@ int main(void)
         cmocka_unit_test(a_deleted_task_is_gone_and_what_was_planned_of_it_never_runs),
         cmocka_unit_test(deleting_with_what_runs_ends_that_too),
         cmocka_unit_test(a_delete_that_meets_a_new_job_cancels_that_too),
+        cmocka_unit_test(a_delete_with_what_runs_ends_what_began_before_it_was_written),
+        cmocka_unit_test(a_delete_with_what_runs_that_comes_second_does_not_say_more_than_is_true),
         cmocka_unit_test(what_retention_removed_meanwhile_was_deleted_or_cancelled_all_the_same),
         cmocka_unit_test(a_store_that_fails_is_said_when_a_task_is_changed),
     };
