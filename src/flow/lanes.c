@@ -28,6 +28,7 @@ enum {
     WORTH = 32,        // places that are worth a claim of jobs
     URGENT_MS = 1000,  // which are due later than this
     BACKLOG_MS = 1000, // what has been due for less than this is not a backlog
+    ANEW_MS = 2000,    // so often a claim begins at the first id: another node may have given back what has a smaller one
     ASK_FIRST = 128,   // jobs, of a lane that was never claimed from; later four times what the last claim brought,
     ASK_MIN = 32,      // but not fewer
 };
@@ -45,6 +46,8 @@ struct lane {
     int held;
     size_t ask;            // how many jobs a claim asks for at most, so that it has room for other lanes
     int64_t next_due;      // of what waits in it, as far as is known
+    int64_t next_id;       // and of what is due at that time, none that waits has a smaller id, as far as is known
+    int64_t anew_ms;       // when a claim was last planned for all ids
     int64_t due_meanwhile; // noted while a claim was under way
     int64_t served_ms;
     int64_t planned_ms;     // when the claim that is under way was planned
@@ -168,6 +171,7 @@ static void look_again(struct lanes *lanes)
 static void set_next_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
 {
     lane->next_due = due_ms;
+    lane->next_id = 0;
     arrange(lanes, lane);
 }
 
@@ -175,7 +179,7 @@ static void note_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
 {
     if (lane->planned)
         lane->due_meanwhile = time_min(lane->due_meanwhile, due_ms);
-    if (due_ms < lane->next_due)
+    if (due_ms <= lane->next_due) // if it is the same, it may yet have a smaller id
         set_next_due(lanes, lane, due_ms);
 }
 
@@ -347,8 +351,12 @@ static bool plan_one(struct lanes *lanes, struct lane *lane, int64_t now_ms, siz
     lane->planned = true;
     lane->planned_ms = lane->served_ms = now_ms;
     lane->due_meanwhile = TIME_NEVER;
+    if (now_ms >= lane->anew_ms + ANEW_MS)
+        lane->next_id = 0;
+    if (!lane->next_id)
+        lane->anew_ms = now_ms;
     arrange(lanes, lane);
-    *ret_want = (struct store_want){.lane = lane->id, .max = more, .from_ms = lane->next_due};
+    *ret_want = (struct store_want){.lane = lane->id, .max = more, .from_ms = lane->next_due, .from_id = lane->next_id};
     return true;
 }
 
@@ -390,7 +398,9 @@ void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t go
     if (known) {
         lane->ask = got > ASK_MIN / 4 ? 4 * got : ASK_MIN;
         lane->news.dues = ++lanes->news.dues;
-        lane->next_due = time_min(want->next_due, lane->due_meanwhile);
+        bool sooner = lane->due_meanwhile <= want->next_due;
+        lane->next_due = sooner ? lane->due_meanwhile : want->next_due;
+        lane->next_id = sooner ? 0 : want->next_id;
         if (lane->next_due <= lane->planned_ms)
             lanes->behind_ms = lane->planned_ms;
     }
@@ -455,7 +465,7 @@ void lanes_clock_back(struct lanes *lanes)
 {
     pthread_mutex_lock(&lanes->lock);
     for (size_t i = 0; i < lanes->count; i++) {
-        lanes->all[i]->served_ms = lanes->all[i]->promoted_ms = lanes->all[i]->promoted_id = 0;
+        lanes->all[i]->served_ms = lanes->all[i]->promoted_ms = lanes->all[i]->promoted_id = lanes->all[i]->anew_ms = 0;
         arrange(lanes, lanes->all[i]);
     }
     pthread_mutex_unlock(&lanes->lock);

@@ -48,7 +48,7 @@ void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str q
 // share allows. The places are taken until lanes_planned() says what came of it. Returns how many wants were written.
 size_t lanes_plan(struct lanes *lanes, int64_t now_ms, struct store_want *ret_wants, size_t max_wants, size_t max_jobs);
 
-// What came of a want: `got` of its places stay taken. `known` says that want->next_due is an answer.
+// What came of a want: `got` of its places stay taken. `known` says that next_due and next_id are an answer.
 void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t got, bool known);
 
 int64_t lanes_next_plan(struct lanes *lanes); // when lanes_plan() may find something; TIME_NEVER while there is no room

@@ -181,8 +181,10 @@ static void clear_claim(struct store_op *op)
     struct store_claim *claim = container_of(op, struct store_claim, op);
     claim->jobs = NULL;
     claim->job_count = 0;
-    for (size_t i = 0; i < claim->want_count; i++)
+    for (size_t i = 0; i < claim->want_count; i++) {
         claim->wants[i].next_due = TIME_NEVER;
+        claim->wants[i].next_id = 0;
+    }
 }
 
 static void clear_change(struct store_op *op)

@@ -200,7 +200,9 @@ struct store_want {
     int64_t lane;
     size_t max;       // at most so many; 0 only asks for next_due
     int64_t from_ms;  // what is due before is left alone: who knows that there is nothing spares the store to look for it
+    int64_t from_id;  // and of what is due at from_ms, smaller ids may be left alone, too
     int64_t next_due; // out: of what is left waiting in the lane and due from then on, TIME_NEVER when nothing
+    int64_t next_id;  // out: none of those left that are due at next_due has a smaller id
 };
 
 // Takes waiting jobs with from_ms <= due_at <= until_ms, lane by lane: highest priority first, then earliest due_at, then lowest

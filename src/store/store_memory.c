@@ -92,13 +92,17 @@ void memory_enter(struct memory *memory, struct memory_job *job)
     memory->place_count++;
 }
 
-int64_t memory_next_due(const struct memory *memory, int64_t lane, int64_t from_ms)
+int64_t memory_next_due(const struct memory *memory, int64_t lane, int64_t from_ms, int64_t from_id, int64_t *ret_id)
 {
     int64_t next = TIME_NEVER;
+    *ret_id = 0;
     for (int64_t place = lane * STORE_PLACES; place < (lane + 1) * STORE_PLACES; place++) {
-        size_t at = memory_find(memory, (struct spot){place, from_ms, INT64_MIN});
-        if (at < memory->place_count && store_place(&memory->places[at]->job) == place)
-            next = time_min(next, memory->places[at]->job.due_at);
+        size_t at = memory_find(memory, (struct spot){place, from_ms, from_id});
+        const struct job *job = at < memory->place_count ? &memory->places[at]->job : NULL;
+        if (!job || store_place(job) != place || job->due_at > next || (job->due_at == next && job->id > *ret_id))
+            continue;
+        next = job->due_at;
+        *ret_id = job->id;
     }
     return next;
 }
@@ -329,7 +333,7 @@ static void run_lanes(struct memory *memory, struct store_op *op)
         struct store_lane *lane = &lanes->lanes[lanes->lane_count++];
         *lane = (struct store_lane){.id = from->id, .tenant = from->tenant, .paused = from->paused};
         lane->queue = memory_give(&op->arena, from->queue);
-        lane->next_due = lanes->names_only ? 0 : memory_next_due(memory, from->id, INT64_MIN);
+        lane->next_due = lanes->names_only ? 0 : memory_next_due(memory, from->id, INT64_MIN, 0, &(int64_t){0});
         if (lanes->counts)
             memcpy(lane->counts, from->counts, sizeof lane->counts);
     }

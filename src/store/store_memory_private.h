@@ -116,7 +116,8 @@ void memory_enter(struct memory *memory, struct memory_job *job);
 bool memory_is_fenced(struct memory *memory, int64_t holder);
 struct memory_lane *memory_lane_by_name(struct memory *memory, int32_t tenant, struct str queue); // made if need be
 struct memory_lane *memory_lane_by_id(const struct memory *memory, int64_t id);
-int64_t memory_next_due(const struct memory *memory, int64_t lane, int64_t from_ms);
+// The first that waits in the lane from then on, or TIME_NEVER.
+int64_t memory_next_due(const struct memory *memory, int64_t lane, int64_t from_ms, int64_t from_id, int64_t *ret_id);
 
 // The verbs about jobs.
 void memory_run_add(struct memory *memory, struct store_op *op);

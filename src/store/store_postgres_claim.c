@@ -18,6 +18,8 @@ static const char fence[] = "SELECT 1 FROM @incarnations WHERE id=$1 AND NOT dea
 
 // Who does not know from where on there is something is told where there is nothing.
 #define LOOK_FROM "CASE WHEN s.from_ms>0 THEN s.from_ms ELSE l.floor_old END"
+// Of a millisecond with very many jobs, those that are in hand or gone are passed without being looked at.
+#define FROM_ON(floor, from_id) "(j.due_at,j.id)>=(" floor "," from_id ")"
 
 // What a claim leaves as it was, and the token. The rest of a record is the same for all that are claimed.
 #define KEPT(X) \
@@ -32,7 +34,7 @@ static const char claim_picked[] =
     " AND EXISTS (SELECT FROM @incarnations WHERE id=$2 AND NOT dead)),"
     " p AS MATERIALIZED (SELECT w.lane, x.id, x.state FROM w CROSS JOIN LATERAL (SELECT y.id, y.state"
     " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state FROM @jobs j WHERE j.waits_at=g"
-    " AND j.state IN (1,2) AND j.due_at>=w.floor AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
+    " AND j.state IN (1,2) AND " FROM_ON("w.floor", "w.from_id") " AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
     " i AS (INSERT INTO @hands(holder,look_at,remain,ids) SELECT $2, " PG_CLOCK_MS "+3000, count(*), array_agg(id) FROM p"
     " HAVING count(*)>0 RETURNING number),"
     " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, hand=(SELECT number FROM i), picked_at=$3, started_at=0, completed_at=0,"
@@ -46,10 +48,11 @@ static const char claimed_docs[] =
     " WITH ORDINALITY x(task_id, no) ORDER BY x.no";
 
 static const char next_due_from[] =
-    "SELECT s.no, (SELECT min(x.due_at) FROM generate_series(s.lane*16, s.lane*16+9) g"
-    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.waits_at=g AND j.state IN (1,2) AND j.due_at>=" LOOK_FROM
-    " ORDER BY j.due_at LIMIT 1) x) FROM ";
-static const char next_due[] = " s JOIN @lanes l ON l.id=s.lane";
+    "SELECT s.no, x.due_at, x.id FROM ";
+static const char next_due[] =
+    " s JOIN @lanes l ON l.id=s.lane CROSS JOIN LATERAL (SELECT y.due_at, y.id FROM generate_series(s.lane*16, s.lane*16+9) g"
+    " CROSS JOIN LATERAL (SELECT j.due_at, j.id FROM @jobs j WHERE j.waits_at=g AND j.state IN (1,2) AND "
+    FROM_ON(LOOK_FROM, "s.from_id") " ORDER BY j.due_at, j.id LIMIT 1) y ORDER BY y.due_at, y.id LIMIT 1) x";
 
 // clang-format on
 
@@ -129,18 +132,22 @@ static void read_docs(void *ctx, const PGresult *result)
 static void read_next(void *ctx, const PGresult *result)
 {
     const struct part *part = ctx;
-    for (int row = 0; row < PQntuples(result) && !part->claim->op.err; row++)
-        if (!PQgetisnull(result, row, 1))
-            part->wants[pg_int(result, row, 0)].next_due = pg_int(result, row, 1);
+    for (int row = 0; row < PQntuples(result) && !part->claim->op.err; row++) {
+        struct store_want *want = &part->wants[pg_int(result, row, 0)];
+        want->next_due = pg_int(result, row, 1);
+        want->next_id = pg_int(result, row, 2);
+    }
 }
 
 static void want_rows(struct pg_link *link, struct pg_rows *rows, const struct part *part)
 {
     pg_rows_init(rows, &link->arena, part->count);
-    int64_t *lanes = pg_rows_ints(rows, "lane"), *most = pg_rows_ints(rows, "max"), *from = pg_rows_ints(rows, "from_ms");
+    int64_t *lanes = pg_rows_ints(rows, "lane"), *most = pg_rows_ints(rows, "max"), *from = pg_rows_ints(rows, "from_ms"),
+            *ids = pg_rows_ints(rows, "from_id");
     for (size_t i = 0; i < part->count; i++) {
         lanes[i] = part->wants[i].lane;
         from[i] = part->wants[i].from_ms;
+        ids[i] = part->wants[i].from_id;
         most[i] = part->wants[i].max > INT32_MAX ? INT32_MAX : (int64_t)part->wants[i].max;
     }
 }

@@ -606,6 +606,17 @@ static void what_is_due_later_is_not_claimed(void **state)
     assert_int_equal(op->wants[0].next_due, NOW + 5001);
 }
 
+static struct store_claim *claim_wanted(struct world *world, struct store_want *want)
+{
+    struct store_claim *op = OP(world, store_claim, STORE_CLAIM);
+    op->holder = A;
+    op->now_ms = op->until_ms = NOW;
+    op->wants = want;
+    op->want_count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op;
+}
+
 static void what_is_due_before_is_left_alone(void **state)
 {
     struct world *world = *state;
@@ -614,17 +625,31 @@ static void what_is_due_before_is_left_alone(void **state)
     int64_t later = add(world, (struct sample){.due_at = NOW - 40});
     int64_t next = add(world, (struct sample){.due_at = NOW + 40});
     struct store_want want = {.lane = lane_of(world, TENANT, "q"), .max = 5, .from_ms = NOW - 60};
-    struct store_claim *op = OP(world, store_claim, STORE_CLAIM);
-    op->holder = A;
-    op->now_ms = op->until_ms = NOW;
-    op->wants = &want;
-    op->want_count = 1;
-    assert_int_equal(call(world, &op->op), ERR_OK);
+    struct store_claim *op = claim_wanted(world, &want);
     ASSERT_IDS(op, urgent, later);
     assert_int_equal(want.next_due, NOW + 40);
     assert_int_equal(job_now(world, before).state, JOB_READY);
     assert_int_equal(job_now(world, next).state, JOB_READY);
     ASSERT_IDS(claim(world, A, NOW, want.lane, 5), before);
+}
+
+// Whoever goes on from where a claim ended finds all that is left, also of one millisecond and of several priorities.
+static void who_goes_on_from_next_id_finds_the_rest(void **state)
+{
+    struct world *world = *state;
+    enum { JOBS = 9, EACH = 2 };
+    for (int i = 0; i < JOBS; i++)
+        add(world, (struct sample){.due_at = NOW - 10 + i / 6, .priority = i % 3});
+    struct store_want want = {.lane = lane_of(world, TENANT, "q"), .max = EACH};
+    size_t found = 0;
+    while (want.next_due != TIME_NEVER) {
+        const struct store_claim *op = claim_wanted(world, &want);
+        assert_int_equal(op->job_count, found + EACH > JOBS ? JOBS - found : EACH);
+        found += op->job_count;
+        want.from_ms = want.next_due;
+        want.from_id = want.next_id;
+    }
+    assert_int_equal(found, JOBS);
 }
 
 static void blocked_held_and_final_jobs_are_not_claimed(void **state)
@@ -2151,6 +2176,7 @@ int main(int argc, char *argv[])
         PROMISE(a_claim_of_nothing_only_asks_when),
         PROMISE(what_is_due_later_is_not_claimed),
         PROMISE(what_is_due_before_is_left_alone),
+        PROMISE(who_goes_on_from_next_id_finds_the_rest),
         PROMISE(blocked_held_and_final_jobs_are_not_claimed),
         PROMISE(claimed_records_are_as_core_leaves_them),
         PROMISE(a_paused_lane_gives_nothing_until_it_is_let_go),

@@ -289,6 +289,21 @@ static void a_job_that_comes_long_after_its_time_is_claimed_at_once(void **state
     assert_int_equal(claim(world, A, NOW, lane, 10)->jobs[0].job.id, first);
 }
 
+// Of a million that are due in one millisecond, those that were claimed before are not gone through again.
+static void a_claim_begins_at_from_id(void **state)
+{
+    struct world *world = *state;
+    add(world, (struct sample){.due_at = NOW});
+    int64_t second = add(world, (struct sample){.due_at = NOW});
+    struct store_want want = {.lane = lane_of(world, TENANT, "q"), .max = 2, .from_ms = NOW, .from_id = second};
+    struct store_claim *op = OP(world, store_claim, STORE_CLAIM);
+    *op = (struct store_claim){.op = op->op, .holder = A, .now_ms = NOW, .until_ms = NOW, .wants = &want, .want_count = 1};
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(op->job_count, 1);
+    assert_int_equal(op->jobs[0].job.id, second);
+    assert_int_equal(want.next_due, TIME_NEVER);
+}
+
 static struct job ended(struct world *world, int64_t id, int64_t purge_at)
 {
     struct job job = job_now(world, id);
@@ -944,6 +959,7 @@ int main(void)
         PROMISE(a_claim_that_meets_a_change_gets_the_document_that_was_changed),
         PROMISE(of_two_beats_in_turn_the_second_sees_the_first),
         PROMISE(a_job_that_comes_long_after_its_time_is_claimed_at_once),
+        PROMISE(a_claim_begins_at_from_id),
         PROMISE(finished_jobs_leave_the_table_that_is_scanned),
         PROMISE(jobs_that_end_are_looked_up_by_id_however_they_lie),
         PROMISE(a_task_is_deleted_without_looking_at_the_jobs_of_others),

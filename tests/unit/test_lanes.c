@@ -140,6 +140,35 @@ static void a_list_that_was_read_before_a_pause_does_not_undo_it(void **state)
     lanes_free(lanes);
 }
 
+// A claim goes on behind those of the same millisecond that are taken; unless another has come there, whose id may be smaller.
+static void a_claim_begins_at_the_first_that_is_left(void **state)
+{
+    struct lanes *lanes = lanes_new(100);
+    struct store_want want;
+    struct store_lane seen = {.id = 1, .tenant = TENANT, .queue = name_of(1), .next_due = NOW};
+    enum { NOTHING, LATER, SAME, SAME_MEANWHILE, WALKED, LONG_AGO, HOW };
+    note(lanes, 1, NOW);
+    for (int how = NOTHING; how < HOW; how++) {
+        assert_int_equal(plan(lanes, NOW, &want, 1), 1);
+        if (how == SAME_MEANWHILE)
+            note(lanes, 1, NOW);
+        want.next_id = 77;
+        answer(lanes, &want, 1, NOW);
+        if (how == LATER)
+            note(lanes, 1, NOW + 1);
+        if (how == SAME)
+            note(lanes, 1, NOW);
+        if (how == WALKED)
+            lanes_learn(lanes, &seen, lanes_news(lanes));
+        assert_int_equal(plan(lanes, NOW + (how == LONG_AGO ? 2000 : 0), &want, 1), 1);
+        assert_int_equal(want.from_ms, NOW);
+        assert_int_equal(want.from_id, how == NOTHING || how == LATER ? 77 : 0);
+        answer(lanes, &want, 0, NOW);
+        lanes_clock_back(lanes); // it need not rest
+    }
+    lanes_free(lanes);
+}
+
 static void of_a_lane_that_was_only_named_a_claim_finds_out_what_is_due(void **state)
 {
     struct lanes *lanes = lanes_new(100);
@@ -412,6 +441,7 @@ int main(void)
         cmocka_unit_test(a_claim_that_failed_is_tried_again_and_its_places_are_free),
         cmocka_unit_test(a_paused_lane_gives_nothing_and_a_push_to_it_is_refused),
         cmocka_unit_test(a_list_that_was_read_before_a_pause_does_not_undo_it),
+        cmocka_unit_test(a_claim_begins_at_the_first_that_is_left),
         cmocka_unit_test(of_a_lane_that_was_only_named_a_claim_finds_out_what_is_due),
         cmocka_unit_test(lanes_whose_turn_comes_soon_go_along_with_one_whose_turn_it_is),
         cmocka_unit_test(a_lane_that_is_due_but_gives_nothing_rests_a_moment),
