@@ -1,9 +1,9 @@
-// The store in one SQLite database: one thread writes, one reads, and one makes copies (store_sqlite_backup.c).
+// The store in one SQLite database: one thread writes, one reads, one keeps the WAL short (store_sqlite_wal.c), and one makes
+// copies (store_sqlite_backup.c).
 //
 // The writer takes all operations that wait, carries them out in one transaction and gives them back after its COMMIT, which is
-// durable (WAL, synchronous=FULL). While it waits for the disk the next ones gather: the busier, the larger the group. All
-// writes and all checkpoints go through this one connection of one process (SQLite 3.40 has a race otherwise); a lock on
-// DIR/rota.lock keeps other processes out.
+// durable (WAL, synchronous=FULL). While it waits for the disk the next ones gather: the busier, the larger the group. A lock
+// on DIR/rota.lock keeps other processes out.
 //
 // When fsync fails, nobody knows any more what is on the disk, and asking again may say yes without having written: the
 // process ends there and then, and the next start reads what really is there.
@@ -23,12 +23,8 @@
 #include <unistd.h>
 
 enum {
-    GROUP_ROWS_MAX = 4096,                      // in one transaction, unless a single operation has more
-    PAGE_BYTES = 4096,                          // SQLite's default
-    CHECKPOINT_PAGES = (16 << 20) / PAGE_BYTES, // in the WAL and not yet in the database
-    TRUNCATE_PAGES = (64 << 20) / PAGE_BYTES,   // a WAL that once was so large is cut when nobody is waiting
+    GROUP_ROWS_MAX = 4096, // in one transaction, unless a single operation has more
     QUIET_MS = 1000,
-    EXIT_FSYNC = 70,
 };
 
 struct sqlite {
@@ -38,30 +34,11 @@ struct sqlite {
     struct hands hands;
     struct writer writer; // the writer thread's
     struct db reader;     // the reader thread's
+    struct wal wal;
     struct backup backup;
-    int wal_pages; // in the WAL; of them wal_moved are in the database too, and wal_most is the most there ever were
-    int wal_moved, wal_most;
 };
 
 // ---- failures
-
-static bool is_io_error(int rc)
-{
-    return (rc & 0xff) == SQLITE_IOERR;
-}
-
-static void die_if_fsync_failed(const struct db *db, bool in_commit)
-{
-    if (db->rc != SQLITE_IOERR_FSYNC && db->rc != SQLITE_IOERR_DIR_FSYNC && !(in_commit && is_io_error(db->rc)))
-        return;
-    static const char words[] = "rota: the disk did not take a commit (fsync failed). What is on it is uncertain, so rota stops "
-                                "here; start it again when the disk is well.\n";
-    ssize_t ignored = write(STDERR_FILENO, words, sizeof words - 1);
-    ignored += write(STDERR_FILENO, db->why, strlen(db->why));
-    ignored += write(STDERR_FILENO, "\n", 1);
-    (void)ignored;
-    _exit(EXIT_FSYNC);
-}
 
 static enum err err_of(int rc)
 {
@@ -87,13 +64,13 @@ static void commit(struct writer *writer)
         return;
     CRASH_POINT("store.before_commit");
     db_run(&writer->db, writer->db.stmts[SQL_COMMIT]);
-    die_if_fsync_failed(&writer->db, true);
+    db_die_if_fsync_failed(&writer->db, true);
     CRASH_POINT("store.after_commit");
 }
 
 static void fail_group(struct writer *writer, struct list *group)
 {
-    die_if_fsync_failed(&writer->db, false);
+    db_die_if_fsync_failed(&writer->db, false);
     list_each (group, node)
         store_op_fail(list_entry(node, struct store_op, link), err_of(writer->db.rc), writer->db.why);
     roll_back(&writer->db);
@@ -119,53 +96,18 @@ static void run_group(struct writer *writer, struct list *group)
     desk_give_back(group);
 }
 
-static int note_wal(void *ctx, sqlite3 *handle, const char *name, int pages)
-{
-    struct sqlite *sqlite = ctx;
-    if (pages < sqlite->wal_pages)
-        sqlite->wal_moved = 0; // it has begun anew
-    sqlite->wal_pages = pages;
-    if (pages > sqlite->wal_most)
-        sqlite->wal_most = pages;
-    return SQLITE_OK;
-}
-
-// A passive checkpoint moves what no reader needs where it is, and waits for nobody.
-static void checkpoint(struct sqlite *sqlite, int mode)
-{
-    int pages = 0, moved = 0;
-    int rc = sqlite3_wal_checkpoint_v2(sqlite->writer.db.handle, NULL, mode, &pages, &moved);
-    if (rc == SQLITE_BUSY)
-        return;
-    db_note(&sqlite->writer.db, rc);
-    die_if_fsync_failed(&sqlite->writer.db, false);
-    sqlite->writer.db.rc = SQLITE_OK; // a full disk is met again by the next commit, which says so
-    if (rc != SQLITE_OK)
-        return;
-    sqlite->wal_moved = moved;
-    sqlite->wal_pages = pages;
-    if (mode == SQLITE_CHECKPOINT_TRUNCATE)
-        sqlite->wal_most = 0;
-}
-
-static int unmoved(const struct sqlite *sqlite)
-{
-    return sqlite->wal_pages - sqlite->wal_moved;
-}
-
 static void *writer_main(void *ctx)
 {
     struct sqlite *sqlite = ctx;
     struct list waiting, group;
     list_init(&waiting);
-    while (desk_take(&sqlite->writes, unmoved(sqlite) > 0 ? QUIET_MS : -1, &waiting)) {
+    while (desk_take(&sqlite->writes, wal_unmoved(&sqlite->wal) > 0 ? QUIET_MS : -1, &waiting)) {
         if (list_empty(&waiting))
-            checkpoint(sqlite, sqlite->wal_most > TRUNCATE_PAGES ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE);
+            wal_empty(&sqlite->wal);
         while (!list_empty(&waiting)) {
             desk_take_group(&waiting, GROUP_ROWS_MAX, NULL, &group);
             run_group(&sqlite->writer, &group);
-            if (unmoved(sqlite) > CHECKPOINT_PAGES)
-                checkpoint(sqlite, SQLITE_CHECKPOINT_PASSIVE);
+            wal_keep_short(&sqlite->wal);
         }
     }
     return NULL;
@@ -271,10 +213,12 @@ static enum err open_all(struct sqlite *sqlite, const char *dir, char why[ERR_WH
         err = take_lock(&sqlite->lock_fd, dir, why);
     snprintf(path, sizeof path, "%s/rota.db", dir);
     if (!err)
-        err = db_open(&sqlite->writer.db, path, &sqlite->hands, true, why);
+        err = db_open(&sqlite->writer.db, path, &sqlite->hands, DB_WRITES, why);
     if (!err)
-        err = db_open(&sqlite->reader, path, &sqlite->hands, false, why);
-    return err ? err : load_hands(sqlite, why);
+        err = db_open(&sqlite->reader, path, &sqlite->hands, DB_READS, why);
+    if (!err)
+        err = load_hands(sqlite, why);
+    return err ? err : wal_start(&sqlite->wal, &sqlite->writer.db, path, why);
 }
 
 static void free_all(struct sqlite *sqlite)
@@ -313,7 +257,6 @@ static enum err sqlite_open(struct store **ret_store, const char *url, char why[
         free_all(sqlite);
         return err;
     }
-    sqlite3_wal_hook(sqlite->writer.db.handle, note_wal, sqlite);
     desk_start(&sqlite->writes, "store-write", writer_main, sqlite);
     desk_start(&sqlite->reads, "store-read", reader_main, sqlite);
     backup_start(&sqlite->backup, dir);
@@ -336,8 +279,7 @@ static void sqlite_close(struct store *store)
     backup_close(&sqlite->backup);
     desk_close(&sqlite->writes);
     desk_close(&sqlite->reads);
-    db_close(&sqlite->reader);
-    checkpoint(sqlite, SQLITE_CHECKPOINT_TRUNCATE);
+    wal_close(&sqlite->wal);
     free_all(sqlite);
 }
 

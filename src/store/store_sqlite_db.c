@@ -11,6 +11,9 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+enum { EXIT_FSYNC = 70 };
 
 _Static_assert(JOB_BLOCKED == 0 && JOB_DELAYED == 1 && JOB_READY == 2, "the SQL below names these states by number");
 _Static_assert(JOB_SUCCESS == 5, "the SQL below takes states from here on for final");
@@ -308,6 +311,24 @@ static const struct pragma reader_pragmas[] = {
     {NULL},
 };
 
+// The pages it moves never come into its cache.
+static const struct pragma mover_pragmas[] = {
+    {"PRAGMA journal_mode=WAL", "PRAGMA journal_mode", "wal"},
+    {"PRAGMA synchronous=FULL", "PRAGMA synchronous", "2"},
+    {"PRAGMA wal_autocheckpoint=0", "PRAGMA wal_autocheckpoint", "0"},
+    {"PRAGMA mmap_size=0", "PRAGMA mmap_size", "0"},
+    {NULL},
+};
+
+static const struct {
+    int flags;
+    const struct pragma *pragmas;
+} roles[] = {
+    [DB_READS] = {SQLITE_OPEN_READONLY, reader_pragmas},
+    [DB_WRITES] = {SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, writer_pragmas},
+    [DB_MOVES] = {SQLITE_OPEN_READWRITE, mover_pragmas},
+};
+
 // ---- opening
 
 // The first column of the first row, as text.
@@ -377,10 +398,10 @@ static enum err check_schema(sqlite3 *handle, char why[ERR_WHY_MAX])
     return ERR_STORE_UNAVAILABLE;
 }
 
-static enum err prepare_all(struct db *db, bool writer, char why[ERR_WHY_MAX])
+static enum err prepare_all(struct db *db, enum db_role role, char why[ERR_WHY_MAX])
 {
     for (int i = 0; i < SQL_TOTAL; i++) {
-        if (!writer && !statements[i].read)
+        if (role == DB_READS && !statements[i].read)
             continue;
         if (sqlite3_prepare_v3(db->handle, statements[i].text, -1, SQLITE_PREPARE_PERSISTENT, &db->stmts[i], NULL) != SQLITE_OK)
             return fail(db->handle, statements[i].text, why);
@@ -388,22 +409,26 @@ static enum err prepare_all(struct db *db, bool writer, char why[ERR_WHY_MAX])
     return ERR_OK;
 }
 
-enum err db_open(struct db *db, const char *path, struct hands *hands, bool writer, char why[ERR_WHY_MAX])
+static enum err prepare_writer(struct db *db, char why[ERR_WHY_MAX])
+{
+    enum err err = hands_prepare(db, why);
+    if (!err)
+        err = check_schema(db->handle, why);
+    return err ? err : change_prepare(db, why);
+}
+
+enum err db_open(struct db *db, const char *path, struct hands *hands, enum db_role role, char why[ERR_WHY_MAX])
 {
     *db = (struct db){.hands = hands};
-    int flags = SQLITE_OPEN_NOMUTEX | (writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
-    if (sqlite3_open_v2(path, &db->handle, flags, NULL) != SQLITE_OK)
+    const char *vfs = role == DB_WRITES ? vfs_start(&db->vfs) : NULL;
+    if (sqlite3_open_v2(path, &db->handle, roles[role].flags | SQLITE_OPEN_NOMUTEX, vfs) != SQLITE_OK)
         return fail(db->handle, path, why);
     sqlite3_extended_result_codes(db->handle, 1);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    enum err err = set_pragmas(db->handle, writer ? writer_pragmas : reader_pragmas, why);
-    if (!err && writer)
-        err = hands_prepare(db, why);
-    if (!err && writer)
-        err = check_schema(db->handle, why);
-    if (!err && writer)
-        err = change_prepare(db, why);
-    return err ? err : prepare_all(db, writer, why);
+    enum err err = set_pragmas(db->handle, roles[role].pragmas, why);
+    if (!err && role == DB_WRITES)
+        err = prepare_writer(db, why);
+    return err || role == DB_MOVES ? err : prepare_all(db, role, why);
 }
 
 void db_close(struct db *db)
@@ -411,6 +436,7 @@ void db_close(struct db *db)
     for (int i = 0; i < SQL_TOTAL; i++)
         sqlite3_finalize(db->stmts[i]);
     sqlite3_close(db->handle);
+    vfs_end(&db->vfs);
     *db = (struct db){0};
 }
 
@@ -422,6 +448,20 @@ void db_note(struct db *db, int rc)
         return;
     db->rc = rc;
     snprintf(db->why, sizeof db->why, "SQLite: %s (%d)", sqlite3_errmsg(db->handle), rc);
+}
+
+void db_die_if_fsync_failed(const struct db *db, bool in_commit)
+{
+    bool in_io = (db->rc & 0xff) == SQLITE_IOERR;
+    if (db->rc != SQLITE_IOERR_FSYNC && db->rc != SQLITE_IOERR_DIR_FSYNC && !(in_commit && in_io))
+        return;
+    static const char words[] = "rota: the disk did not take a commit (fsync failed). What is on it is uncertain, so rota stops "
+                                "here; start it again when the disk is well.\n";
+    ssize_t ignored = write(STDERR_FILENO, words, sizeof words - 1);
+    ignored += write(STDERR_FILENO, db->why, strlen(db->why));
+    ignored += write(STDERR_FILENO, "\n", 1);
+    (void)ignored;
+    _exit(EXIT_FSYNC);
 }
 
 sqlite3_stmt *db_with(struct db *db, enum sql sql, size_t count, const int64_t *values)

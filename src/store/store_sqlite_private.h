@@ -177,6 +177,16 @@ struct hands {
     int64_t reads_begun, reads_ended;
 };
 
+// What lies between SQLite and the files of the connection that writes: store_sqlite_vfs.c.
+struct vfs {
+    sqlite3_vfs layer;
+    sqlite3_vfs *below;
+    char name[32];
+};
+
+const char *vfs_start(struct vfs *vfs); // returns the name to open a connection with; it stays where it is until vfs_end()
+void vfs_end(struct vfs *vfs);          // once that is closed, or if it was never started
+
 // The first failure sticks in `rc` and makes everything behind it do nothing, so a verb reads as if nothing could fail and
 // whoever ends the transaction looks once.
 struct db {
@@ -186,13 +196,23 @@ struct db {
     char why[ERR_WHY_MAX];
     struct change_batch batch; // the writer's: what SQL_CHANGE_… asks while it runs
     struct hands *hands;
+    struct vfs vfs; // the writer's
 };
 
-// Opens DIR/rota.db, sets its pragmas and sees that they took, makes or checks the schema (writer) and prepares everything.
-err_check enum err db_open(struct db *db, const char *path, struct hands *hands, bool writer, char why[ERR_WHY_MAX]);
+enum { DB_PAGE_BYTES = 4096 }; // SQLite's default
+
+enum db_role {
+    DB_READS,
+    DB_WRITES, // and makes or checks the schema
+    DB_MOVES,  // has no statements
+};
+
+// Opens DIR/rota.db, sets its pragmas and sees that they took, and prepares everything.
+err_check enum err db_open(struct db *db, const char *path, struct hands *hands, enum db_role role, char why[ERR_WHY_MAX]);
 void db_close(struct db *db);
 
-void db_note(struct db *db, int rc);                                                     // remembers the first failure
+void db_note(struct db *db, int rc); // remembers the first failure
+void db_die_if_fsync_failed(const struct db *db, bool in_commit);
 sqlite3_stmt *db_with(struct db *db, enum sql sql, size_t count, const int64_t *values); // with its first parameters bound
 #define db_sql(db, sql, ...) db_with((db), (sql), sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__})
 bool db_row(struct db *db, sqlite3_stmt *stmt);    // steps; false at the end, where the statement is reset
@@ -268,6 +288,26 @@ struct writer {
     struct store_new *plain[DB_ROWS_MAX]; // items of this transaction that are still to be added, by one statement
     size_t plain_count;
 };
+
+// store_sqlite_wal.c. All but `mover` and `closing` (under the lock) and `db` (the mover's) is the writer's.
+struct wal {
+    enum wal_mover { WAL_RESTS, WAL_MOVING, WAL_MOVED } mover; // the writer asks it to move, and moves the rest behind it
+    bool closing;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    pthread_t thread;
+    struct db db;
+    struct db *writer;
+    int pages, moved; // in the WAL; of these, in the database, too
+    int most;         // that it ever had
+    int next;         // it is to be moved when it has more than these
+};
+
+err_check enum err wal_start(struct wal *wal, struct db *writer, const char *path, char why[ERR_WHY_MAX]);
+void wal_close(struct wal *wal); // leaves an empty WAL
+int wal_unmoved(const struct wal *wal);
+void wal_keep_short(struct wal *wal); // after a commit
+void wal_empty(struct wal *wal);      // when nobody is waiting
 
 // What makes copies, on a thread of its own.
 struct backup {

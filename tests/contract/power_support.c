@@ -108,6 +108,14 @@ static void apply_some_sectors(struct image *image, const struct pending *pendin
     }
 }
 
+// The first sectors of a write, as when a disk takes it in order.
+static void apply_beginning(struct image *image, const struct pending *pending)
+{
+    size_t sectors = pending->bytes ? rand_below(&dice, pending->n / SECTOR + 1) : 0;
+    if (sectors)
+        put(image, pending->at, pending->bytes, sectors * SECTOR);
+}
+
 static void choose_what_stays(struct image *image)
 {
     enum { NONE, ALL, FIRST, SECTORS, WAYS };
@@ -115,6 +123,8 @@ static void choose_what_stays(struct image *image)
     size_t whole = way == ALL ? image->pending_count : way == FIRST ? rand_below(&dice, image->pending_count + 1) : 0;
     for (size_t i = 0; i < whole; i++)
         apply(image, &image->pending[i]);
+    if (way == FIRST && whole < image->pending_count)
+        apply_beginning(image, &image->pending[whole]);
     for (size_t i = 0; way == SECTORS && i < image->pending_count; i++)
         apply_some_sectors(image, &image->pending[i]);
 }
@@ -132,14 +142,21 @@ static void write_image(const struct image *image)
     close(fd);
 }
 
+static bool database_is_behind(void)
+{
+    bool behind = false;
+    for (const struct image *image = images; image; image = image->next)
+        behind |= !image->removed && !image->is_wal && !image->is_journal && image->pending_count;
+    return behind;
+}
+
 // The lock is held.
 static _Noreturn void cut(void)
 {
+    seen->in_checkpoint = database_is_behind();
     for (struct image *image = images; image; image = image->next) {
         if (image->removed)
             continue;
-        if (!image->is_wal && !image->is_journal && image->pending_count)
-            seen->in_checkpoint = true;
         choose_what_stays(image);
         write_image(image);
     }
@@ -179,6 +196,8 @@ static void count_call(const struct image *image, bool is_write, bool is_truncat
     if (plan_from == POWER_FROM_CHECKPOINT && in_database && is_write)
         counting = true;
     if (plan_from == POWER_FROM_CUT_BACK && image->is_wal && is_truncate)
+        counting = true;
+    if (plan_from == POWER_FROM_RESTART && seen->restarts)
         counting = true;
     if (counting && calls_left-- == 0)
         cut();
@@ -282,9 +301,11 @@ static int sync_image(struct disk_file *file, int flags)
     bool before = rand_below(&dice, 2);
     if (before)
         count_call(image, false, false);
-    if (image->is_wal || image->is_journal || disk != POWER_FORGETS_PAGES)
+    enum power_disk forgets = image->is_wal ? POWER_FORGETS_LOG : image->is_journal ? POWER_HONEST : POWER_FORGETS_PAGES;
+    if (disk == POWER_HONEST || disk != forgets)
         settle(image);
     seen->wal_syncs += image->is_wal;
+    seen->beside += image->is_wal && database_is_behind();
     seen->checkpoint_ends += !image->is_wal && !image->is_journal;
     if (!before)
         count_call(image, false, false);

@@ -10,12 +10,14 @@ enum { POWER_CUT = 42 }; // how the process exits
 enum power_disk {
     POWER_HONEST,
     POWER_NORMAL,        // honest, but SQLite runs with synchronous=NORMAL and says it were FULL
+    POWER_FORGETS_LOG,   // fsync of the WAL does nothing: a commit that does not wait for the disk
     POWER_FORGETS_PAGES, // fsync of the database does nothing (of the WAL it does): a checkpoint that does not wait for the disk
 };
 
 enum power_from {
     POWER_FROM_NOW,
     POWER_FROM_CHECKPOINT, // the first write to the database itself
+    POWER_FROM_RESTART,    // the WAL is begun anew over the old one
     POWER_FROM_CUT_BACK,   // the WAL is truncated
 };
 
@@ -24,6 +26,7 @@ struct power_seen {
     bool cut;
     bool in_checkpoint;       // the database had writes that were not synced
     uint64_t wal_syncs;       // done
+    uint64_t beside;          // of them, while the database had such writes
     uint64_t checkpoint_ends; // the database was synced
     uint64_t restarts;        // the WAL was begun anew over the old one
     uint64_t cut_backs;       // it was truncated

@@ -358,7 +358,7 @@ struct verdict {
     int wrong;  // neither what was acknowledged nor what was wanted; a phantom; half an operation
     int broken; // the database contradicts itself, or cannot be opened
     int cuts, in_checkpoint, acknowledged;
-    uint64_t restarts, cut_backs, wal_syncs;
+    uint64_t restarts, cut_backs, wal_syncs, beside;
     char first[400];
 };
 
@@ -643,6 +643,7 @@ static void add_up(struct verdict *verdict, const struct ledger *ledger, int64_t
     verdict->restarts += ledger->seen.restarts;
     verdict->cut_backs += ledger->seen.cut_backs;
     verdict->wal_syncs += ledger->seen.wal_syncs;
+    verdict->beside += ledger->seen.beside;
     verdict->acknowledged += (int)(ledger->acknowledged - acknowledged_before);
 }
 
@@ -698,8 +699,9 @@ static struct verdict run_seeds(const struct scenario *scenario, uint64_t seeds)
     for (uint64_t seed = 1; !only && seed <= seeds && !is_bad(&verdict); seed++)
         run_seed(scenario, seed, &verdict);
     print_message("%d cuts, %d of them in a checkpoint; %d operations acknowledged; the WAL was synced %" PRIu64
-                  " times, begun anew %" PRIu64 " times, truncated %" PRIu64 " times%s%s\n",
-                  verdict.cuts, verdict.in_checkpoint, verdict.acknowledged, verdict.wal_syncs, verdict.restarts,
+                  " times, %" PRIu64 " of them while pages were moved, begun anew %" PRIu64 " times, truncated %" PRIu64
+                  " times%s%s\n",
+                  verdict.cuts, verdict.in_checkpoint, verdict.acknowledged, verdict.wal_syncs, verdict.beside, verdict.restarts,
                   verdict.cut_backs, is_bad(&verdict) ? "; " : "", verdict.first);
     return verdict;
 }
@@ -719,13 +721,16 @@ static void plan_anywhere(struct rand *rand, int round)
     else if (way == 1)
         power_plan(POWER_FROM_CHECKPOINT, rand_below(rand, 60));
     else
-        power_plan(POWER_FROM_NOW, rand_below(rand, 900));
+        power_plan(POWER_FROM_NOW, rand_below(rand, 40));
 }
 
 // In the checkpoint that a large WAL makes (some 4,000 pages, each a call), or when the WAL has begun anew behind it.
 static void plan_checkpoint(struct rand *rand, int round)
 {
-    power_plan(POWER_FROM_CHECKPOINT, rand_below(rand, round % 2 ? 12000 : 4500));
+    if (round % 2)
+        power_plan(POWER_FROM_RESTART, rand_below(rand, 20));
+    else
+        power_plan(POWER_FROM_CHECKPOINT, rand_below(rand, 4500));
 }
 
 // In the truncation, which is not synced, or soon behind it, when the WAL is written from its beginning.
@@ -758,7 +763,7 @@ static void checkpoints_lose_nothing(void **state)
     if (getenv("SEED"))
         return;
     assert_int_equal(verdict.cuts, 8);
-    assert_true(verdict.in_checkpoint > 0 && verdict.restarts > 0);
+    assert_true(verdict.in_checkpoint > 0 && verdict.restarts > 0 && verdict.beside > 0);
 }
 
 static void cutting_a_large_wal_back_loses_nothing(void **state)
@@ -775,6 +780,14 @@ static void with_synchronous_normal_the_loss_is_found(void **state)
     struct verdict verdict = run_seeds(&normal, 10);
     assert_true(verdict.lost > 0);
     assert_int_equal(verdict.broken, 0); // NORMAL keeps the database whole, only old
+}
+
+static void with_a_log_not_waited_for_the_loss_is_found(void **state)
+{
+    struct scenario hasty = small;
+    hasty.disk = POWER_FORGETS_LOG;
+    struct verdict verdict = run_seeds(&hasty, 10);
+    assert_true(verdict.lost > 0 || verdict.broken > 0);
 }
 
 static void with_pages_not_waited_for_the_loss_is_found(void **state)
@@ -810,6 +823,7 @@ int main(void)
         cmocka_unit_test(checkpoints_lose_nothing),
         cmocka_unit_test(cutting_a_large_wal_back_loses_nothing),
         cmocka_unit_test(with_synchronous_normal_the_loss_is_found),
+        cmocka_unit_test(with_a_log_not_waited_for_the_loss_is_found),
         cmocka_unit_test(with_pages_not_waited_for_the_loss_is_found),
     };
     return cmocka_run_group_tests_name("store sqlite: power loss", tests, set_up, NULL);

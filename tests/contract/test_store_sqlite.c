@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,21 +18,51 @@ enum { A = 11 };
 
 // ---- a disk that fails when told to
 
-static atomic_bool disk_is_full, disk_is_broken;
+enum { WAL_HEADER = 32 };
+
+static atomic_bool disk_is_full, disk_is_broken, database_is_broken;
+static atomic_int wal_begun;          // how often it was begun, or begun anew
+static atomic_int wal_writes;         // all others
+static atomic_bool moving_is_held_up; // the mover waits before it writes its next page
+static sem_t mover_waits, mover_may_go;
+
+static bool is_mover(void)
+{
+    char name[16];
+    return pthread_getname_np(pthread_self(), name, sizeof name) == 0 && strcmp(name, "store-move") == 0;
+}
+
+static void *tell_kind(const char *name)
+{
+    static char database;
+    size_t n = name ? strlen(name) : 0;
+    return n > 3 && strcmp(name + n - 3, ".db") == 0 ? &database : NULL;
+}
 
 static int write_unless_full(struct disk_file *file, const void *from, int n, sqlite3_int64 at)
 {
+    bool is_database = file->mine;
+    if (is_database && is_mover() && atomic_exchange(&moving_is_held_up, false)) {
+        sem_post(&mover_waits);
+        sem_wait(&mover_may_go);
+    }
+    bool begins = at == 0 && n == WAL_HEADER;
+    wal_begun += !is_database && begins;
+    wal_writes += !is_database && !begins;
     return disk_is_full ? SQLITE_FULL : REAL_FILE(file, xWrite, from, n, at);
 }
 
 static int sync_unless_broken(struct disk_file *file, int flags)
 {
-    return disk_is_broken ? SQLITE_IOERR_FSYNC : REAL_FILE(file, xSync, flags);
+    bool broken = disk_is_broken || (database_is_broken && file->mine && is_mover());
+    return broken ? SQLITE_IOERR_FSYNC : REAL_FILE(file, xSync, flags);
 }
 
 static int put_layer(void **state)
 {
-    return disk_put(&(struct disk_hooks){.write = write_unless_full, .sync = sync_unless_broken});
+    sem_init(&mover_waits, 0, 0);
+    sem_init(&mover_may_go, 0, 0);
+    return disk_put(&(struct disk_hooks){.opened = tell_kind, .write = write_unless_full, .sync = sync_unless_broken});
 }
 
 // ---- the promises
@@ -342,23 +373,70 @@ static void a_full_disk_is_said_and_forgotten_when_there_is_room(void **state)
     assert_int_equal(stats->counts[JOB_WATCHING], 1);
 }
 
-// Runs in a process of its own, which is to die in the add.
-static void add_on_a_broken_disk(const char *dir)
+// ---- the WAL
+
+enum { LARGE = 1 << 20, WAL_MOVED_AT = 16, FEW = 64 }; // documents of 1 MiB: so many, and the WAL is moved
+
+static int64_t add_large(struct world *world)
+{
+    static char doc[LARGE];
+    return add(world, (struct sample){.doc = {doc, LARGE}});
+}
+
+static void a_transaction_is_written_in_one_piece(void **state)
+{
+    struct world *world = *state;
+    add(world, (struct sample){.doc = STR("{}")});
+    wal_writes = 0;
+    add(world, (struct sample){.doc = STR("{}")}); // some six pages
+    assert_int_equal(wal_writes, 1);
+}
+
+static void writes_go_on_while_the_wal_is_moved(void **state)
+{
+    struct world *world = *state;
+    int64_t first = add_large(world), beside = 0;
+    moving_is_held_up = true;
+    for (int i = 0; i < FEW && moving_is_held_up; i++)
+        add_large(world);
+    assert_false(moving_is_held_up);
+    sem_wait(&mover_waits);
+    for (int i = 0; i < WAL_MOVED_AT * 2; i++)
+        beside = add_large(world);
+    sem_post(&mover_may_go);
+    assert_int_equal(job_now(world, beside).state, JOB_READY);
+    world_reopen(world);
+    assert_int_equal(job_now(world, first).state, JOB_READY);
+    assert_int_equal(job_now(world, beside).state, JOB_READY);
+}
+
+static void the_wal_begins_anew_though_writes_never_pause(void **state)
+{
+    struct world *world = *state;
+    int before = wal_begun;
+    for (int i = 0; i < WAL_MOVED_AT * 20 && wal_begun < before + 3; i++)
+        add_large(world);
+    assert_true(wal_begun >= before + 3);
+}
+
+// ---- a disk that breaks
+
+// Runs in a process of its own, which is to die in an add, or beside it.
+static void add_on_a_broken_disk(const char *dir, atomic_bool *what_breaks)
 {
     char url[160], why[ERR_WHY_MAX];
     struct world world = {.last_id = 5000};
     snprintf(url, sizeof url, "sqlite:%s/other", dir);
     if (store_open(&world.store, url, why))
         _exit(1);
-    disk_is_broken = true;
-    enum err err;
-    try_add(&world, (struct sample){0}, &err);
+    *what_breaks = true;
+    for (int i = 0; i < WAL_MOVED_AT * 20; i++)
+        add_large(&world);
     _exit(2);
 }
 
-static void when_fsync_fails_the_process_ends(void **state)
+static void die_of(struct world *world, atomic_bool *what_breaks)
 {
-    struct world *world = *state;
     int status = 0, words[2];
     char said[512] = "";
     store_close(world->store); // a process with threads does not fork well
@@ -368,7 +446,7 @@ static void when_fsync_fails_the_process_ends(void **state)
     assert_true(child >= 0);
     if (child == 0) {
         dup2(words[1], STDERR_FILENO);
-        add_on_a_broken_disk(world->dir);
+        add_on_a_broken_disk(world->dir, what_breaks);
     }
     close(words[1]);
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -377,6 +455,16 @@ static void when_fsync_fails_the_process_ends(void **state)
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 70);
     assert_non_null(strstr(said, "fsync failed"));
+}
+
+static void when_fsync_fails_the_process_ends(void **state)
+{
+    die_of(*state, &disk_is_broken);
+}
+
+static void when_moved_pages_cannot_be_synced_the_process_ends(void **state)
+{
+    die_of(*state, &database_is_broken);
 }
 
 #define PROMISE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -395,7 +483,11 @@ int main(void)
         PROMISE(what_is_leased_is_in_no_hand),
         PROMISE(a_directory_that_cannot_be_made_is_named),
         PROMISE(a_full_disk_is_said_and_forgotten_when_there_is_room),
+        PROMISE(a_transaction_is_written_in_one_piece),
+        PROMISE(writes_go_on_while_the_wal_is_moved),
+        PROMISE(the_wal_begins_anew_though_writes_never_pause),
         PROMISE(when_fsync_fails_the_process_ends),
+        PROMISE(when_moved_pages_cannot_be_synced_the_process_ends),
     };
     return cmocka_run_group_tests_name("store sqlite: alone", tests, put_layer, NULL);
 }
