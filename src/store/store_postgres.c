@@ -1,9 +1,9 @@
 // The store in a PostgreSQL database that many processes share.
 //
-// Five threads, each with a connection of its own: two for adding, changing, reading, and what takes jobs or tends them. Each
-// takes the operations that wait as a group and runs them as one transaction in one pipeline: while the database works the next
-// ones gather. The second one for adding has something to do only when much comes in bulk, which is more than one of the
-// database's processes takes.
+// Five threads, each with a connection of its own: for adding, adding in bulk, changing, reading, and what takes jobs or tends
+// them. Each takes the operations that wait as a group and runs them as one transaction in one pipeline: while the database
+// works the next ones gather. Who adds one task does not wait for those who add hundreds, unless so much comes in bulk that it
+// is more than one of the database's processes takes.
 //
 // A database that is away or does not answer within four seconds fails what waits for it, as store_unavailable: what had been
 // sent may have been carried out. The connection is dropped and made anew, at once and then after 0.1 to 1 s.
@@ -23,7 +23,8 @@ enum {
     BACK_OFF_MIN_MS = 100,
     BACK_OFF_MAX_MS = 1000,
     DESKS = 5,
-    BULK_ROWS = 500
+    BULK_ROWS = 16,  // so many tasks in one operation are added in bulk
+    CROWD_ROWS = 500 // so many wait before the other desk for adding helps
 };
 
 struct pg_desk {
@@ -36,15 +37,15 @@ struct pg_desk {
     int64_t back_off_ms;
 };
 
-enum { DESK_ADD, DESK_TEND, DESK_CHANGE, DESK_READ, DESK_ADD_TOO };
+enum { DESK_ADD, DESK_BULK, DESK_TEND, DESK_CHANGE, DESK_READ };
 
 static const struct {
     const char *name;
     void (*run)(struct pg_link *link, struct list *group);
 } desk_rows[DESKS] = {
-    [DESK_ADD] = {"store-add", pg_add_group},          [DESK_TEND] = {"store-tend", pg_tend_group},
-    [DESK_CHANGE] = {"store-change", pg_change_group}, [DESK_READ] = {"store-read", pg_read_group},
-    [DESK_ADD_TOO] = {"store-add", pg_add_group},
+    [DESK_ADD] = {"store-add", pg_add_group},    [DESK_BULK] = {"store-bulk", pg_add_group},
+    [DESK_TEND] = {"store-tend", pg_tend_group}, [DESK_CHANGE] = {"store-change", pg_change_group},
+    [DESK_READ] = {"store-read", pg_read_group},
 };
 
 static const int desk_of[STORE_VERB_COUNT] = {
@@ -337,15 +338,18 @@ static enum err pg_open(struct store **ret_store, const char *url, char why[ERR_
     return ERR_OK;
 }
 
+static int desk_for_add(struct pg *pg, const struct store_add *add)
+{
+    int mine = add->count < BULK_ROWS ? DESK_ADD : DESK_BULK, other = add->count < BULK_ROWS ? DESK_BULK : DESK_ADD;
+    size_t rows = desk_waiting(&pg->desks[mine].desk);
+    return rows >= CROWD_ROWS && rows > desk_waiting(&pg->desks[other].desk) ? other : mine;
+}
+
 static void pg_submit(struct store *store, struct store_op *op)
 {
     struct pg *pg = container_of(store, struct pg, store);
-    int desk = desk_of[op->verb];
-    if (desk == DESK_ADD) {
-        size_t rows = desk_waiting(&pg->desks[DESK_ADD].desk);
-        if (rows >= BULK_ROWS && rows > desk_waiting(&pg->desks[DESK_ADD_TOO].desk))
-            desk = DESK_ADD_TOO;
-    }
+    bool adds = op->verb == STORE_ADD;
+    int desk = adds ? desk_for_add(pg, container_of(op, struct store_add, op)) : desk_of[op->verb];
     desk_put(&pg->desks[desk].desk, op);
 }
 

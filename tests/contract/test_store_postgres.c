@@ -188,6 +188,47 @@ static void a_claim_that_meets_a_change_gets_the_document_that_was_changed(void 
     PQfinish(session);
 }
 
+// ---- adding in bulk
+
+static struct store_add *many_tasks(struct world *world, size_t count, const char *name)
+{
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    struct store_task *tasks = world_mem(world, count * sizeof *tasks);
+    struct job *jobs = world_mem(world, count * sizeof *jobs);
+    op->items = world_mem(world, count * sizeof *op->items);
+    op->count = count;
+    for (size_t i = 0; i < count; i++) {
+        sample_fill(world, &(struct sample){0}, &tasks[i], &jobs[i], &op->items[i]);
+        tasks[i].name = str_of(name);
+    }
+    return op;
+}
+
+static void who_adds_one_task_does_not_wait_for_those_who_add_many(void **state)
+{
+    struct world *world = *state;
+    pthread_t thread;
+    char path[160];
+    PGconn *session = session_new(true);
+    snprintf(path, sizeof path, "SET search_path=%s", world->schema);
+    session_do(session, path);
+    session_do(session, "CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql AS"
+                        " 'BEGIN PERFORM pg_advisory_xact_lock_shared(78); RETURN NEW; END'");
+    session_do(session,
+               "CREATE TRIGGER stall BEFORE INSERT ON tasks FOR EACH ROW WHEN (NEW.name='slow') EXECUTE FUNCTION stall()");
+    session_do(session, "BEGIN; SELECT pg_advisory_xact_lock(78)");
+    add(world, (struct sample){0}); // who makes the lane is waited for
+    struct store_add *many = many_tasks(world, 100, "slow");
+    assert_int_equal(pthread_create(&thread, NULL, caller_main, &(struct caller){world->store, &many->op}), 0);
+    wait_until_asked("wait_event='advisory' AND query LIKE '%tasks%'");
+    int64_t one = add(world, (struct sample){0});
+    assert_int_equal(job_now(world, one).state, JOB_READY);
+    session_do(session, "COMMIT");
+    pthread_join(thread, NULL);
+    assert_int_equal(many->op.err, ERR_OK);
+    PQfinish(session);
+}
+
 // ---- beats in turn
 
 struct beater {
@@ -957,6 +998,7 @@ int main(void)
         PROMISE(several_sessions_at_once_get_each_job_once),
         PROMISE(what_others_have_locked_is_left_out_and_not_waited_for),
         PROMISE(a_claim_that_meets_a_change_gets_the_document_that_was_changed),
+        PROMISE(who_adds_one_task_does_not_wait_for_those_who_add_many),
         PROMISE(of_two_beats_in_turn_the_second_sees_the_first),
         PROMISE(a_job_that_comes_long_after_its_time_is_claimed_at_once),
         PROMISE(a_claim_begins_at_from_id),
