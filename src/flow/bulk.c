@@ -203,7 +203,7 @@ static void take_look(struct bulk *bulk, struct now now)
     else if (!found->op.err)
         meet_row(bulk, &found->rows[0], now);
     if (!bulk->row.id)
-        bulk->next_at = now.mono_ms + IDLE_MS;
+        bulk->next_at = node_round(bulk->node, now.mono_ms, IDLE_MS);
     else if (found->op.err)
         bulk->next_at = now.mono_ms + FAIL_WAIT_MS;
     store_op_done(&bulk->look.op);

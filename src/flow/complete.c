@@ -1,6 +1,6 @@
-// Words about runs are gathered while a batch is being written, and for a moment after one of many; what has come by then is the
-// next batch. So a batch grows with the load, and a lone outcome does not wait. One of many is seen up to that moment later; no
-// call waits for it, because its slot is free already.
+// Words about runs are gathered while a batch is being written, and for a moment after it began, longer the more there were in
+// it; what has come by then is the next batch. So a batch grows with the load, and a lone outcome does not wait, nor do those of
+// a client that waits for each. Others are seen up to that moment later; no call waits for it, because its slot is free already.
 //
 // What follows is decided once, when the word arrives, on the record the run carries: its token proves that nobody else changed
 // it since. When the store fails, the same decided batch is tried again until it can say what became of it. If it had been
@@ -17,8 +17,8 @@
 enum {
     BATCH_MAX = 2000,
     BATCHES_MAX = 2,
-    MANY = 16,    // in a batch,
-    REST_MS = 10, // and none is begun for so long, so that more of them share a commit
+    REST_EACH_MS = 2, // after a batch, for each outcome in it, none is begun,
+    REST_MAX_MS = 10, // but not for longer: so the more come, the more share a commit
     FAIL_WAIT_MS = 200,
     FAIL_DOUBLINGS = 3,
 };
@@ -49,7 +49,7 @@ struct complete {
     int writing;         // batches under way
     int failures;        // of the store, since it last succeeded
     int64_t next_at;     // monotonic: no new batch before this, because the store fails
-    int64_t rest_until;  // monotonic: nor before this, because there was one of many
+    int64_t rest_until;  // monotonic: nor before this, because there was one just now
 };
 
 struct complete *complete_new(struct node *node, struct pull *pull, uint64_t seed)
@@ -189,8 +189,7 @@ static void start_batch(struct complete *complete, struct now now)
         if (++count == BATCH_MAX)
             break;
     struct batch *batch = batch_new(complete, count);
-    if (count >= MANY)
-        complete->rest_until = now.mono_ms + REST_MS;
+    complete->rest_until = now.mono_ms + time_min(REST_EACH_MS * (int64_t)count, REST_MAX_MS);
     for (; count > 0; count--) {
         struct run_note *note = list_entry(list_take(&complete->waiting), struct run_note, link);
         if (note->run)
@@ -279,14 +278,16 @@ static int64_t try_again(struct complete *complete, struct now now)
     return next;
 }
 
+// As long as no batch may begin, what comes stays where it was put: the first of it wakes this thread, and no other does.
 int64_t complete_turn(struct complete *complete, struct now now)
 {
     take_answers(complete, now);
-    broker_take_notes(complete->node->broker, &complete->waiting);
     int64_t next = try_again(complete, now);
     int64_t from_ms = time_max(complete->next_at, complete->rest_until);
-    if (now.mono_ms < from_ms && !list_empty(&complete->waiting))
+    if (now.mono_ms < from_ms)
         return time_min(next, now.wall_ms + from_ms - now.mono_ms);
+    if (complete->writing < BATCHES_MAX)
+        broker_take_notes(complete->node->broker, &complete->waiting);
     while (complete->writing < BATCHES_MAX && !list_empty(&complete->waiting))
         start_batch(complete, now);
     return next;

@@ -10,4 +10,5 @@ struct pull;
 struct complete *complete_new(struct node *node, struct pull *pull, uint64_t seed);
 void complete_free(struct complete *complete);
 int64_t complete_turn(struct complete *complete, struct now now); // on the wall clock: when to turn again
-bool complete_idle(const struct complete *complete);              // nothing waits to be written
+// Nothing that it has taken waits to be written. What still lies in the broker, pull has in hand.
+bool complete_idle(const struct complete *complete);

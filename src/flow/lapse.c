@@ -106,7 +106,7 @@ static void take_change(struct lapse *lapse)
 static void take_answer(struct lapse *lapse, struct store_op *op, struct now now)
 {
     lapse->waiting = false;
-    lapse->next_at = now.mono_ms + ROUND_MS;
+    lapse->next_at = node_round(lapse->node, now.mono_ms, ROUND_MS);
     if (op == &lapse->lapsed.op && !op->err && lapse->lapsed.job_count) {
         send_change(lapse, now);
         return; // the texts of `lapsed` are needed until the change is done

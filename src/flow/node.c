@@ -35,6 +35,12 @@ bool node_alive(struct node *node, int64_t mono_ms)
     return mono_ms < atomic_load(&node->alive_until_ms);
 }
 
+int64_t node_round(const struct node *node, int64_t mono_ms, int64_t period_ms)
+{
+    int64_t phase = (int64_t)((uint64_t)atomic_load(&node->incarnation) % (uint64_t)period_ms);
+    return ((mono_ms - phase) / period_ms + 1) * period_ms + phase;
+}
+
 void node_submitted(struct node *node, const struct job *job, struct str queue, struct str name, int64_t now_ms)
 {
     tally_count(&node->tally, TALLY_SUBMITTED, 1);

@@ -72,3 +72,7 @@ void node_changed_doc(struct node *node, const struct job *job, const struct att
 bool node_push_begin(struct node *node); // false: not now
 void node_push_end(struct node *node);
 bool node_alive(struct node *node, int64_t mono_ms);
+
+// When to look again, for who looks once in a period: they all do at the same moment, so that the thread is woken once and the
+// store asked in one transaction. Other lives have other moments, or nodes of one machine would find the same things to do.
+int64_t node_round(const struct node *node, int64_t mono_ms, int64_t period_ms);

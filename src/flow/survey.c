@@ -90,7 +90,8 @@ static void take_scan(struct survey *survey, struct scan *scan, struct now now)
     if (!more)
         op->after_id = 0;
     survey->been_round |= !more && !op->op.err;
-    scan->at = now.mono_ms + (op->op.err ? WALK_MS : pause_after(survey, scan, more, now.mono_ms));
+    int64_t pause = op->op.err ? WALK_MS : pause_after(survey, scan, more, now.mono_ms);
+    scan->at = pause == WALK_MS ? node_round(survey->node, now.mono_ms, WALK_MS) : now.mono_ms + pause;
     store_op_done(&op->op);
 }
 

@@ -121,7 +121,7 @@ static void take_answer(struct sweep *sweep, struct store_op *op, struct now now
         send_sweep(sweep, now);
     } else {
         sweep->full |= sweep->sweep.removed >= SWEEP_MAX;
-        sweep->next_at = now.mono_ms + (sweep->full ? PAUSE_MS : ROUND_MS);
+        sweep->next_at = sweep->full ? now.mono_ms + PAUSE_MS : node_round(sweep->node, now.mono_ms, ROUND_MS);
         sweep->full = false;
     }
 }

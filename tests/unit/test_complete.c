@@ -54,6 +54,8 @@ static void end_run(struct play *play, struct run *run, enum job_outcome outcome
     come_back(play, run, RUN_ENDED);
 }
 
+enum { REST_EACH_MS = 2, REST_MAX_MS = 10 }; // as complete.c has them
+
 static void a_lone_outcome_does_not_wait(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -79,6 +81,7 @@ static void one_batch_holds_what_came_meanwhile(void **state)
     for (int i = 0; i < 2; i++) {
         end_run(play, runs[i], OUTCOME_SUCCESS);
         turn(play);
+        play_pass(play, REST_EACH_MS);
     }
     int batches = play->store.count[STORE_CHANGE];
     for (int i = 2; i < 6; i++) {
@@ -98,31 +101,41 @@ static void one_batch_holds_what_came_meanwhile(void **state)
     play_free(play);
 }
 
-static void after_many_outcomes_the_next_gather_for_a_moment(void **state)
+static void after_a_batch_the_next_ones_gather_for_a_moment(void **state)
 {
-    enum { MANY = 16, REST_MS = 10 }; // as complete.c has them
-    struct play *play = play_new((struct play_config){0});
-    struct run *runs[MANY + 2];
-    for (int i = 0; i < MANY + 2; i++)
-        runs[i] = run_in_hand(play, NULL);
-    int before = play->store.count[STORE_CHANGE];
-    for (int i = 0; i < MANY; i++)
-        end_run(play, runs[i], OUTCOME_SUCCESS);
-    turn(play);
-    assert_int_equal(play->store.count[STORE_CHANGE], before + 1);
-    end_run(play, runs[MANY], OUTCOME_SUCCESS);
-    assert_int_equal(turn(play), play->now.wall_ms + REST_MS);
-    play_pass(play, REST_MS - 1);
-    end_run(play, runs[MANY + 1], OUTCOME_SUCCESS);
-    assert_int_equal(turn(play), play->now.wall_ms + 1);
-    assert_int_equal(play->store.count[STORE_CHANGE], before + 1);
-    play_pass(play, 1);
-    turn(play);
-    assert_int_equal(play->store.count[STORE_CHANGE], before + 2); // both
-    turn(play);
-    assert_true(complete_idle(play->flow->complete));
-    assert_int_equal(pull_count(play->flow->pull), 0);
-    play_free(play);
+    static const struct {
+        int outcomes;
+        int64_t rest_ms;
+    } rows[] = {{1, REST_EACH_MS}, {3, 3 * REST_EACH_MS}, {16, REST_MAX_MS}};
+    for (size_t row = 0; row < array_count(rows); row++) {
+        struct play *play = play_new((struct play_config){0});
+        struct run *runs[18];
+        for (size_t i = 0; i < array_count(runs); i++)
+            runs[i] = run_in_hand(play, NULL);
+        int before = play->store.count[STORE_CHANGE], at = 0;
+        while (at < rows[row].outcomes)
+            end_run(play, runs[at++], OUTCOME_SUCCESS);
+        turn(play);
+        assert_int_equal(play->store.count[STORE_CHANGE], before + 1);
+        int woken = play->woken;
+        end_run(play, runs[at++], OUTCOME_SUCCESS);
+        assert_int_equal(play->woken, woken + 1);
+        assert_int_equal(turn(play), play->now.wall_ms + rows[row].rest_ms);
+        play_pass(play, rows[row].rest_ms - 1);
+        end_run(play, runs[at++], OUTCOME_SUCCESS);
+        assert_int_equal(play->woken, woken + 1); // it is known by then that something waits
+        assert_int_equal(turn(play), play->now.wall_ms + 1);
+        assert_int_equal(play->store.count[STORE_CHANGE], before + 1);
+        play_pass(play, 1);
+        turn(play);
+        assert_int_equal(play->store.count[STORE_CHANGE], before + 2); // both
+        turn(play);
+        assert_true(complete_idle(play->flow->complete));
+        assert_int_equal(pull_count(play->flow->pull), array_count(runs) - (size_t)at);
+        while ((size_t)at < array_count(runs))
+            run_free(runs[at++]);
+        play_free(play);
+    }
 }
 
 static void a_failed_batch_is_written_again_unchanged(void **state)
@@ -228,6 +241,7 @@ static void a_document_that_cannot_be_read_ends_its_job_and_not_the_loop(void **
     int64_t poison = play_add(play, (struct play_job){.doc = "{\"url\":"}), good = play_add(play, (struct play_job){0});
     play_turn(play);
     play_end(play, good, OUTCOME_SUCCESS);
+    play_pass(play, REST_EACH_MS);
     play_turn(play);
     assert_int_equal(play_job_of(play, poison).state, JOB_ABORTED);
     assert_int_equal(play_job_of(play, poison).outcome, OUTCOME_REFUSED);
@@ -276,6 +290,7 @@ static void a_word_that_it_began_keeps_the_run_in_hand(void **state)
     assert_int_equal(play_job_of(play, id).state, JOB_RESERVED);
     assert_int_equal(pull_count(play->flow->pull), 1);
     play_end(play, id, OUTCOME_SUCCESS);
+    play_pass(play, REST_EACH_MS);
     play_turn(play);
     assert_int_equal(play_job_of(play, id).state, JOB_SUCCESS);
     assert_int_equal(play_job_of(play, id).attempts, 1);
@@ -331,7 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lone_outcome_does_not_wait),
         cmocka_unit_test(one_batch_holds_what_came_meanwhile),
-        cmocka_unit_test(after_many_outcomes_the_next_gather_for_a_moment),
+        cmocka_unit_test(after_a_batch_the_next_ones_gather_for_a_moment),
         cmocka_unit_test(a_failed_batch_is_written_again_unchanged),
         cmocka_unit_test(a_batch_whose_answer_was_lost_is_not_written_twice),
         cmocka_unit_test(a_store_that_is_away_is_asked_less_and_less_and_in_few_batches),

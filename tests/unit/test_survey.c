@@ -56,11 +56,26 @@ static void a_promotion_is_followed_by_a_rest_of_twenty_times_its_length(void **
     play_free(play);
 }
 
+static void who_looks_once_in_a_period_looks_when_others_do(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    enum { PERIOD = 1000 };
+    int64_t at = node_round(play->node, 5000000, PERIOD);
+    assert_true(at > 5000000 && at <= 5000000 + PERIOD);
+    assert_int_equal(node_round(play->node, at - 1, PERIOD), at);
+    assert_int_equal(node_round(play->node, at, PERIOD), at + PERIOD);
+    int64_t life = atomic_exchange(&play->node->incarnation, PLAY_LIFE + 1); // another life, on the same machine
+    assert_int_equal(node_round(play->node, at, PERIOD), at + 1);
+    atomic_store(&play->node->incarnation, life);
+    play_free(play);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_due_and_not_claimed_becomes_ready),
         cmocka_unit_test(a_promotion_is_followed_by_a_rest_of_twenty_times_its_length),
+        cmocka_unit_test(who_looks_once_in_a_period_looks_when_others_do),
     };
     return cmocka_run_group_tests_name("survey", tests, NULL, NULL);
 }
