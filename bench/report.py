@@ -10,6 +10,7 @@ import sys
 from parts import ROOT, Wrong
 
 RESULTS = ROOT / "bench" / "results"
+folder = RESULTS  # where this run is written down
 
 
 def git(*args):
@@ -34,12 +35,17 @@ def figure(name, value, budget, at_least):
     return {"name": name, "figure": round(value, 3), "budget": budget, "at_least": at_least, "ratio": round(ratio, 3) if value else None}
 
 
+def record_into(path):
+    global folder
+    path.mkdir(parents=True, exist_ok=True)
+    folder = path
+
+
 def record(bench, store, figures, detail):
-    RESULTS.mkdir(exist_ok=True)
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
     line = {"bench": bench, "at": now, "commit": commit(), "machine": machine(), "store": store, "told": sys.argv[1:], "figures": figures,
             "detail": detail}
-    with open(RESULTS / f"{bench}.jsonl", "a") as out:
+    with open(folder / f"{bench}.jsonl", "a") as out:
         out.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 

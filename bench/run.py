@@ -7,6 +7,7 @@ timed test. It fails when the run itself was wrong: a task lost, refused or call
 
 import argparse
 import collections
+import pathlib
 import signal
 import sys
 
@@ -16,7 +17,7 @@ import rest
 import watching
 import whole
 from parts import STORES, Wrong
-from report import compare
+from report import RESULTS, compare, record_into
 
 # words: how long it takes as it is by default, and what it needs; said before those that take a minute or more. store: the only one
 # it is about.
@@ -56,6 +57,8 @@ def options_read():
     parser.add_argument("--lead", type=float, help="burst: how far ahead that is, in seconds (long enough for 12,000 submits a second)")
     parser.add_argument("--lanes", type=int, default=100000, help="lanes: how many (100000)")
     parser.add_argument("--rounds", type=int, help="kill (100), reads (3)")
+    parser.add_argument("--results", type=pathlib.Path, default=RESULTS, metavar="FOLDER",
+                        help="where the runs are written down (bench/results); another one for what is only tried")
     parser.add_argument("--compare", nargs=2, metavar=("A", "B"),
                         help="measures nothing: the newest run of each bench of two commits, or in two files, side by side")
     options = parser.parse_intermixed_args()
@@ -74,6 +77,7 @@ def main():
         except Wrong as wrong:
             sys.exit(f"compare: {wrong}")
         return
+    record_into(options.results)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(1))  # so that what was started is stopped
     failed = []

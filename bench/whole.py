@@ -4,7 +4,7 @@ import datetime
 import math
 import time
 
-from parts import DRAIN_SECONDS, Load, Meter, Target, Wrong, closing, ms, running, wait_until
+from parts import DRAIN_SECONDS, Load, Meter, Target, Wrong, closing, disk_syncs, ms, running, wait_until
 from report import figure, record
 from rest import idle_figure, idle_of
 
@@ -67,7 +67,7 @@ HALF_BULK, EXTRA_RATE = 100, 200
 
 def half(options):
     """Half of what life is to sustain, and beside it a stream of tasks whose lateness and submits are timed one by one."""
-    rate, seconds = LIFE_BUDGET // 2, options.seconds or 30
+    rate, seconds, disk = LIFE_BUDGET // 2, options.seconds or 30, disk_syncs()
     with running(options.store) as (target, rota, store), closing(Target("--late")) as timed:
         load = Load(rota, "--url", target.url, "--connections", 8, "--bulk", HALF_BULK, "--rate", rate, "--seconds", seconds + WARM_SECONDS)
         time.sleep(WARM_SECONDS)
@@ -86,7 +86,7 @@ def half(options):
                figure("half: submit p99 ms", results[1]["p99_us"] / 1000, SUBMIT_P99_MS, False), cpu_figure("half", options, used)]
     print(f"  submits one by one at {EXTRA_RATE}/s: p50 {ms(results[1]['p50_us'])}, max {ms(results[1]['max_us'])};"
           f" in bulk of {HALF_BULK}: p50 {ms(results[0]['p50_us'])}, p99 {ms(results[0]['p99_us'])}")
-    record("half", options.store, figures, {"seconds": seconds, "rate": rate, **used, "late": seen, "load": results})
+    record("half", options.store, figures, {"seconds": seconds, "rate": rate, "disk": disk, **used, "late": seen, "load": results})
 
 
 BURST_JOBS, BURST_S, BURST_MIB, BESIDE_RATE = 1388889, 30, 256, 100
@@ -172,6 +172,7 @@ def late(options):
 def submit(options):
     figures, detail = [], {}
     for name, bulk, connections, budget in [("bulk", options.bulk, 8, 80000), ("one by one, 64 connections", 0, 64, 50000)]:
+        disk = disk_syncs()
         with running(options.store) as (target, rota, store):
             meter = Meter(rota, store)
             # Planned for later, so that nothing but the submit is measured.
@@ -182,7 +183,7 @@ def submit(options):
                 raise Wrong(f"{result['acknowledged']} tasks were acknowledged, {rota.stats()['pending']} are pending")
         figures.append(figure(f"submit: {name}, /s", result["per_s"], budget, True))
         print(f"  p50 {ms(result['p50_us'])}, p99 {ms(result['p99_us'])}")
-        detail[name] = {**used, "load": result}
+        detail[name] = {"disk": disk, **used, "load": result}
     record("submit", options.store, figures, detail)
 
 
