@@ -365,11 +365,10 @@ static void forget_unsettled(struct pg_link *link)
         named->sent = named->settled;
 }
 
-// The statement that is about to be sent, if it has come before. Its text ends with 0. What has no parameters, as COMMIT, is
-// quickly parsed.
+// The statement that is about to be sent, if it has come before. Its text ends with 0.
 static struct pg_named *find_named(struct pg_link *link)
 {
-    if (!link->direct || !link->query.count)
+    if (!link->direct)
         return NULL;
     struct str sql = buf_str(&link->query.sql);
     int64_t hash = (int64_t)map_hash_bytes(sql.p, sql.n);
@@ -541,32 +540,47 @@ static void check_settings(void *ctx, const PGresult *result)
         check_durable(link, result, PG_REFUSED);
 }
 
-// Behind a pooler each transaction may have another of the server's connections, so what is not as the server has it by itself is
-// said each time, for this transaction only; in the same pipeline, which costs some 20 µs of the server. jit would compile what
-// runs for a millisecond. A plan does not depend on how much a batch brings. Everything that grows is looked up by an index, row
-// by row, however small it may look: what a table has is estimated by what it had when it was vacuumed, which for one that fills
-// and empties is anything. A server whose client has frozen or given up goes on with neither its locks nor its statement for
-// long. And the commit may only count if it is durable on this connection too.
-static const char begin_with[] =
-    "SELECT current_setting('fsync'), current_setting('synchronous_commit'), set_config('jit','off',true),"
-    " set_config('enable_seqscan','off',true), set_config('enable_bitmapscan','off',true),"
-    " set_config('plan_cache_mode','force_generic_plan',true),"
-    " set_config('idle_in_transaction_session_timeout','10s',true), set_config('statement_timeout',$1,true)";
+// What is not as the server has it by itself. jit would compile what runs for a millisecond. A plan does not depend on how much a
+// batch brings. Everything that grows is looked up by an index, row by row, however small it may look: what a table has is
+// estimated by what it had when it was vacuumed, which for one that fills and empties is anything. A server whose client has
+// frozen or given up goes on with neither its locks nor its statement for long. $1: for how long.
+#define TOLD(this_transaction_only)                                                       \
+    " set_config('jit','off'," this_transaction_only "),"                                 \
+    " set_config('enable_seqscan','off'," this_transaction_only "),"                      \
+    " set_config('enable_bitmapscan','off'," this_transaction_only "),"                   \
+    " set_config('plan_cache_mode','force_generic_plan'," this_transaction_only "),"      \
+    " set_config('idle_in_transaction_session_timeout','10s'," this_transaction_only ")," \
+    " set_config('statement_timeout',$1," this_transaction_only ")"
+
+// A session is told once, unless there is a pooler: there each transaction may have another of the server's connections, and is
+// told by itself, in the same pipeline. And a commit may only count if it is durable on this connection too.
+static const char tell_session[] = "SELECT" TOLD("false");
+static const char begin_told[] = "SELECT current_setting('fsync'), current_setting('synchronous_commit')";
+static const char begin_telling[] = "SELECT current_setting('fsync'), current_setting('synchronous_commit')," TOLD("true");
 
 static void check_begun(void *ctx, const PGresult *result)
 {
     check_durable(ctx, result, PG_AWAY);
 }
 
+static void send_told(struct pg_link *link, const char *sql, int64_t timeout_ms, pg_reader *read)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)time_max(timeout_ms, 1)); // 0 would be without end
+    pg_begin_query(link);
+    pg_put(link, sql);
+    pg_param_text(link, str_of(text));
+    pg_send(link, read, link);
+}
+
 void pg_begin(struct pg_link *link, const char *begin)
 {
-    char left[24];
-    snprintf(left, sizeof left, "%lld", (long long)time_max(link->deadline_ms - now_ms(), 1)); // 0 would be without end
+    int64_t left = link->deadline_ms - now_ms();
     pg_run(link, begin, 0, NULL, NULL, NULL);
-    pg_begin_query(link);
-    pg_put(link, begin_with);
-    pg_param_text(link, str_of(left));
-    pg_send(link, check_begun, link);
+    if (link->direct && left <= PG_DEADLINE_MS)
+        pg_run(link, begin_told, 0, NULL, check_begun, link);
+    else
+        send_told(link, begin_telling, left, check_begun);
 }
 
 static bool finish_connect(struct pg_link *link)
@@ -608,6 +622,10 @@ void pg_link_connect(struct pg_link *link)
         if (link->pg->prepared)
             pg_send_version(link);
         pg_sync(link);
+        if (link->direct) {
+            send_told(link, tell_session, PG_DEADLINE_MS, NULL);
+            pg_sync(link);
+        }
     }
     if (link->err)
         pg_link_drop(link);
