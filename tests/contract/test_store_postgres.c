@@ -930,6 +930,37 @@ static void what_cannot_be_stored_fails_alone(void **state)
     world_open(world);
 }
 
+// Parsing and planning take longer than a small transaction does. A text gets its name when it comes for the second time; behind
+// a pooler it never does, so this is the server itself.
+static void what_comes_again_is_not_parsed_again(void **state)
+{
+    struct world *world = *state;
+    struct proxy *proxy = proxy_start(cluster_port());
+    char url[160], why[ERR_WHY_MAX];
+    enum { NAMED_FROM = 4, ROUNDS = 8 };
+    int parses = 0;
+    store_close(world->store);
+    url_over(world, proxy_port(proxy), url);
+    if (store_open(&world->store, url, why))
+        fail_msg("%s", why);
+    add(world, (struct sample){.state = JOB_SUCCESS});
+    int64_t lane = lane_of(world, TENANT, "q");
+    for (int round = 1; round <= ROUNDS; round++) {
+        if (round == NAMED_FROM)
+            parses = proxy_parses(proxy);
+        int64_t id = add(world, (struct sample){0});
+        assert_int_equal(claim(world, A, NOW, lane, 1)->job_count, 1);
+        struct job job = job_now(world, id);
+        job.state = JOB_SUCCESS;
+        assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    }
+    assert_int_equal(proxy_parses(proxy), parses);
+    store_close(world->store);
+    world->store = NULL;
+    proxy_stop(proxy);
+    world_open(world);
+}
+
 static void a_connection_cut_after_commit_leaves_a_task_that_its_key_finds(void **state)
 {
     struct world *world = *state;
@@ -1019,6 +1050,7 @@ int main(void)
         PROMISE(a_statement_ends_when_nobody_waits_for_it_any_more),
         PROMISE(a_newer_schema_that_comes_meanwhile_is_noticed_with_the_next_connection),
         PROMISE(what_cannot_be_stored_fails_alone),
+        PROMISE(what_comes_again_is_not_parsed_again),
         PROMISE(a_connection_cut_after_commit_leaves_a_task_that_its_key_finds),
         PROMISE(a_database_that_was_killed_serves_again_when_it_is_back),
         PROMISE(a_database_that_hangs_is_unavailable_and_does_not_keep_the_store_from_closing),

@@ -18,16 +18,16 @@
 enum { PAIRS_MAX = 32, CHUNK = 65536, NAMES_MAX = 1024 };
 
 struct pair {
-    int client, server;   // -1: free
-    bool greeted;         // the message that begins a connection has passed
-    bool committing;      // the answer to come is to be lost
-    struct buf held;      // what the client sent and may not yet pass
-    bool free[NAMES_MAX]; // by the number at the end of its name (0: it has none): nobody could notice this statement
-    bool counted;         // the statement whose Execute comes next needed leave
-    bool waiting;         // its answer is to come
-    int before;           // and behind the answers of so many that needed none
-    bool failed;          // up to the next Sync nothing is carried out, so nothing needs leave
-    char head[5];         // of the server's message under way: its type and length
+    int client, server;                                          // -1: free
+    bool greeted;                                                // the message that begins a connection has passed
+    bool committing;                                             // the answer to come is to be lost
+    struct buf held;                                             // what the client sent and may not yet pass
+    enum kind { ORDINARY, UNNOTICED, COMMITS } kinds[NAMES_MAX]; // of statements, by the number at the end of a name (0: none)
+    bool counted;                                                // the statement whose Execute comes next needed leave
+    bool waiting;                                                // its answer is to come
+    int before;                                                  // and behind the answers of so many that needed none
+    bool failed;  // up to the next Sync nothing is carried out, so nothing needs leave
+    char head[5]; // of the server's message under way: its type and length
     size_t head_n, body_left;
 };
 
@@ -38,7 +38,7 @@ struct proxy {
     atomic_int syncs_left; // 0: not counted
     int wake;              // an eventfd: there is leave for something
     atomic_bool holding;
-    atomic_int leave, answered, errors;
+    atomic_int leave, answered, errors, parses;
     struct pair pairs[PAIRS_MAX];
 };
 
@@ -85,26 +85,26 @@ static uint32_t length_of(const char *bytes)
     return ntohl(length);
 }
 
-static bool *free_of(struct pair *pair, const char *name)
+static enum kind *kind_of(struct pair *pair, const char *name)
 {
     size_t number = strtoul(name + strcspn(name, "0123456789"), NULL, 10);
     assert(number < NAMES_MAX);
-    return &pair->free[number];
+    return &pair->kinds[number];
 }
 
 static void note_parse(struct proxy *proxy, struct pair *pair, const char *message)
 {
     static const char session[] = "SELECT current_setting("; // what every transaction begins with
     const char *name = message + 5, *sql = name + strlen(name) + 1;
-    *free_of(pair, name) = strncmp(sql, "BEGIN", 5) == 0 || strncmp(sql, session, sizeof session - 1) == 0;
-    if (strcmp(sql, "COMMIT") == 0 && atomic_exchange(&proxy->cut_commit, false))
-        pair->committing = true;
+    bool unnoticed = strncmp(sql, "BEGIN", 5) == 0 || strncmp(sql, session, sizeof session - 1) == 0;
+    *kind_of(pair, name) = unnoticed ? UNNOTICED : strcmp(sql, "COMMIT") == 0 ? COMMITS : ORDINARY;
+    proxy->parses++;
 }
 
-static bool needs_leave(struct pair *pair, const char *bind)
+static enum kind kind_of_bind(struct pair *pair, const char *bind)
 {
     const char *portal = bind + 5;
-    return !*free_of(pair, portal + strlen(portal) + 1);
+    return *kind_of(pair, portal + strlen(portal) + 1);
 }
 
 // Whether the connection is to end here: this is the Sync that is to be lost.
@@ -124,7 +124,8 @@ static bool pass_held(struct proxy *proxy, struct pair *pair)
         size_t n = type ? 1 + length_of(message + 1) : length_of(message);
         if (pair->held.n < n)
             return true;
-        if (type == 'B' && proxy->holding && !pair->failed && needs_leave(pair, message)) {
+        enum kind kind = type == 'B' ? kind_of_bind(pair, message) : UNNOTICED;
+        if (kind != UNNOTICED && proxy->holding && !pair->failed) {
             if (pair->waiting || proxy->leave == 0)
                 return true;
             proxy->leave--;
@@ -134,6 +135,8 @@ static bool pass_held(struct proxy *proxy, struct pair *pair)
             return false;
         if (type == 'P')
             note_parse(proxy, pair, message);
+        if (kind == COMMITS && atomic_exchange(&proxy->cut_commit, false))
+            pair->committing = true;
         bool executes = type == 'E';
         pair->before += executes && !pair->counted && !pair->failed;
         pair->waiting = pair->waiting || (executes && pair->counted);
@@ -309,4 +312,9 @@ int proxy_answered(struct proxy *proxy)
 int proxy_errors(struct proxy *proxy)
 {
     return proxy->errors;
+}
+
+int proxy_parses(struct proxy *proxy)
+{
+    return proxy->parses;
 }

@@ -21,3 +21,4 @@ void proxy_hold(struct proxy *proxy, bool on);
 void proxy_allow(struct proxy *proxy, int statements);
 int proxy_answered(struct proxy *proxy); // how many of those that were allowed since proxy_hold() have been answered
 int proxy_errors(struct proxy *proxy);   // how many errors the server has answered with since the start
+int proxy_parses(struct proxy *proxy);   // how many statements it was told the text of since the start
