@@ -120,7 +120,7 @@ static void make_day(struct pg_link *link, int32_t day)
     pg_begin(link, "BEGIN");
     pg_lock(link, PG_LOCK_SCHEMA);
     snprintf(sql, sizeof sql, "CREATE TABLE IF NOT EXISTS @jobs_done_%d PARTITION OF @jobs_done FOR VALUES IN (%d)", day, day);
-    pg_run(link, sql, 0, NULL, NULL, NULL);
+    pg_run_once(link, sql, NULL, NULL);
     pg_run(link, "COMMIT", 0, NULL, NULL, NULL);
     pg_sync(link);
 }

@@ -157,6 +157,7 @@ static bool await_answer(struct pg_link *link)
 void pg_begin_query(struct pg_link *link)
 {
     link->query.sql.n = 0;
+    link->query.once = false;
     link->query.count = 0;
     arena_done(&link->query.arena);
     arena_init(&link->query.arena);
@@ -368,7 +369,7 @@ static void forget_unsettled(struct pg_link *link)
 // The statement that is about to be sent, if it has come before. Its text ends with 0.
 static struct pg_named *find_named(struct pg_link *link)
 {
-    if (!link->direct)
+    if (!link->direct || link->query.once)
         return NULL;
     struct str sql = buf_str(&link->query.sql);
     int64_t hash = (int64_t)map_hash_bytes(sql.p, sql.n);
@@ -421,6 +422,14 @@ void pg_run(struct pg_link *link, const char *sql, size_t count, const int64_t *
     pg_put(link, sql);
     for (size_t i = 0; i < count; i++)
         pg_param_int(link, values[i]);
+    pg_send(link, read, ctx);
+}
+
+void pg_run_once(struct pg_link *link, const char *sql, pg_reader *read, void *ctx)
+{
+    pg_begin_query(link);
+    pg_put(link, sql);
+    link->query.once = true;
     pg_send(link, read, ctx);
 }
 

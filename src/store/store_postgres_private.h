@@ -44,6 +44,7 @@ typedef void pg_reader(void *ctx, const PGresult *result);
 
 struct pg_query {
     struct buf sql;
+    bool once;          // its text does not come again, so it needs no name
     struct arena arena; // what the parameters point to
     int count;
     Oid types[PG_PARAMS_MAX];
@@ -92,7 +93,7 @@ struct pg_link {
         void *ctx;
     } * pending; // statements sent and not yet answered
     size_t pending_count, pending_cap;
-    bool direct;                       // no pooler in between: the server keeps statements by their names
+    bool direct;                       // no pooler in between: a session keeps what it is told, and statements by their names
     int names;                         // given so far
     struct map named;                  // by hash of its text: struct pg_named
     struct arena arena;                // of the group under way
@@ -127,11 +128,12 @@ void pg_put_rows(struct pg_link *link, const struct pg_rows *rows); // as a SELE
 void pg_send(struct pg_link *link, pg_reader *read, void *ctx);
 void pg_sync(struct pg_link *link); // waits for the answers of everything sent
 
-void pg_begin(struct pg_link *link, const char *begin); // BEGIN …, and what a session would be told otherwise
+void pg_begin(struct pg_link *link, const char *begin); // BEGIN …, and what the session was not told
 void pg_commit(struct pg_link *link);                   // and waits as above
 
 // A fixed statement with whole numbers as $1 … $n.
 void pg_run(struct pg_link *link, const char *sql, size_t count, const int64_t *values, pg_reader *read, void *ctx);
+void pg_run_once(struct pg_link *link, const char *sql, pg_reader *read, void *ctx); // a text of its own, as of a day's partition
 #define pg_sql(link, sql, read, ctx, ...) \
     pg_run((link), (sql), sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__}, (read), (ctx))
 

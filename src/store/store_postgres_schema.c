@@ -162,7 +162,7 @@ static void read_int(void *ctx, const PGresult *result)
 
 static void run(struct pg_link *link, const char *sql)
 {
-    pg_run(link, sql, 0, NULL, NULL, NULL);
+    pg_run_once(link, sql, NULL, NULL);
 }
 
 static int64_t ask_text(struct pg_link *link, const char *sql, const char *text)

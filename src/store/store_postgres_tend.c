@@ -394,11 +394,11 @@ static void drop_day(struct pg_link *link, int64_t day)
     pg_run(link, "SET LOCAL lock_timeout='100ms'", 0, NULL, NULL, NULL);
     pg_run(link, "LOCK TABLE @jobs_done IN ACCESS EXCLUSIVE MODE", 0, NULL, NULL, NULL);
     snprintf(sql, sizeof sql, "SELECT 1 FROM @jobs_done_%lld LIMIT 1", (long long)day);
-    pg_run(link, sql, 0, NULL, read_empty, &empty);
+    pg_run_once(link, sql, read_empty, &empty);
     pg_sync(link);
     snprintf(sql, sizeof sql, "DROP TABLE @jobs_done_%lld", (long long)day);
     if (empty)
-        pg_run(link, sql, 0, NULL, NULL, NULL);
+        pg_run_once(link, sql, NULL, NULL);
     pg_run(link, "COMMIT", 0, NULL, NULL, NULL);
     pg_sync(link);
 }
