@@ -121,7 +121,7 @@ def test_it_counts_what_happened(rota, target):
 def test_a_late_start_is_counted_with_its_stage(rota, target):
     assert rota.api.post("/v1/queues/q/pause").status == 200
     task = rota.api.submit(target.url("/ok/a"), queue="q", sla="1ms")
-    assert rota.api.first_job(task["id"])["state"] == "ready"
+    wait_until(lambda: rota.api.first_job(task["id"])["state"] == "ready", "it waits")
     wait_until(lambda: now_ms() > to_ms(task["scheduled_at"]) + 100, "it is late, by whatever clock")
     assert rota.api.post("/v1/queues/q/resume").status == 200
     job = rota.api.finished(task["id"])
