@@ -30,7 +30,7 @@ BENCHES = {
     "late": Bench(whole.late, True, ""),
     "submit": Bench(whole.submit, True, ""),
     "idle": Bench(rest.idle, True, ""),
-    "memory": Bench(rest.memory, True, "3 to 6 to 9 minutes, and 10 GB of disk"),
+    "memory": Bench(rest.memory, True, "3 to 6 minutes, and 10 GB of disk"),
     "lanes": Bench(whole.lanes, True, "3 minutes"),
     "growth": Bench(port.growth, True, "6 to 9 minutes, and 10 GB of disk"),
     "list": Bench(watching.lists, False, "5 minutes, and 10 GB of disk"),
