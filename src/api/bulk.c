@@ -191,7 +191,8 @@ void bulks_start(const struct api_call *call)
     struct json doc;
     struct problem why = {0};
     struct bulk_plan plan;
-    if (!params_json(call, &doc))
+    if (!params_no_key(call, "each bulk is a new one. Before you repeat one, look at the one whose id was answered.") ||
+        !params_json(call, &doc))
         return;
     if (bulk_plan_parse(&plan, doc, http_arena(call->request), &why))
         problem_reply(call->request, &why);

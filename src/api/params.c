@@ -68,3 +68,11 @@ bool params_no_body(const struct api_call *call)
     problem_reply(call->request, &problem);
     return false;
 }
+
+bool params_no_key(const struct api_call *call, const char *instead)
+{
+    if (!http_header(call->request, PARAMS_KEY).p)
+        return true;
+    problem_say(call->request, ERR_INVALID_FIELD, PARAMS_KEY, "The header " PARAMS_KEY " is not taken here: %s", instead);
+    return false;
+}

@@ -9,3 +9,7 @@ bool params_number(const struct api_call *call, const char *name, int64_t least,
 bool params_json(const struct api_call *call, struct json *ret_value); // the body, as it was checked
 // No body, or an empty object.
 bool params_no_body(const struct api_call *call);
+
+// The header that says `key` of a task. What else can be done twice with two effects does not take it: who sends it relies on it.
+#define PARAMS_KEY "Idempotency-Key"
+bool params_no_key(const struct api_call *call, const char *instead);

@@ -89,7 +89,8 @@ void jobs_cancel(const struct api_call *call)
 
 void jobs_retry(const struct api_call *call)
 {
-    steer(call, STEER_RETRY, ID_JOB);
+    if (params_no_key(call, "each retry makes a new job. Before you repeat one, look at the task's jobs."))
+        steer(call, STEER_RETRY, ID_JOB);
 }
 
 void tasks_delete(const struct api_call *call)

@@ -11,6 +11,7 @@
 #include "api/routes.h"
 #include "base/clock.h"
 #include "base/digest.h"
+#include "core/beside.h"
 
 enum { BULK_MAX = 10000, TASK_TEXT_SIZE = 1536 };
 
@@ -27,7 +28,7 @@ struct submission {
     struct item *items;
     size_t count;
     bool bulk, brief;
-    struct str traceparent; // from the header, when it is well formed
+    struct beside beside; // what its headers say of the task
     struct buf scratch;
     struct now now;
 };
@@ -40,31 +41,26 @@ static void make_digest(struct submission *submission, const struct task *task, 
     digest_sha256(buf_str(&submission->scratch), ret_digest);
 }
 
-// The document with the request's trace in it. It has at least a target, so a comma may follow.
-static struct str add_traceparent(struct submission *submission, struct task *task, struct str doc)
-{
-    struct arena *arena = http_arena(submission->call.request);
-    task->traceparent = submission->traceparent;
-    return arena_printf(arena, "{\"traceparent\":\"" STR_FMT "\"," STR_FMT, STR_ARG(submission->traceparent), (int)doc.n - 1,
-                        doc.p + 1);
-}
-
 static enum err add_document(struct submission *submission, struct json doc, struct task *ret_task, struct problem *why)
 {
+    struct arena *arena = http_arena(submission->call.request);
+    struct str text;
     uint8_t digest[DIGEST_SIZE];
     if (doc.type != JSON_OBJECT)
         return problem_set(why, ERR_INVALID_FIELD, NULL, "A task is a JSON object.");
     if (doc.raw.n > TASK_DOC_MAX)
         return problem_set(why, ERR_TOO_LARGE, NULL, "A task may have 1 MiB, this one has %zu bytes.", doc.raw.n);
-    enum err err = task_parse(ret_task, doc, http_arena(submission->call.request), why);
+    enum err err = task_parse(ret_task, doc, arena, why);
+    if (!err)
+        err = beside_key(&submission->beside, ret_task, why);
     if (err)
         return why->err = err;
     if (ret_task->key.n)
         make_digest(submission, ret_task, digest);
-    struct str text = doc.raw;
-    if (submission->traceparent.n && !ret_task->traceparent.n)
-        text = add_traceparent(submission, ret_task, text);
-    err = admission_add(&submission->admission, ret_task, text, ret_task->key.n ? digest : NULL, submission->now.wall_ms, why);
+    err = beside_document(&submission->beside, ret_task, doc, arena, &text, why);
+    if (!err)
+        err =
+            admission_add(&submission->admission, ret_task, text, ret_task->key.n ? digest : NULL, submission->now.wall_ms, why);
     return why->err = err;
 }
 
@@ -319,6 +315,8 @@ static void take_documents(struct submission *submission, struct source *source)
 static void submit_bulk(struct submission *submission, struct source source)
 {
     struct http_request *request = submission->call.request;
+    if (!params_no_key(&submission->call, "it names one task. In an array or NDJSON give each task its own `key`."))
+        return;
     submission->bulk = true;
     submission->count = count_documents(source);
     if (submission->count > BULK_MAX) {
@@ -352,6 +350,22 @@ static void submit_json(struct submission *submission)
         problem_say(submission->call.request, ERR_INVALID_FIELD, NULL, "The body is a task (an object) or an array of tasks.");
 }
 
+static bool read_key(struct submission *submission)
+{
+    struct http_request *request = submission->call.request;
+    struct str key = http_header(request, PARAMS_KEY);
+    if (!key.p)
+        return true;
+    const char *wrong = beside_key_wrong(key);
+    if (!wrong && http_header_count(request, PARAMS_KEY) > 1)
+        wrong = "Idempotency-Key is given twice.";
+    if (wrong)
+        problem_say(request, ERR_INVALID_FIELD, PARAMS_KEY, "%s", wrong);
+    submission->beside.key = arena_copy(http_arena(request), key); // the header goes when the client does
+    return !wrong;
+}
+
+// NULL: it was refused.
 static struct submission *begin(const struct api_call *call)
 {
     struct submission *submission = arena_alloc(http_arena(call->request), sizeof *submission);
@@ -359,14 +373,14 @@ static struct submission *begin(const struct api_call *call)
     submission->now = clock_now();
     struct str traceparent = http_header(call->request, "traceparent");
     if (task_traceparent_fits(traceparent))
-        submission->traceparent = arena_copy(http_arena(call->request), traceparent); // the header goes when the client does
-    return submission;
+        submission->beside.traceparent = arena_copy(http_arena(call->request), traceparent);
+    return read_key(submission) ? submission : NULL;
 }
 
 void tasks_submit(const struct api_call *call)
 {
     struct submission *submission = begin(call);
-    if (!params_flag(call, "brief", &submission->brief))
+    if (!submission || !params_flag(call, "brief", &submission->brief))
         return;
     if (route_type(http_header(call->request, "Content-Type")) == TYPE_NDJSON)
         submit_bulk(submission, (struct source){.lines = true, .rest = http_body(call->request)});
@@ -398,14 +412,15 @@ static struct str rename_fields(struct json doc, struct arena *arena)
 void tasks_create(const struct api_call *call)
 {
     struct http_request *request = call->request;
+    struct submission *submission = begin(call);
     struct json doc;
     char why[ERR_WHY_MAX];
-    if (!params_json(call, &doc))
+    if (!submission || !params_json(call, &doc))
         return;
     if (doc.type != JSON_OBJECT)
         problem_say(request, ERR_INVALID_FIELD, NULL, "The body is a task: an object.");
     else if (json_check(rename_fields(doc, http_arena(request)), &doc, why))
         problem_say(request, ERR_INVALID_FIELD, NULL, "Give a field once: schedule_at is `at`, and total_retry is `retry.max`.");
     else
-        submit_one(begin(call), doc);
+        submit_one(submission, doc);
 }

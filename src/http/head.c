@@ -152,3 +152,11 @@ struct str head_value(const struct head *head, const char *name)
             return head->fields[i].value;
     return (struct str){0};
 }
+
+size_t head_count(const struct head *head, const char *name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < head->field_count; i++)
+        count += str_eq_nocase(head->fields[i].name, str_of(name));
+    return count;
+}

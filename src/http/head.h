@@ -30,3 +30,4 @@ size_t head_size(struct str bytes, size_t *scanned);
 const char *head_read(struct str bytes, struct arena *arena, struct head *ret_head);
 
 struct str head_value(const struct head *head, const char *name); // of the first field of that name; .p == NULL: there is none
+size_t head_count(const struct head *head, const char *name);     // how many of that name there are

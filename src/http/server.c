@@ -171,6 +171,11 @@ struct str http_header(struct http_request *request, const char *name)
     return head_value(&request->head, name);
 }
 
+size_t http_header_count(struct http_request *request, const char *name)
+{
+    return head_count(&request->head, name);
+}
+
 struct str http_body(struct http_request *request)
 {
     return buf_str(&request->body);

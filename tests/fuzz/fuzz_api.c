@@ -1,8 +1,10 @@
 // The API from the request line to the answer, with its neighbours played (tests/unit/fake_api.h): every request is answered
-// once, never with a 5xx, and every answer is the JSON it says it is. Input: a line `METHOD /path?query type`, then the body.
+// once, never with a 5xx, and every answer is the JSON it says it is. What a submit stores can be read and changed. Input: a line
+// `METHOD /path?query type`, then the body. It is asked twice, the second time with the headers that say something of a task.
 #include "unit/fake_api.h"
 
 #include "api/routes.h"
+#include "core/patch.h"
 #include "fuzz.h"
 
 // The store is empty: nothing is found, no list has a row.
@@ -61,16 +63,41 @@ static void check_answer(struct http_request *request)
         check_field(json_member(reply, STR("field")), &request->arena);
 }
 
+// With an empty patch it stays the task that it is.
+static void check_stored(struct str doc)
+{
+    struct arena arena;
+    struct task task;
+    struct patched patched;
+    struct problem why = {0};
+    char words[ERR_WHY_MAX];
+    arena_init(&arena);
+    must(doc.n <= TASK_DOC_MAX && task_read(&task, doc, &arena, words));
+    must(patch_task(&patched, doc, (struct json){JSON_OBJECT, STR("{}")}, &arena, &why) == ERR_OK);
+    buf_auto struct buf first = {0}, second = {0};
+    task_render(&task, &first);
+    task_render(&patched.task, &second);
+    must(str_eq(buf_str(&first), buf_str(&second)));
+    arena_done(&arena);
+}
+
+static void check_added(struct admission *admission)
+{
+    for (size_t i = 0; i < admission->count; i++)
+        check_stored(admission->tasks[i].doc);
+}
+
 static void add_header(struct http_request *request, struct str name, struct str value)
 {
     request->headers[request->header_count++] = (struct fake_pair){name, value};
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void ask(struct str body, bool with_headers)
 {
-    struct str body = fuzz_input(data, size), type = fuzz_cut(&body, '\n');
+    struct str type = fuzz_cut(&body, '\n');
     struct str method = fuzz_cut(&type, ' '), target = fuzz_cut(&type, ' ');
     struct http_request *request = mem_zero(sizeof *request);
+    fake.on_add = check_added;
     fake.on_store = find_nothing;
     fake.on_steer = steer_nothing;
     arena_init(&request->arena);
@@ -82,8 +109,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         add_header(request, STR("Content-Length"), STR("1"));
     if (type.n)
         add_header(request, STR("Content-Type"), type);
+    if (with_headers) {
+        add_header(request, STR("traceparent"), STR("00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"));
+        add_header(request, STR("Idempotency-Key"), STR("k\"\\"));
+    }
     fake_run(request);
     check_answer(request);
     fake_free(request);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct str input = fuzz_input(data, size);
+    ask(input, false);
+    ask(input, true);
     return 0;
 }

@@ -86,6 +86,14 @@ struct str http_header(struct http_request *request, const char *name)
     return fake_find(request->headers, request->header_count, name);
 }
 
+size_t http_header_count(struct http_request *request, const char *name)
+{
+    size_t count = 0;
+    for (int i = 0; i < request->header_count; i++)
+        count += str_eq_nocase(request->headers[i].name, str_of(name));
+    return count;
+}
+
 struct str http_query(struct http_request *request, const char *name)
 {
     return fake_find(request->query, request->query_count, name);

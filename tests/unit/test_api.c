@@ -2,6 +2,7 @@
 #include "fake_api.h"
 
 #include "base/clock.h"
+#include "core/patch.h"
 
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -169,12 +170,29 @@ static void a_bulk_has_ten_thousand_at_most(void **state)
         }
 }
 
+// What was stored can be read, and changed.
+static void assert_stored(void)
+{
+    char why[ERR_WHY_MAX] = "";
+    struct problem problem = {0};
+    struct patched patched;
+    struct task task;
+    struct arena arena;
+    arena_init(&arena);
+    if (!task_read(&task, fake.last_doc, &arena, why) ||
+        patch_task(&patched, fake.last_doc, (struct json){JSON_OBJECT, STR("{}")}, &arena, &problem))
+        fail_msg(STR_FMT ": %s %s", STR_ARG(fake.last_doc), why, problem.detail);
+    arena_done(&arena);
+}
+
 static void a_trace_is_kept_with_tasks_that_have_none(void **state)
 {
     static const struct {
         const char *header, *body, *doc;
     } cases[] = {
         {"traceparent: " TRACE, "{\"url\":\"http://x/\"}", "{\"traceparent\":\"" TRACE "\",\"url\":\"http://x/\"}"},
+        {"traceparent: " TRACE, "{\"url\":\"http://x/\",\"trace\\u0070arent\":null, \"key\":null}",
+         "{\"traceparent\":\"" TRACE "\",\"url\":\"http://x/\",\"key\":null}"},
         {"traceparent: junk", "{\"url\":\"http://x/\"}", "{\"url\":\"http://x/\"}"},
         {NULL, " { \"url\" : \"http://x/\" } ", "{ \"url\" : \"http://x/\" }"},
     };
@@ -182,9 +200,100 @@ static void a_trace_is_kept_with_tasks_that_have_none(void **state)
         struct http_request *request = submit("/v1/tasks", cases[i].header, cases[i].body);
         assert_int_equal(request->status, 201);
         assert_true(str_is(fake.last_doc, cases[i].doc));
-        assert_json(fake_json(request), "traceparent", i ? "" : "\"" TRACE "\"");
+        assert_json(fake_json(request), "traceparent", i > 1 ? "" : "\"" TRACE "\"");
+        assert_stored();
         fake_free(request);
     }
+}
+
+static void a_task_must_fit_with_what_its_headers_add(void **state)
+{
+    static const char *const headers[] = {"traceparent: " TRACE, "Idempotency-Key: k", NULL};
+    for (size_t i = 0; i < array_count(headers); i++) {
+        buf_auto struct buf buf = {0};
+        struct str body = large_body(&buf, TASK_DOC_MAX - 2, "{\"url\":\"http://x/\",\"body\":\"", "\"}");
+        assert_int_equal(body.n, TASK_DOC_MAX);
+        struct http_request *request = fake_ask_str("POST", "/v1/tasks", headers[i], body);
+        assert_int_equal(request->status, headers[i] ? 413 : 201);
+        fake_free(request);
+    }
+}
+
+static void the_key_may_come_in_a_header(void **state)
+{
+    static const struct {
+        const char *header, *body, *doc, *key;
+    } cases[] = {
+        {"Idempotency-Key: a b\"\\", "{\"url\":\"http://x/\"}", "{\"key\":\"a b\\\"\\\\\",\"url\":\"http://x/\"}",
+         "\"a b\\\"\\\\\""},
+        {"idempotency-key: k", "{\"key\":null,\"url\":\"http://x/\"}", "{\"key\":\"k\",\"url\":\"http://x/\"}", "\"k\""},
+        {"Idempotency-Key: k", "{\"url\":\"http://x/\",\"key\":\"\\u006b\"}", "{\"url\":\"http://x/\",\"key\":\"\\u006b\"}",
+         "\"k\""},
+        {"Idempotency-Key: k\ntraceparent: " TRACE, "{\"url\":\"http://x/\"}",
+         "{\"key\":\"k\",\"traceparent\":\"" TRACE "\",\"url\":\"http://x/\"}", "\"k\""},
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct http_request *request = submit("/v1/tasks", cases[i].header, cases[i].body);
+        assert_int_equal(request->status, 201);
+        assert_true(fake.last_had_digest);
+        assert_true(str_is(fake.last_doc, cases[i].doc));
+        assert_json(fake_json(request), "key", cases[i].key);
+        assert_stored();
+        fake_free(request);
+    }
+}
+
+static void a_key_is_the_same_in_header_and_field(void **state)
+{
+    static const struct {
+        const char *path, *header, *body;
+    } cases[] = {
+        {"/v1/tasks", NULL, "{\"url\":\"http://x/\",\"key\":\"k\"}"},
+        {"/v1/tasks", "Idempotency-Key: k", "{\"url\":\"http://x/\"}"},
+        {"/v1/tasks", "Idempotency-Key: k", "{\"url\":\"http://x/\",\"key\":\"k\"}"},
+        {"/v1/tasks", "Idempotency-Key: k\ntraceparent: " TRACE, "{\"key\":null,\"url\":\"http://x/\"}"},
+        {"/tasks", "Idempotency-Key: k", "{\"url\":\"http://x/\"}"},
+        {"/task/create", "Idempotency-Key: k", "{\"url\":\"http://x/\"}"},
+    };
+    uint8_t digest[32];
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct http_request *request = submit(cases[i].path, cases[i].header, cases[i].body);
+        assert_int_equal(request->status, 201);
+        if (!i)
+            memcpy(digest, fake.last_digest, sizeof digest);
+        assert_memory_equal(digest, fake.last_digest, sizeof digest);
+        fake_free(request);
+    }
+}
+
+static void a_key_that_cannot_be_meant_is_refused(void **state)
+{
+    static char long_key[300] = "Idempotency-Key: ";
+    memset(long_key + strlen(long_key), 'k', 256);
+    const struct {
+        const char *path, *headers, *body, *field;
+    } cases[] = {
+        {"/v1/tasks", "Idempotency-Key: k", "{\"url\":\"http://x/\",\"key\":\"other\"}", "\"/key\""},
+        {"/v1/tasks", "Idempotency-Key: k", "[{\"url\":\"http://x/\"}]", "\"Idempotency-Key\""},
+        {"/v1/tasks", "Content-Type: application/x-ndjson\nIdempotency-Key: k", "{\"url\":\"http://x/\"}", "\"Idempotency-Key\""},
+        {"/v1/tasks", "Idempotency-Key: ", "{\"url\":\"http://x/\"}", "\"Idempotency-Key\""},
+        {"/v1/tasks", "Idempotency-Key: \xc3\xa4", "{\"url\":\"http://x/\"}", "\"Idempotency-Key\""},
+        {"/v1/tasks", "Idempotency-Key: a\tb", "{\"url\":\"http://x/\"}", "\"Idempotency-Key\""},
+        {"/v1/tasks", long_key, "{\"url\":\"http://x/\"}", "\"Idempotency-Key\""},
+        {"/v1/tasks", "Idempotency-Key: k\nIdempotency-Key: k", "{\"url\":\"http://x/\"}", "\"Idempotency-Key\""},
+        {"/tasks", "Idempotency-Key: k", "[{\"url\":\"http://x/\"}]", "\"Idempotency-Key\""},
+        {"/task/create", "Idempotency-Key: k", "{\"url\":\"http://x/\",\"key\":\"other\"}", "\"/key\""},
+        {"/v1/jobs/j000000000002d/retry", "Idempotency-Key: k", NULL, "\"Idempotency-Key\""},
+        {"/v1/bulk", "Idempotency-Key: k", "{\"action\":\"cancel\",\"filter\":{\"queue\":\"q\"}}", "\"Idempotency-Key\""},
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct http_request *request = submit(cases[i].path, cases[i].headers, cases[i].body);
+        assert_int_equal(request->status, 422);
+        assert_json(fake_json(request), "code", "\"invalid_field\"");
+        assert_json(fake_json(request), "field", cases[i].field);
+        fake_free(request);
+    }
+    assert_int_equal(fake.submits, 0);
 }
 
 static void the_digest_is_of_the_task_not_of_its_spelling_or_trace(void **state)
@@ -683,6 +792,10 @@ int main(void)
         TEST(a_bulk_of_nothing_stores_nothing),
         TEST(a_bulk_has_ten_thousand_at_most),
         TEST(a_trace_is_kept_with_tasks_that_have_none),
+        TEST(a_task_must_fit_with_what_its_headers_add),
+        TEST(the_key_may_come_in_a_header),
+        TEST(a_key_is_the_same_in_header_and_field),
+        TEST(a_key_that_cannot_be_meant_is_refused),
         TEST(the_digest_is_of_the_task_not_of_its_spelling_or_trace),
         TEST(the_same_key_gives_the_same_task),
         TEST(a_key_whose_task_is_gone_still_names_it),
