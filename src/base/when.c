@@ -225,21 +225,36 @@ static bool parse_iso(struct str text, int64_t *ret_ms)
     return true;
 }
 
+// Takes a unit off the front of *text: letters that end where the text does or the next number begins.
+static bool take_unit(struct str *text, const char *unit)
+{
+    size_t n = strlen(unit);
+    if (text->n < n || memcmp(text->p, unit, n) != 0 || (text->n > n && (text->p[n] < '0' || text->p[n] > '9')))
+        return false;
+    *text = (struct str){text->p + n, text->n - n};
+    return true;
+}
+
+// "30s", "1h30m": each unit is smaller than the one before, so that none comes twice and a slip of the hand is not summed up.
+static bool parse_plain(struct str text, int64_t *ret_ms)
+{
+    int64_t sum = 0, count;
+    size_t next = 0;
+    do {
+        if (!take_count(&text, &count))
+            return false;
+        while (next < array_count(units) && !take_unit(&text, units[next].text))
+            next++;
+        if (next == array_count(units) || !add_part(&sum, count, units[next++].ms))
+            return false;
+    } while (text.n);
+    *ret_ms = sum;
+    return true;
+}
+
 bool duration_parse(struct str text, int64_t *ret_ms)
 {
-    int64_t count, sum = 0;
-    if (take_byte(&text, "P"))
-        return parse_iso(text, ret_ms);
-    if (!take_count(&text, &count))
-        return false;
-    for (size_t i = 0; i < array_count(units); i++)
-        if (str_is(text, units[i].text)) {
-            bool fits = add_part(&sum, count, units[i].ms);
-            if (fits)
-                *ret_ms = sum;
-            return fits;
-        }
-    return false;
+    return take_byte(&text, "P") ? parse_iso(text, ret_ms) : parse_plain(text, ret_ms);
 }
 
 void duration_format(char ret_text[WHEN_TEXT_SIZE], int64_t ms)

@@ -13,7 +13,7 @@ enum { WHEN_TEXT_SIZE = 32 };
 bool when_parse(struct str text, int64_t *ret_ms);
 void when_format(char ret_text[WHEN_TEXT_SIZE], int64_t ms); // UTC with milliseconds
 
-// "500ms" "30s" "10m" "2h" "7d", and ISO 8601 "PT10M", "P1DT2H", "PT0.5S" (days, hours, minutes, seconds, weeks). Not negative.
-// False when malformed or beyond 100 years.
+// "500ms" "30s" "10m" "2h" "7d", sums of them from the largest unit to the smallest ("1h30m"), and ISO 8601 "PT10M", "P1DT2H",
+// "PT0.5S" (days, hours, minutes, seconds, weeks). Not negative. False when malformed or beyond 100 years.
 bool duration_parse(struct str text, int64_t *ret_ms);
 void duration_format(char ret_text[WHEN_TEXT_SIZE], int64_t ms); // in the largest unit that divides it

@@ -186,40 +186,12 @@ static bool take_word(struct parse *parse, const char *word)
     return take_option(parse, option, equals ? equals + 1 : NULL);
 }
 
-static size_t least(size_t a, size_t b, size_t c)
-{
-    size_t ab = a < b ? a : b;
-    return ab < c ? ab : c;
-}
-
-// How many letters must be put in, taken out or changed to make one word of the other.
-static size_t distance(const char *a, const char *b)
-{
-    enum { LONGEST = 32 };
-    size_t an = strlen(a), bn = strlen(b);
-    if (an >= LONGEST || bn >= LONGEST)
-        return LONGEST;
-    size_t row[LONGEST];
-    for (size_t j = 0; j <= bn; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= an; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= bn; j++) {
-            size_t above = row[j];
-            row[j] = least(above + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1]));
-            corner = above;
-        }
-    }
-    return row[bn];
-}
-
 const char *options_nearest(const char *word, const char *const *names, size_t count)
 {
     const char *best = NULL;
     size_t n = strlen(word), best_distance = n < 4 ? 2 : n < 7 ? 3 : 4; // must be beaten: longer words may have more slips
     for (size_t i = 0; i < count; i++) {
-        size_t steps = distance(word, names[i]);
+        size_t steps = str_distance(str_of(word), str_of(names[i]));
         // The beginning of a name is as good as one slip.
         if (strlen(word) >= 2 && strncmp(word, names[i], strlen(word)) == 0)
             steps = 1;

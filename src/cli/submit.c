@@ -57,15 +57,6 @@ static bool put_text(struct buf *buf, const struct field *field, const struct op
     return put_string(buf, what, str_of(value), why);
 }
 
-static bool put_duration(struct buf *buf, const struct field *field, const struct options *options, const char *value,
-                         char why[ERR_WHY_MAX])
-{
-    buf_auto struct buf duration = {0};
-    times_put_api_duration(&duration, str_of(value));
-    buf_putc(&duration, 0);
-    return put_text(buf, field, options, duration.p, why);
-}
-
 static bool put_time(struct buf *buf, const struct field *field, const struct options *options, const char *value,
                      char why[ERR_WHY_MAX])
 {
@@ -244,12 +235,12 @@ static const struct option options_table[] = {
 };
 
 static const struct field fields[] = {
-    {"method", "method", put_text},       {"header", "headers", put_headers},
-    {"body", "body", put_body},           {"at", "at", put_time},
-    {"in", "in", put_duration},           {"retry", "retry", put_retry},
-    {"timeout", "timeout", put_duration}, {"priority", "priority", put_number},
-    {"queue", "queue", put_text},         {"key", "key", put_text},
-    {"name", "name", put_text},           {"label", "labels", put_labels},
+    {"method", "method", put_text},   {"header", "headers", put_headers},
+    {"body", "body", put_body},       {"at", "at", put_time},
+    {"in", "in", put_text},           {"retry", "retry", put_retry},
+    {"timeout", "timeout", put_text}, {"priority", "priority", put_number},
+    {"queue", "queue", put_text},     {"key", "key", put_text},
+    {"name", "name", put_text},       {"label", "labels", put_labels},
 };
 
 bool submit_build(struct buf *buf, const struct options *options, char why[ERR_WHY_MAX])

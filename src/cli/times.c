@@ -63,46 +63,6 @@ bool times_read(const struct value *object, const char *path, int64_t *ret_ms)
     return text.n && when_parse(text, ret_ms);
 }
 
-// Takes one number and its unit off the front of `text`, as duration_parse() would read it alone.
-static bool take_part(struct str *text, int64_t *ret_ms)
-{
-    size_t n = 0;
-    while (n < text->n && text->p[n] >= '0' && text->p[n] <= '9')
-        n++;
-    while (n && n < text->n && text->p[n] >= 'a' && text->p[n] <= 'z')
-        n++;
-    if (!duration_parse((struct str){text->p, n}, ret_ms))
-        return false;
-    *text = (struct str){text->p + n, text->n - n};
-    return true;
-}
-
-// "1h30m", or whatever the API takes by itself.
-static bool read_duration(struct str text, int64_t *ret_ms)
-{
-    if (duration_parse(text, ret_ms))
-        return true;
-    int64_t part;
-    for (*ret_ms = 0; text.n && take_part(&text, &part);)
-        *ret_ms += part;
-    char written[WHEN_TEXT_SIZE];
-    duration_format(written, *ret_ms);
-    int64_t again; // the sum may be more than a duration can be
-    return !text.n && *ret_ms && duration_parse(str_of(written), &again);
-}
-
-void times_put_api_duration(struct buf *buf, struct str text)
-{
-    int64_t ms;
-    char written[WHEN_TEXT_SIZE];
-    if (duration_parse(text, &ms) || !read_duration(text, &ms)) {
-        buf_put(buf, text);
-        return;
-    }
-    duration_format(written, ms);
-    buf_puts(buf, written);
-}
-
 static void put_instant(struct buf *buf, int64_t ms)
 {
     char written[WHEN_TEXT_SIZE];
@@ -113,7 +73,7 @@ static void put_instant(struct buf *buf, int64_t ms)
 void times_put_api_time(struct buf *buf, struct str text, int64_t now_ms)
 {
     int64_t ms;
-    if (read_duration(text, &ms))
+    if (duration_parse(text, &ms))
         put_instant(buf, now_ms + ms);
     else
         buf_put(buf, text);

@@ -17,7 +17,6 @@ void times_put_away(struct buf *buf, int64_t ms, int64_t now_ms);      // "now" 
 bool times_read(const struct value *object, const char *path, int64_t *ret_ms); // false unless an RFC 3339 time is there
 
 // What the API takes for what people type. Text that is neither is left as it is: the server says what it allows.
-void times_put_api_duration(struct buf *buf, struct str text);             // "1h30m" becomes "90m"
 void times_put_api_time(struct buf *buf, struct str text, int64_t now_ms); // "10m", "1h30m": so long from now
 void times_put_api_local(struct buf *buf,
                          struct str text); // "2030-01-31 09:00", with or without seconds, on this machine's clock

@@ -179,9 +179,9 @@ static enum err refuse_duration(struct parse *parse, const struct field *field)
     char least[WHEN_TEXT_SIZE], most[WHEN_TEXT_SIZE];
     duration_format(least, field->min);
     duration_format(most, field->max);
-    return refuse_value(parse, field,
-                        "%s must be a duration from %s to %s, such as \"500ms\", \"30s\", \"10m\", \"2h\" or \"PT10M\".",
-                        field->name.p, least, most);
+    return refuse_value(
+        parse, field, "%s must be a duration from %s to %s, such as \"500ms\", \"30s\", \"10m\", \"1h30m\", \"7d\" or \"PT10M\".",
+        field->name.p, least, most);
 }
 
 static enum err take_duration(struct parse *parse, const struct field *field, struct json value, void *to)
@@ -321,7 +321,7 @@ static enum err take_not_after(struct parse *parse, const struct field *field, s
     if (err)
         return refuse_value(parse, field,
                             "%s must be a time with a zone, such as \"2026-11-15T20:22:00Z\", or a duration after the planned "
-                            "time, such as \"10m\".",
+                            "time, such as \"10m\" or \"1h30m\".",
                             field->name.p);
     return ERR_OK;
 }

@@ -111,7 +111,7 @@ void config_put_markdown(struct buf *buf)
     }
     buf_puts(buf,
              "\nSizes are written `512B`, `4KiB`, `256MiB`, `1GiB`, or as a number of bytes; durations `500ms`, `30s`, `10m`, "
-             "`2h`, `7d`. The file is TOML 1.0, of which these settings need comments, tables, strings, whole numbers and "
+             "`1h30m`, `7d`. The file is TOML 1.0, of which these settings need comments, tables, strings, whole numbers and "
              "lists of strings; other parts of TOML are refused ([decision 9](decisions/0009-settings.md)).\n");
 }
 

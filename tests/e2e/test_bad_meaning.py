@@ -146,7 +146,7 @@ WRONG = [
     ({"in": "5"}, "/in", "a duration"),
     ({"in": "5 s"}, "/in", "a duration"),
     ({"in": "1.5h"}, "/in", "a duration"),
-    ({"in": "1h30m"}, "/in", "a duration"),
+    ({"in": "30m1h"}, "/in", "a duration"),
     ({"in": "5min"}, "/in", "a duration"),
     ({"in": "P1M"}, "/in", "a duration"),
     ({"in": "PT"}, "/in", "a duration"),

@@ -167,7 +167,7 @@ static void submit_sends_only_what_was_given(void **state)
     assert_builds(
         f, "{\"url\":\"http://a\",\"headers\":{\"X-A\":\"1\",\"B\":\"2\"},\"in\":\"10m\",\"retry\":{\"max\":0},\"priority\":9}");
     assert_true(PARSE(f, &verb_submit, "http://a", "--in", "1h30m", "--label", "a=b", "--timeout", "1m30s", "--label", "c==\""));
-    assert_builds(f, "{\"url\":\"http://a\",\"in\":\"90m\",\"timeout\":\"90s\",\"labels\":{\"a\":\"b\",\"c\":\"=\\\"\"}}");
+    assert_builds(f, "{\"url\":\"http://a\",\"in\":\"1h30m\",\"timeout\":\"1m30s\",\"labels\":{\"a\":\"b\",\"c\":\"=\\\"\"}}");
     assert_true(PARSE(f, &verb_submit, "http://a", "--method", "GET", "--at", "T", "--timeout", "1s", "--queue", "q", "--key",
                       "k", "--name", "n\"\n"));
     assert_builds(f,

@@ -42,31 +42,6 @@ static void a_time_is_so_far_away(void **state)
     }
 }
 
-static void joined_durations_become_what_the_api_takes(void **state)
-{
-    static const struct {
-        const char *typed, *sent;
-    } rows[] = {{"1h30m", "90m"},
-                {"1d12h", "36h"},
-                {"1m500ms", "60500ms"},
-                {"90m", "90m"},
-                {"PT10M", "PT10M"},
-                {"", ""},
-                {"1h30", "1h30"},
-                {"h", "h"},
-                {"1h-5m", "1h-5m"},
-                {"1.5h", "1.5h"},
-                {"1h 30m", "1h 30m"},
-                {"0s0ms", "0s0ms"},
-                {"99999d99999d", "99999d99999d"},
-                {"tomorrow", "tomorrow"}};
-    for (size_t i = 0; i < array_count(rows); i++) {
-        buf_auto struct buf out = {0};
-        times_put_api_duration(&out, str_of(rows[i].typed));
-        assert_buf(&out, rows[i].sent);
-    }
-}
-
 static void a_duration_is_a_time_from_now(void **state)
 {
     static const struct {
@@ -109,7 +84,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(durations_are_short),
         cmocka_unit_test(a_time_is_so_far_away),
-        cmocka_unit_test(joined_durations_become_what_the_api_takes),
         cmocka_unit_test(a_duration_is_a_time_from_now),
         cmocka_unit_test(a_local_time_gets_its_zone),
     };
