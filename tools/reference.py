@@ -50,8 +50,9 @@ def kind(schema):
     types = types if isinstance(types, list) else [types]
     words = [f"array of {kind(schema.get('items', {}))}" if name == "array" else name for name in types]
     text = one_of(words)
-    if "minimum" in schema or "maximum" in schema:
-        text += f", {schema.get('minimum', '')} to {schema.get('maximum', '')}"
+    for least, most, unit in (("minimum", "maximum", ""), ("minLength", "maxLength", " bytes"), ("minItems", "maxItems", " items")):
+        if most in schema:
+            text += f", {schema[least]} to {schema[most]}{unit}" if least in schema else f", up to {schema[most]}{unit}"
     if "default" in schema:
         text += f" ({schema['default']})"
     return text

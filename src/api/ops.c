@@ -73,7 +73,7 @@ void ops_root(const struct api_call *call)
     buf_puts(&body, "rota, a task scheduler. It understands:\n\n");
     for (size_t i = 0; i < count; i++)
         buf_printf(&body, "  %-6s  %-28s  %s\n", routes[i].method, routes[i].path, routes[i].about);
-    buf_puts(&body, "\nThe smallest task: curl --json '{\"url\":\"https://example.com/hook\"}' ADDRESS/v1/tasks\n");
+    buf_puts(&body, "\nThe smallest task: curl --json '{\"url\":\"https://hooks.example/ring\"}' ADDRESS/v1/tasks\n");
     http_reply(call->request, 200, "text/plain; charset=utf-8", &body);
 }
 

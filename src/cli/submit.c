@@ -376,6 +376,6 @@ const struct verb verb_submit = {.name = "submit",
                                  .server = true,
                                  .help = "Submit a task: call URL, now or later, until it succeeds",
                                  .about = "Prints the task's id; with --wait, the task and its job when it has ended.",
-                                 .example = "rota submit https://example.com/hook --body 'hello' --in 10m",
+                                 .example = "rota submit https://hooks.example/ring --body 'hello' --in 10m",
                                  .options = options_table,
                                  .run = run_submit};

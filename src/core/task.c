@@ -725,7 +725,7 @@ enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena,
     struct parse parse = {.task = &task, .arena = arena, .why = why, .within = ""};
     if (doc.type != JSON_OBJECT)
         return refuse(&parse, ERR_INVALID_FIELD, STR(""),
-                      "A task must be a JSON object, such as {\"url\": \"https://example.com/hook\"}.");
+                      "A task must be a JSON object, such as {\"url\": \"https://hooks.example/ring\"}.");
     enum err err = take_fields(&parse, task_fields, doc);
     if (err)
         return err;

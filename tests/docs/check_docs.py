@@ -1,6 +1,6 @@
 """What the pages promise, as far as a script can tell: links lead somewhere, every folder of src/ says what it is, the verbs of
 ./dev that a page shows exist, docs/api.md has every route and field, every decision is in the index, what rota serves at
-/openapi.json is OpenAPI 3.1, and the examples do what they show. Prints each breach, then one line `N passed, M failed`."""
+/openapi.json is OpenAPI 3.1 of which a generator makes types, and the examples do what they show. Prints each breach, then one line `N passed, M failed`."""
 
 import contextlib
 import os
@@ -65,9 +65,8 @@ def check_decisions():
         yield f"({page.name})" in index, f"docs/decisions/README.md does not list {page.name}"
 
 
-def check_openapi():
-    """As rota serves it, by the specification's own schema. The modules are installed where what is built lies."""
-    here, there = ROOT / "tests" / "docs" / "openapi", pathlib.Path(os.environ["ROTA_TEST_DIR"]) / "openapi"
+def install_modules(here, there):
+    """The modules are installed where what is built lies."""
     there.mkdir(exist_ok=True)
     lock = (here / "package-lock.json").read_bytes()
     done = there / "installed"
@@ -76,13 +75,26 @@ def check_openapi():
             shutil.copy(here / name, there / name)
         subprocess.run(["npm", "ci", "--silent", "--no-audit", "--no-fund"], cwd=there, check=True)
         done.write_bytes(lock)
+
+
+def check_openapi():
+    """As rota serves it: by the specification's own schema, its examples by the schemas beside them, and the types that a generator
+    makes of it by a program that uses them."""
+    here, there = ROOT / "tests" / "docs" / "openapi", pathlib.Path(os.environ["ROTA_TEST_DIR"]) / "openapi"
+    install_modules(here, there)
     with contextlib.closing(Rota()) as rota:
         rota.start()
         answer = rota.api.get("/openapi.json")
         (there / "openapi.json").write_bytes(answer.body)
         page = rota.api.get("/docs/errors")
-    checked = subprocess.run(["node", here / "validate.mjs", "openapi.json"], cwd=there, capture_output=True, text=True)
-    yield checked.returncode == 0, f"/openapi.json is not OpenAPI 3.1: {checked.stdout}{checked.stderr}"
+    shutil.copy(here / "client.ts", there / "client.ts")
+    bin = there / "node_modules" / ".bin"
+    for command, words in ((["node", here / "validate.mjs", "openapi.json"], "is not OpenAPI 3.1"),
+                           (["node", here / "examples.mjs", "openapi.json"], "has an example that is none"),
+                           ([bin / "openapi-typescript", "openapi.json", "-o", "openapi.ts"], "cannot be made into types"),
+                           ([bin / "tsc", "--strict", "--noEmit", "--target", "es2022", "client.ts"], "does not make the types it did")):
+        checked = subprocess.run(command, cwd=there, capture_output=True, text=True)
+        yield checked.returncode == 0, f"/openapi.json {words}: {checked.stdout}{checked.stderr}"
     for code in re.findall(r'id="(\w+)"', (ROOT / "docs" / "errors.md").read_text()):
         yield f'id="{code}"'.encode() in page.body, f"/docs/errors has no {code}"
 

@@ -84,13 +84,66 @@ def check_states(spec):
     states = {text for _, text, _ in x_macro("src/core/job.h", "JOB_STATES")}
     differ("job states", states, set(schemas["JobState"]["enum"]))
     outcomes = {text for _, text, _ in x_macro("src/core/job.h", "JOB_OUTCOMES")} - {"none"}
-    differ("outcomes", outcomes, set(schemas["Attempt"]["properties"]["outcome"]["enum"]) - {None})
+    differ("outcomes", outcomes, set(schemas["Outcome"]["enum"]))
+    events = {text for _, text, _ in x_macro("src/flow/news.h", "NEWS_TYPES")}
+    differ("events", events, set(schemas["EventType"]["enum"]) - {"ready"})
+    differ("events to choose", events, set(re.findall(r"\w+", schemas["EventTypes"]["pattern"])))
+
+
+def field_rows(table):
+    """{name: (type, {min, max, any})} of a table of fields in core/task.c, with names of numbers as what they are."""
+    text = (ROOT / "src/core/task.c").read_text()
+    numbers = dict(re.findall(r"(\w+_MAX|JOB_PRIORITIES) = (\d+)", text + (ROOT / "src/core/task.h").read_text() + (ROOT / "src/core/job.h").read_text()))
+    rows = re.search(rf"{table}\[\] = \{{(.*?)\n\}};", text, re.S).group(1)
+    found = {}
+    for name, kind, rest in re.findall(r'ROW\("(\w+)", (\w+), [\w.]+\)(.*)\}', rows):
+        limits = {}
+        for limit, value in re.findall(r"\.(min|max) = ([^,}]+)", rest):
+            value = re.sub(r"[A-Z_]{3,}", lambda word: numbers.get(word[0], "0"), value)
+            limits[limit] = eval(value)  # a sum of numbers out of our own source
+        choice = re.search(r"\.any = (\w+)", rest)
+        if choice:
+            words = re.search(rf"{choice.group(1)}\[\] = \{{(.*?), NULL\}}", text).group(1)
+            limits["any"] = set(re.findall(r'"(\w+)"', words))
+        found[name] = (kind, limits)
+    return found
+
+
+def plain(spec, schema):
+    """A schema without the null beside it."""
+    for part in schema.get("anyOf", []):
+        if part != {"type": "null"}:
+            return follow(spec, part)
+    return follow(spec, schema)
+
+
+def limits_in_docs(kind, schema):
+    keys = {"number": ("minimum", "maximum"), "text": ("minLength", "maxLength"), "url": (None, "maxLength")}
+    least, most = keys.get(kind, (None, None))
+    found = {key: schema[name] for key, name in (("min", least), ("max", most)) if name in schema and schema[name]}
+    return found | ({"any": set(schema["enum"])} if "enum" in schema else {})
+
+
+def check_limits(spec, what, rows, schema):
+    """What may be given says the same limits as the table of fields, as far as JSON Schema has words for them."""
+    differ(what, set(rows), set(schema["properties"]))
+    for name in rows.keys() & schema["properties"].keys():
+        kind, limits = rows[name]
+        if kind not in ("number", "text", "url", "word", "either"):
+            continue
+        limits = {key: value for key, value in limits.items() if value and not (kind == "url" and key == "min")}
+        documented = limits_in_docs(kind, plain(spec, schema["properties"][name]))
+        expect(documented == limits, f"{what}: {name} is limited to {limits} in the code, {documented} in the docs")
 
 
 def check_task_fields(spec):
-    text = (ROOT / "src/core/task.c").read_text()
-    rows = re.search(r"task_rows\[\] = \{(.*?)\n\};", text, re.S).group(1)
-    differ("task fields", set(re.findall(r'ROW\("(\w+)"', rows)), set(spec["components"]["schemas"]["TaskFields"]["properties"]))
+    schemas, rows, retry = spec["components"]["schemas"], field_rows("task_rows"), field_rows("retry_rows")
+    expect(len(rows) > 20 and len(retry) > 4, "the rows of fields in core/task.c do not look as they did")
+    check_limits(spec, "fields of a task", rows, schemas["TaskDocument"])
+    check_limits(spec, "fields of a patch", rows, schemas["TaskPatch"])
+    check_limits(spec, "fields of retry", retry, schemas["Retry"])
+    differ("fields that are shown", set(rows), set(rows) & set(schemas["Task"]["properties"]))
+    differ("fields of retry that are shown", set(retry), set(schemas["RetryPolicy"]["properties"]))
 
 
 def check_errors():
