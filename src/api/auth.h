@@ -6,7 +6,8 @@
 enum { AUTH_TENANT_DEFAULT = 1 }; // the tenant `default`
 
 // May this place call at all? On a loopback listener Host and Origin must be loopback names: a web page that made its own name
-// point to this machine (DNS rebinding) is refused. ERR_FORBIDDEN.
+// point to this machine (DNS rebinding) is refused. So is what a browser asks for a page from elsewhere without an Origin, an
+// image or a link to here, by its Sec-Fetch-Site. ERR_FORBIDDEN.
 err_check enum err auth_place(const struct api *api, struct http_request *request, struct problem *why);
 
 // For whom the request acts. ERR_UNAUTHORIZED when a key is missing or wrong.

@@ -58,6 +58,29 @@ const struct route *route_table(size_t *ret_count)
     return routes;
 }
 
+// Takes a byte off the front of a path, unescaped. A slash that was escaped is no end of a segment, and stands in no pattern: -1.
+static int take_byte(const char **at, const char *end)
+{
+    int byte = (unsigned char)**at, meant = byte == '%' ? str_escaped((struct str){*at, (size_t)(end - *at)}) : -1;
+    *at += meant < 0 ? 1 : 3;
+    return meant < 0 ? byte : meant == '/' ? -1 : meant;
+}
+
+struct str route_unescape(struct str segment, struct arena *arena)
+{
+    if (!segment.n || !memchr(segment.p, '%', segment.n))
+        return segment;
+    const char *at = segment.p, *end = segment.p + segment.n;
+    struct str text = arena_copy(arena, segment);
+    char *to = (char *)text.p;
+    while (at < end) {
+        int byte = take_byte(&at, end);
+        *to++ = (char)(byte < 0 ? '/' : byte);
+    }
+    *to = 0;
+    return (struct str){text.p, (size_t)(to - text.p)};
+}
+
 // A placeholder stands for one segment that is not empty.
 static bool path_matches(const char *pattern, struct str path, struct str *ret_param)
 {
@@ -65,7 +88,7 @@ static bool path_matches(const char *pattern, struct str path, struct str *ret_p
     *ret_param = (struct str){0};
     while (*pattern) {
         if (*pattern != '{') {
-            if (at == end || *at++ != *pattern++)
+            if (at == end || take_byte(&at, end) != (unsigned char)*pattern++)
                 return false;
             continue;
         }
@@ -269,6 +292,7 @@ void api_handle(void *ctx, struct http_request *request)
     enum err err = auth_tenant(call.api, request, &call.tenant, &why);
     if (!err)
         err = route_find(http_method(request), http_path(request), &route, &call.param);
+    call.param = route_unescape(call.param, http_arena(request));
     if (err)
         problem_say(request, err, NULL, "%s", err_info(err)->title);
     else

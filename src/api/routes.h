@@ -25,9 +25,11 @@ struct route {
     bool everywhere; // also on a node without the role api
 };
 
-// ERR_NOT_FOUND: no such path. ERR_METHOD_NOT_ALLOWED: it has other methods. HEAD is taken where GET is.
+// ERR_NOT_FOUND: no such path. ERR_METHOD_NOT_ALLOWED: it has other methods. HEAD is taken where GET is. The path may have
+// escapes, and what stands for a placeholder has them still: it was cut at the slashes that are none.
 err_check enum err route_find(struct str method, struct str path, const struct route **ret_route, struct str *ret_param);
 
+struct str route_unescape(struct str segment, struct arena *arena);
 void route_allow(struct str path, struct buf *buf);  // the methods of a path, as header Allow has them
 enum route_type route_type(struct str content_type); // TYPE_NONE when there is none
 const struct route *route_table(size_t *ret_count);  // for the page that lists them, and for tests

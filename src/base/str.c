@@ -57,3 +57,11 @@ int str_hex(char digit)
     digit |= 0x20;
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
+
+int str_escaped(struct str text)
+{
+    if (text.n < 3 || text.p[0] != '%')
+        return -1;
+    int high = str_hex(text.p[1]), low = str_hex(text.p[2]);
+    return high < 0 || low < 0 ? -1 : high << 4 | low;
+}

@@ -37,6 +37,7 @@ static inline bool str_starts(struct str a, struct str start)
 bool str_eq_nocase(struct str a, struct str b); // ASCII only
 struct str str_trim(struct str text);           // without the blanks, spaces and tabs, at both ends
 int str_hex(char digit);                        // what it stands for; -1: it is none
+int str_escaped(struct str text);               // the byte that an escape (%41) at the front of it means; -1: there is none
 
 // How many letters must be changed, added or left out to make one of the other; case makes no difference. For guesses at what was
 // meant: texts of more than 32 bytes are as far apart as they are long.

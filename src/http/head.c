@@ -2,6 +2,8 @@
 // where the body ends comes once.
 #include "http/head.h"
 
+#include "base/buf.h"
+#include "base/mem.h"
 #include "core/header.h"
 
 enum { FIELDS_MAX = 256 };
@@ -62,13 +64,45 @@ static bool take_word(struct str *line, struct str *ret_word)
     return true;
 }
 
+// A target may have a scheme and the host before its path, as for a proxy. Takes them off the front. False: there is no host.
+static bool take_host(struct str *target, struct head *head)
+{
+    static const struct str schemes[] = {{"http://", 7}, {"https://", 8}};
+    for (size_t i = 0; i < array_count(schemes); i++) {
+        size_t from = schemes[i].n, to = from;
+        if (target->n < from || !str_eq_nocase((struct str){target->p, from}, schemes[i]))
+            continue;
+        while (to < target->n && target->p[to] != '/' && target->p[to] != '?')
+            to++;
+        head->host = (struct str){target->p + from, to - from};
+        *target = (struct str){target->p + to, target->n - to};
+        return head->host.n && !memchr(head->host.p, '@', head->host.n);
+    }
+    return true;
+}
+
+static const char *read_target(struct str target, struct head *head)
+{
+    if (target.p[0] != '/' && !take_host(&target, head))
+        return "A target with a scheme has a host behind it, and no user: http://HOST/PATH.";
+    const char *mark = memchr(target.p, '?', target.n);
+    head->path = (struct str){target.p, mark ? (size_t)(mark - target.p) : target.n};
+    head->query = mark ? (struct str){mark + 1, target.n - head->path.n - 1} : (struct str){0};
+    if (!head->path.n && head->host.p)
+        head->path = STR("/");
+    return NULL;
+}
+
 static const char *read_line(struct str line, struct head *head)
 {
-    if (!take_word(&line, &head->method) || !take_word(&line, &head->target))
+    struct str target;
+    if (!take_word(&line, &head->method) || !take_word(&line, &target))
         return wrong_line;
     bool version = line.n == 8 && str_starts(line, STR("HTTP/1.")) && line.p[7] >= '0' && line.p[7] <= '9';
     head->old = version && line.p[7] == '0';
-    return !version || !header_is_token(head->method) || !head->target.n || has_control(head->target, false) ? wrong_line : NULL;
+    if (!version || !header_is_token(head->method) || !target.n || has_control(target, false))
+        return wrong_line;
+    return read_target(target, head);
 }
 
 static const char *read_length(struct str value, int64_t *ret_length)
@@ -116,11 +150,13 @@ static size_t count_lines(struct str bytes)
     return count;
 }
 
-static const char *check_hosts(const struct head *head)
+static const char *check_hosts(struct head *head)
 {
     int hosts = 0;
     for (size_t i = 0; i < head->field_count; i++)
         hosts += str_eq_nocase(head->fields[i].name, STR("Host"));
+    if (!head->host.p)
+        head->host = head_value(head, "Host");
     if (hosts > 1)
         return wrong_frame;
     if (head->old)
@@ -159,4 +195,19 @@ size_t head_count(const struct head *head, const char *name)
     for (size_t i = 0; i < head->field_count; i++)
         count += str_eq_nocase(head->fields[i].name, str_of(name));
     return count;
+}
+
+struct str head_list(const struct head *head, const char *name, struct arena *arena)
+{
+    buf_auto struct buf list = {0};
+    struct str first = head_value(head, name);
+    for (size_t i = 0; i < head->field_count; i++) {
+        struct str value = head->fields[i].value;
+        if (!str_eq_nocase(head->fields[i].name, str_of(name)))
+            continue;
+        if (value.p != first.p)
+            buf_putc(&list, ',');
+        buf_put(&list, value);
+    }
+    return list.n > first.n ? arena_copy(arena, buf_str(&list)) : first;
 }

@@ -12,8 +12,10 @@ struct head_field {
 };
 
 struct head {
-    struct str method, target; // the target as it came
-    bool old;                  // HTTP/1.0
+    struct str method;
+    struct str host;        // who is asked: as the target says (http://HOST/…), else the header Host; .p == NULL: not said
+    struct str path, query; // of the target, as they came; the query without its mark
+    bool old;               // HTTP/1.0
     struct head_field *fields;
     size_t field_count;
     int64_t length; // -1: not said; one that is too large for a number is the largest
@@ -31,3 +33,5 @@ const char *head_read(struct str bytes, struct arena *arena, struct head *ret_he
 
 struct str head_value(const struct head *head, const char *name); // of the first field of that name; .p == NULL: there is none
 size_t head_count(const struct head *head, const char *name);     // how many of that name there are
+// Of all fields of that name, with a comma between them: for those that are lists and may come in several lines.
+struct str head_list(const struct head *head, const char *name, struct arena *arena);

@@ -100,7 +100,6 @@ struct http_request {
     struct peer *peer; // NULL: the client has left
     struct arena arena;
     struct head head;
-    struct str path;
     struct pair *query, **query_end;
     struct pair *headers; // of the answer, newest first
     struct buf body;
@@ -147,7 +146,12 @@ struct str http_method(struct http_request *request)
 
 struct str http_path(struct http_request *request)
 {
-    return request->path;
+    return request->head.path;
+}
+
+struct str http_host(struct http_request *request)
+{
+    return request->head.host;
 }
 
 struct str http_query(struct http_request *request, const char *name)
@@ -174,6 +178,11 @@ struct str http_header(struct http_request *request, const char *name)
 size_t http_header_count(struct http_request *request, const char *name)
 {
     return head_count(&request->head, name);
+}
+
+struct str http_header_list(struct http_request *request, const char *name)
+{
+    return head_list(&request->head, name, &request->arena);
 }
 
 struct str http_body(struct http_request *request)
@@ -479,16 +488,15 @@ static void refuse(struct http_request *request, enum err err, const char *detai
     config->refuse(config->ctx, request, err, detail);
 }
 
-static bool decode(struct http_request *request, struct str text, bool plus, struct str *ret_text)
+static bool decode(struct http_request *request, struct str text, struct str *ret_text)
 {
-    struct str copy = arena_copy(&request->arena, text); // with a NUL behind it, which is no digit
+    struct str copy = arena_copy(&request->arena, text);
     char *to = (char *)copy.p;
     for (const char *at = copy.p, *end = copy.p + copy.n; at < end; at++) {
-        int c = plus && *at == '+' ? ' ' : (unsigned char)*at;
+        int c = *at == '+' ? ' ' : (unsigned char)*at;
         if (c == '%') {
-            int high = str_hex(at[1]), low = high < 0 ? -1 : str_hex(at[2]);
-            c = high < 0 || low < 0 ? 0 : high << 4 | low;
-            if (!c)
+            c = str_escaped((struct str){at, (size_t)(end - at)});
+            if (c <= 0)
                 return false;
             at += 2;
         }
@@ -509,18 +517,30 @@ static struct str cut(struct str *rest, char mark)
     return part;
 }
 
+// A path is taken apart before it is unescaped: an escaped slash is none. So only whether that can be done is looked at here.
+static bool escapes_are_sound(struct str text)
+{
+    for (const char *at; text.n && (at = memchr(text.p, '%', text.n));) {
+        text = (struct str){at, text.n - (size_t)(at - text.p)};
+        if (str_escaped(text) <= 0)
+            return false;
+        text = (struct str){at + 3, text.n - 3};
+    }
+    return true;
+}
+
 static const char *read_target(struct http_request *request)
 {
     static const char broken[] = "The path or the query has a percent sign that escapes nothing, or NUL.";
-    struct str rest = request->head.target, path = cut(&rest, '?');
-    if (!decode(request, path, false, &request->path))
+    struct str rest = request->head.query;
+    if (!escapes_are_sound(request->head.path))
         return broken;
     for (int count = 0; rest.n; count++) {
         struct str value = cut(&rest, '&'), name = cut(&value, '=');
         struct pair *pair = arena_alloc(&request->arena, sizeof *pair);
         if (count == QUERY_MAX)
             return "The query has more than 64 parameters.";
-        if (!decode(request, name, true, &pair->name) || !decode(request, value, true, &pair->value))
+        if (!decode(request, name, &pair->name) || !decode(request, value, &pair->value))
             return broken;
         *request->query_end = pair;
         request->query_end = &pair->next;

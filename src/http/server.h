@@ -52,10 +52,12 @@ void http_server_quiesce(struct http_server *server);
 void http_server_stop(struct http_server *server);
 
 struct str http_method(struct http_request *request);
-struct str http_path(struct http_request *request);                       // decoded, without query
-struct str http_query(struct http_request *request, const char *name);    // .p == NULL when absent
-struct str http_header(struct http_request *request, const char *name);   // .p == NULL when absent
-size_t http_header_count(struct http_request *request, const char *name); // http_header() gives the first of them
+struct str http_host(struct http_request *request);                     // who is asked; .p == NULL: it was not said
+struct str http_path(struct http_request *request);                     // as it came, without query; what is escaped can be read
+struct str http_query(struct http_request *request, const char *name);  // .p == NULL when absent
+struct str http_header(struct http_request *request, const char *name); // .p == NULL when absent
+size_t http_header_count(struct http_request *request, const char *name);    // http_header() gives the first of them
+struct str http_header_list(struct http_request *request, const char *name); // the same, but all that came, with commas between
 struct str http_body(struct http_request *request);
 struct arena *http_arena(struct http_request *request);
 

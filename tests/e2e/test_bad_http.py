@@ -173,6 +173,11 @@ TARGETS = [
     (b"/v1/tasks/..%2f..%2fetc", 404, "not_found"),
     (b"/v1/tasks/../../etc/passwd", 404, "not_found"),
     (b"/v1/tasks%2f" + NOBODY.encode(), 404, "not_found"),
+    (b"/v1%2ftasks", 404, "not_found"),
+    (b"/v1%2Fstats", 404, "not_found"),
+    (b"%2fhealthz", 404, "not_found"),
+    (b"/v1/stats%3f", 404, "not_found"),
+    (b"/v1/jobs/j%2fexplain", 404, "not_found"),
     (b"/v1/tasks/" + b"x" * 8000, 404, "not_found"),
     (b"//v1/stats", 404, "not_found"),
     (b"/V1/stats", 404, "not_found"),
@@ -181,7 +186,16 @@ TARGETS = [
     (b"/healthz%20", 404, "not_found"),
     (b"healthz", 404, "not_found"),
     (b"*", 404, "not_found"),
-    (b"http://localhost/healthz", 404, "not_found"),
+    (b"http://localhost/nowhere", 404, "not_found"),
+    (b"http://localhost//healthz", 404, "not_found"),
+    (b"ftp://localhost/healthz", 404, "not_found"),
+    (b"http:/healthz", 404, "not_found"),
+    (b"http://evil.example/healthz", 403, "forbidden"),
+    (b"http://localhost.evil.example/healthz", 403, "forbidden"),
+    (b"http://", 400, "bad_request"),
+    (b"http:///healthz", 400, "bad_request"),
+    (b"http://me@localhost/healthz", 400, "bad_request"),
+    (b"http://localhost/%zz", 400, "bad_request"),
     (b"/v1/nothing", 404, "not_found"),
     (b"/v1", 404, "not_found"),
     (b"/v2/tasks", 404, "not_found"),
@@ -378,6 +392,43 @@ class TestSizes:
                 connection.sendall(self.MIB)
 
 
+class TestForeignPages:
+    """What a browser asks for a page from elsewhere is refused, also where it sends no Origin: an image, a script, a link."""
+
+    @pytest.mark.parametrize("site", ["cross-site", "same-site"])
+    @pytest.mark.parametrize("path", ["/v1/backup", "/v1/stats", "/healthz", "/"])
+    def test_without_an_origin_of_ours_they_are_refused(self, unharmed, site, path):
+        headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}
+        assert_problem(unharmed.api.get(path, headers=headers), 403, "forbidden", words=site)
+        assert_problem(unharmed.api.get(path, headers={**headers, "Origin": "null"}), 403, "forbidden", words="Origin")
+        assert_problem(unharmed.api.get(path, headers={**headers, "Origin": "https://evil.example"}), 403, "forbidden", words="Origin")
+
+    @pytest.mark.parametrize("headers", [
+        {"Sec-Fetch-Site": "none"},
+        {"Sec-Fetch-Site": "same-origin"},
+        {"Sec-Fetch-Site": "same-site", "Origin": "http://localhost:3000"},
+        {"Sec-Fetch-Site": "cross-site", "Origin": "http://127.0.0.1:3000"},
+    ])
+    def test_pages_of_this_machine_may_ask(self, unharmed, headers):
+        assert unharmed.api.get("/v1/stats", headers=headers).status == 200
+
+    HOSTS = ["localhost", "LOCALHOST.", "localhost:1", "127.0.0.1:65535", "127.0.0.2", "[::1]:7070", "[0:0:0:0:0:0:0:1]"]
+
+    @pytest.mark.parametrize("host", HOSTS)
+    def test_this_machine_by_any_name(self, unharmed, host):
+        asks = b"GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n" % host.encode()
+        assert raw_exchange(unharmed.where(), asks).startswith(b"HTTP/1.1 200 ")
+        # What the target says counts, whatever Host says.
+        for other, status in ((b"evil.example", 200), (b"localhost", 200)):
+            asks = b"GET http://%s/healthz HTTP/1.1\r\nHost: %s\r\n\r\n" % (host.encode(), other)
+            assert raw_exchange(unharmed.where(), asks).startswith(b"HTTP/1.1 %d " % status)
+
+    @pytest.mark.parametrize("host", ["", "evil.example", "localhost.evil.example", "localhost:x", "[::2]", "0.0.0.0", "128.0.0.1"])
+    def test_any_other_name_is_refused(self, unharmed, host):
+        asks = b"GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n" % host.encode()
+        assert_problem(first_answer(raw_exchange(unharmed.where(), asks)), 403, "forbidden")
+
+
 class TestOddButRight:
     """What HTTP allows is taken, however seldom it is seen."""
 
@@ -389,6 +440,9 @@ class TestOddButRight:
         "an empty line before": b"\r\n" + SUBMIT,
         "space around values": post(LENGTH, b"X:", b"Y: \t z \t "),
         "HTTP/1.0": post(LENGTH, version=b"1.0"),
+        "an absolute target": SUBMIT.replace(b" /v1", b" http://127.0.0.1:7070/v1"),
+        "an absolute target of another case": SUBMIT.replace(b" /v1", b" HTTP://LocalHost/v1"),
+        "an escaped letter": SUBMIT.replace(b"/tasks", b"/%74asks"),
     }
 
     @pytest.mark.parametrize("data", ODD.values(), ids=ODD.keys())

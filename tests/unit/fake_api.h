@@ -63,6 +63,16 @@ struct str http_path(struct http_request *request)
     return request->path;
 }
 
+struct str http_host(struct http_request *request)
+{
+    return http_header(request, "Host");
+}
+
+struct str http_header_list(struct http_request *request, const char *name)
+{
+    return http_header(request, name);
+}
+
 struct str http_body(struct http_request *request)
 {
     return request->body;

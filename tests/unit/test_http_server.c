@@ -96,6 +96,8 @@ static void echo(struct http_request *request)
     buf_printf(&body, STR_FMT " " STR_FMT " ", STR_ARG(http_method(request)), STR_ARG(http_path(request)));
     http_query_each(request, put_pair, &body);
     buf_put(&body, http_body(request));
+    if (http_header(request, "X-Show").p)
+        buf_printf(&body, "(" STR_FMT ")", STR_ARG(http_host(request)));
     http_header_set(request, "X-Seen", "yes");
     http_reply(request, 200, "text/plain", &body);
 }
@@ -517,11 +519,38 @@ static void an_early_answer_waits_for_the_body(void **state)
     close(fd);
 }
 
-static void paths_and_queries_are_decoded(void **state)
+static void queries_are_decoded_and_paths_left_as_they_came(void **state)
 {
     int fd = get("/a%2Fb%20c?k%3D=v%26+w&empty&last=%C3%A4");
-    expect_answer(fd, 200, "GET /a/b c [k==v& w][empty=][last=\xc3\xa4]");
+    expect_answer(fd, 200, "GET /a%2Fb%20c [k==v& w][empty=][last=\xc3\xa4]");
     close(fd);
+}
+
+static void a_target_may_name_the_host(void **state)
+{
+    static const struct {
+        const char *target, *answer;
+    } cases[] = {
+        {"http://other:80/path?a=b", "GET /path [a=b](other:80)"},
+        {"HTTPS://other", "GET / (other)"},
+        {"http://other?a", "GET / [a=](other)"},
+        {"/path", "GET /path (x)"},
+        {"httpx://other/", "GET httpx://other/ (x)"},
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        int fd = dial();
+        say(fd, "GET ");
+        say(fd, cases[i].target);
+        say(fd, " HTTP/1.1\r\nHost: x\r\nX-Show: host\r\n\r\n");
+        expect_answer(fd, 200, cases[i].answer);
+        close(fd);
+    }
+    static const char *const wrong[] = {"http://", "http:///path", "https://?a", "http://user@other/"};
+    for (size_t i = 0; i < array_count(wrong); i++) {
+        int fd = get(wrong[i]);
+        expect_answer(fd, 400, "bad_request");
+        close(fd);
+    }
 }
 
 static void a_nul_or_broken_escape_is_refused(void **state)
@@ -884,7 +913,8 @@ int main(void)
         promise(a_query_of_too_many_parameters_is_refused),
         promise(a_client_that_asks_first_is_refused_before_it_sends),
         promise(an_early_answer_waits_for_the_body),
-        promise(paths_and_queries_are_decoded),
+        promise(queries_are_decoded_and_paths_left_as_they_came),
+        promise(a_target_may_name_the_host),
         promise(a_nul_or_broken_escape_is_refused),
         promise(headers_beyond_their_limit_are_refused),
         promise(a_client_may_leave_while_it_waits),

@@ -17,22 +17,47 @@ static void each_path_finds_its_route(void **state)
         {"GET", "/v1/tasks/t1/jobs", "/v1/tasks/{id}/jobs", "t1"},
         {"POST", "/v1/tasks/t1/cancel", "/v1/tasks/{id}/cancel", "t1"},
         {"POST", "/v1/queues/a.b/pause", "/v1/queues/{queue}/pause", "a.b"},
+        {"POST", "/v1/%74asks", "/v1/tasks", NULL},
+        {"GET", "/v1/tasks/%741", "/v1/tasks/{id}", "t1"},
+        {"GET", "/v1/tasks/a%2Fb", "/v1/tasks/{id}", "a/b"},
+        {"GET", "/v1/tasks/a%2fb%25/jobs", "/v1/tasks/{id}/jobs", "a/b%"},
         {"GET", "/", "/", NULL},
     };
+    struct arena arena = {0};
     for (size_t i = 0; i < array_count(cases); i++) {
         const struct route *route;
         struct str param;
         assert_int_equal(route_find(str_of(cases[i].method), str_of(cases[i].path), &route, &param), ERR_OK);
         assert_string_equal(route->path, cases[i].pattern);
-        assert_true(str_eq(param, str_of(cases[i].param)));
+        assert_true(str_eq(route_unescape(param, &arena), str_of(cases[i].param)));
     }
+    arena_done(&arena);
 }
 
 static void other_paths_are_not_found(void **state)
 {
-    static const char *const paths[] = {
-        "",        "/v1",         "/v1/", "/v1/tasks/", "/v1/tasks//jobs", "/v1/tasks/t1/", "/V1/tasks",   "/v1/tasks/a/b",
-        "/v1/job", "/v1/queues/", "//",   "v1/tasks",   "/v1/task",        "/v1/taskss",    "/v1/jobs/j/", "/favicon.ico"};
+    static const char *const paths[] = {"",
+                                        "/v1",
+                                        "/v1/",
+                                        "/v1/tasks/",
+                                        "/v1/tasks//jobs",
+                                        "/v1/tasks/t1/",
+                                        "/V1/tasks",
+                                        "/v1/tasks/a/b",
+                                        "/v1/job",
+                                        "/v1/queues/",
+                                        "//",
+                                        "v1/tasks",
+                                        "/v1/task",
+                                        "/v1/taskss",
+                                        "/v1/jobs/j/",
+                                        "/favicon.ico",
+                                        "/v1%2ftasks",
+                                        "/v1%2Ftasks/t1",
+                                        "%2fv1/tasks",
+                                        "/v1/tasks/t1%2fjobs%2f/",
+                                        "/v1/tasks%3f",
+                                        "/v1/tasks%"};
     for (size_t i = 0; i < array_count(paths); i++) {
         struct http_request *request = fake_ask("GET", paths[i], NULL, NULL);
         struct json json = fake_json(request);
@@ -83,6 +108,17 @@ static void only_loopback_names_may_call(void **state)
         {"[::1]", true},
         {"[::1]:7070", true},
         {"127.1.2.3", true},
+        {"localhost.", true},
+        {"localhost.:7070", true},
+        {"localhost:", true},
+        {"[0:0:0:0:0:0:0:1]:7070", true},
+        {"[::0001]", true},
+        {"localhost..", false},
+        {"[]", false},
+        {"[localhost]", false},
+        {"[::ffff:8.8.8.8]", false},
+        {"[1::1]", false},
+        {"[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0001]", false},
         {"", false},
         {"evil.example", false},
         {"localhost.evil", false},
@@ -117,6 +153,9 @@ static void refusals_before_the_body(void **state)
         {"GET", "/healthz", "Host: localhost:1\nOrigin: http://evil.example", NULL, 403, "\"forbidden\""},
         {"GET", "/healthz", "Origin: null", NULL, 403, "\"forbidden\""},
         {"GET", "/nowhere", "Host: evil.example", NULL, 403, "\"forbidden\""},
+        {"GET", "/v1/backup", "Sec-Fetch-Site: cross-site\nSec-Fetch-Dest: image", NULL, 403, "\"forbidden\""},
+        {"GET", "/healthz", "Host: localhost:1\nSec-Fetch-Site: same-site", NULL, 403, "\"forbidden\""},
+        {"GET", "/healthz", "Sec-Fetch-Site: same-site\nOrigin: null", NULL, 403, "\"forbidden\""},
         {"GET", "/healthz", "Authorization: Bearer rota_sk_x", NULL, 401, "\"unauthorized\""},
         {"GET", "/healthz?x=1", NULL, NULL, 422, "\"unknown_field\""},
         {"GET", "/v1/queues?limit=1&limit=2", NULL, NULL, 422, "\"invalid_field\""},
@@ -137,9 +176,18 @@ static void refusals_before_the_body(void **state)
 
 static void loopback_names_are_let_in(void **state)
 {
-    struct http_request *request = fake_ask("GET", "/healthz", "Host: localhost:7070\nOrigin: http://[::1]:3000", NULL);
-    assert_int_equal(request->status, 200);
-    fake_free(request);
+    static const char *const headers[] = {
+        "Host: localhost:7070\nOrigin: http://[::1]:3000",
+        "Origin: http://localhost:3000\nSec-Fetch-Site: same-site",
+        "Origin: http://127.0.0.1:3000\nSec-Fetch-Site: cross-site",
+        "Sec-Fetch-Site: same-origin",
+        "Sec-Fetch-Site: none",
+    };
+    for (size_t i = 0; i < array_count(headers); i++) {
+        struct http_request *request = fake_ask("GET", "/healthz", headers[i], NULL);
+        assert_int_equal(request->status, 200);
+        fake_free(request);
+    }
 }
 
 static void elsewhere_a_key_is_needed(void **state)
