@@ -43,11 +43,65 @@ static void answer(struct http_request *request, void *state)
                                                         .steered = true});
 }
 
+static int64_t version_of(struct str tag)
+{
+    int64_t version = 0;
+    if (tag.n > 18 || (tag.n && tag.p[0] == '0'))
+        return 0;
+    for (size_t i = 0; i < tag.n; i++) {
+        if (tag.p[i] < '0' || tag.p[i] > '9')
+            return 0;
+        version = version * 10 + (tag.p[i] - '0');
+    }
+    return version;
+}
+
+// Takes an entity tag ("3", W/"3") off the front. False: there is none. A weak one is no proof that nothing has changed: it is
+// empty, and matches nothing.
+static bool take_tag(struct str *rest, struct str *ret_tag)
+{
+    size_t from = str_starts(*rest, STR("W/")) ? 3 : 1;
+    const char *close = rest->n > from && rest->p[from - 1] == '"' ? memchr(rest->p + from, '"', rest->n - from) : NULL;
+    if (!close)
+        return false;
+    *ret_tag = (struct str){rest->p + from, from == 3 ? 0 : (size_t)(close - rest->p) - from};
+    *rest = str_trim((struct str){close + 1, rest->n - (size_t)(close - rest->p) - 1});
+    return !rest->n || rest->p[0] == ',';
+}
+
+// Which versions a request is meant for: If-Match is `*` for any, or a list of tags.
+static bool read_versions(struct http_request *request, struct steer_op *op)
+{
+    struct str rest = str_trim(http_header_list(request, "If-Match")), tag;
+    if (!rest.p || str_is(rest, "*"))
+        return true;
+    int64_t *versions = arena_array(http_arena(request), int64_t, rest.n / 2 + 1);
+    size_t tags = 0;
+    bool sound = op->task_id;
+    while (sound && rest.n) {
+        if (rest.p[0] == ',') {
+            rest = str_trim((struct str){rest.p + 1, rest.n - 1});
+            continue;
+        }
+        sound = take_tag(&rest, &tag);
+        if (sound)
+            versions[tags++] = version_of(tag);
+    }
+    op->versions = versions;
+    op->version_count = tags;
+    if (!sound || !tags)
+        problem_say(request, ERR_INVALID_FIELD, "If-Match",
+                    "If-Match names versions of a task by their ETag, like \"3\", or \"3\", \"4\", or is *.");
+    return sound && tags;
+}
+
 static void submit(const struct api_call *call, const struct steer_op *op)
 {
     struct steering *steering = arena_alloc(http_arena(call->request), sizeof *steering);
     steering->call = *call;
     steering->op = *op;
+    if (!read_versions(call->request, &steering->op))
+        return;
     steering->op.tenant = call->tenant;
     steering->op.done = steer_done;
     steering->op.ctx = steering;
@@ -101,23 +155,6 @@ void tasks_delete(const struct api_call *call)
         submit(call, &(struct steer_op){.act = STEER_DELETE, .task_id = id, .running = running});
 }
 
-// Which version a change is meant for: 0 when any will do, -1 when it can be none that there is.
-static int64_t version_wanted(struct http_request *request)
-{
-    struct str text = http_header(request, "If-Match");
-    int64_t version = 0;
-    if (!text.p || str_is(text, "*"))
-        return 0;
-    if (text.n < 3 || text.n > 18 || text.p[0] != '"' || text.p[text.n - 1] != '"')
-        return -1;
-    for (size_t i = 1; i + 1 < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9')
-            return -1;
-        version = version * 10 + (text.p[i] - '0');
-    }
-    return version ? version : -1;
-}
-
 void tasks_patch(const struct api_call *call)
 {
     int64_t id;
@@ -127,6 +164,5 @@ void tasks_patch(const struct api_call *call)
     if (patch.type != JSON_OBJECT)
         problem_say(call->request, ERR_INVALID_FIELD, NULL, "A change is a JSON object with the fields that shall be different.");
     else
-        submit(call,
-               &(struct steer_op){.act = STEER_PATCH, .task_id = id, .patch = patch, .version = version_wanted(call->request)});
+        submit(call, &(struct steer_op){.act = STEER_PATCH, .task_id = id, .patch = patch});
 }

@@ -530,10 +530,6 @@ static void patch(struct work *work)
         finish(work, ERR_OK, "");
         return;
     }
-    if (work->op->version && work->op->version != get->task.version && !work->amended) {
-        finish(work, ERR_VERSION_MISMATCH, "the task has another version by now: read it again and decide anew");
-        return;
-    }
     if (!find_open(get)) {
         finish(work, ERR_ILLEGAL_TRANSITION, "all its jobs have ended; a task that has ended is not changed");
         return;
@@ -694,6 +690,16 @@ static void take_amend(struct work *work)
         finish(work, err, err ? "the task could not be changed" : "");
 }
 
+// Is the request meant for the version that was read? Once it has written something it goes on to its end.
+static bool is_meant(const struct work *work)
+{
+    const struct steer_op *op = work->op;
+    for (size_t i = 0; i < op->version_count; i++)
+        if (op->versions[i] == work->get.task.version)
+            return true;
+    return !op->versions || work->wrote;
+}
+
 static void take_get(struct work *work)
 {
     static void (*const acts[])(struct work *) = {
@@ -708,6 +714,8 @@ static void take_get(struct work *work)
         finish(work, work->get.op.err, work->get.op.why);
     else if (work->behind)
         look_behind(work);
+    else if (!is_meant(work))
+        finish(work, ERR_VERSION_MISMATCH, "the task has another version by now: read it again and decide anew");
     else
         acts[work->op->act](work);
 }

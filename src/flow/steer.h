@@ -20,10 +20,11 @@ struct steer_op {
     struct list link;
     enum steer_act act;
     int32_t tenant;
-    int64_t task_id, job_id;           // one of them, the other 0: CANCEL takes either, RETRY and RECALL a job, the others a task
-    bool running;                      // DELETE: those that run are cancelled, too
-    struct json patch;                 // PATCH: a merge patch; the caller's until done()
-    int64_t version;                   // PATCH: which version it is meant for; 0: whichever there is
+    int64_t task_id, job_id; // one of them, the other 0: CANCEL takes either, RETRY and RECALL a job, the others a task
+    bool running;            // DELETE: those that run are cancelled, too
+    struct json patch;       // PATCH: a merge patch; the caller's until done()
+    const int64_t *versions; // of the task, those it is meant for, `version_count` of them; NULL: whichever there is
+    size_t version_count;
     void (*done)(struct steer_op *op); // on the flow thread: may only enqueue
     void *ctx;
     enum err err; // ERR_NOT_FOUND, ERR_ILLEGAL_TRANSITION, ERR_VERSION_MISMATCH, a store error

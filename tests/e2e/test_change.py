@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from support.client import first_job_id
+from support.client import first_job_id, raw_exchange
+from support.problem import assert_problem
 from support.times import to_ms
 from support.wait import now_ms, wait_until
 
@@ -100,10 +101,41 @@ class TestPatch:
         answer = shared_api.get(f"/v1/tasks/{task['id']}")
         assert answer.headers["ETag"] == '"1"'
         assert patched(shared_api, task["id"], {"name": "x"}, **{"If-Match": '"1"'})["version"] == 2
-        for etag in ('"1"', '"3"', 'W/"2"', "2", '"x"', '""'):
+        for etag in ('"1"', '"3"', 'W/"2"', '"02"', '"x"', '""', '"1", "3"', 'W/"2", "3"', '"1,2"', '"2x"'):
             refused = patch(shared_api, task["id"], {"name": "y"}, **{"If-Match": etag})
             assert (refused.status, refused.json["code"]) == (412, "version_mismatch"), etag
+        for broken in ("2", "", ",", '"2', 'w/"2"', '"2" "3"', '"2"x', '*, "2"', '"2", *', "W/2"):
+            refused = patch(shared_api, task["id"], {"name": "y"}, **{"If-Match": broken})
+            assert_problem(refused, 422, "invalid_field", words="ETag")
+            assert refused.json["field"] == "If-Match", broken
         assert patched(shared_api, task["id"], {"name": "z"}, **{"If-Match": "*"})["version"] == 3
+        for version, either in enumerate(('"1", "3"', '"4","x"', ', W/"1" ,\t"5",,'), start=4):
+            assert patched(shared_api, task["id"], {"name": f"n{version}"}, **{"If-Match": either})["version"] == version
+
+    def test_if_match_in_several_lines(self, shared, target):
+        task = shared.api.submit(target.url("/ok"), **{"in": "1h"})
+        body = b'{"name": "x"}'
+        lines = [f"PATCH /v1/tasks/{task['id']} HTTP/1.1", "Host: localhost", 'If-Match: "7"', 'If-Match: "1"', f"Content-Length: {len(body)}"]
+        assert raw_exchange(shared.where(), "\r\n".join(lines).encode() + b"\r\n\r\n" + body).startswith(b"HTTP/1.1 200 ")
+
+    @pytest.mark.parametrize("method, path", [
+        ("POST", "/pause"), ("POST", "/resume"), ("POST", "/run"), ("POST", "/cancel"), ("DELETE", ""), ("DELETE", "?running=1"),
+    ])
+    def test_whatever_is_done_to_a_task_is_done_to_the_version_that_was_meant(self, shared_api, target, method, path):
+        task = shared_api.submit(target.url("/ok/meant"), **{"in": "1h"})
+        where = f"/v1/tasks/{task['id']}"
+        patched(shared_api, task["id"], {"name": "x"})
+        before = shared_api.read(where)
+        refused = shared_api.request(method, where + path, headers={"If-Match": '"1"'})
+        assert_problem(refused, 412, "version_mismatch")
+        assert shared_api.read(where) == before
+        assert shared_api.request(method, where + path, headers={"If-Match": '"1", "2"'}).status in (200, 204)
+
+    def test_a_job_has_no_version(self, shared_api, target):
+        task = shared_api.submit(target.url("/ok"), **{"in": "1h"})
+        where = f"/v1/jobs/j{task['id'][1:]}/cancel"
+        assert_problem(shared_api.post(where, headers={"If-Match": '"1"'}), 422, "invalid_field")
+        assert shared_api.post(where, headers={"If-Match": "*"}).status == 200
 
     @pytest.mark.parametrize("change, status, field", [
         ({"timeout": "soon"}, 422, "/timeout"),

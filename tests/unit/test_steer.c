@@ -486,7 +486,8 @@ static enum err patch(struct play *play, struct request *request, int64_t task_i
 {
     char why[ERR_WHY_MAX];
     ask(play, request, STEER_PATCH, task_id, 0);
-    request->op.version = version;
+    request->op.versions = version ? &version : NULL; // looked at within the turn below
+    request->op.version_count = version ? 1 : 0;
     assert_int_equal(json_check(str_of(text), &request->op.patch, why), ERR_OK);
     play_turn(play);
     return request->done ? request->op.err : ERR_BUSY;
