@@ -106,6 +106,7 @@ void read_reply(const struct api_call *call, const struct read_plan *plan)
     else
         reading->get.task_id = plan->id;
     reading->get.max_jobs = READ_JOBS_MAX;
+    reading->get.open_first = true; // however many have ended: what has not decides what the task is
     http_wait(call->request, answer, reading);
     store_submit(call->api->store, &reading->get.op);
 }

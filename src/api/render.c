@@ -182,7 +182,7 @@ void render_task(struct buf *buf, const struct task_view *view, int64_t now_ms)
     buf_reserve(buf, USUAL_SIZE);
     put_id(buf, "{\"id\":", ID_TASK, view->stored->id);
     put_text(buf, ",\"state\":", str_of(task_state_text(task_state_of(view->stored->paused, view->jobs, view->job_count))), true);
-    put_time(buf, ",\"scheduled_at\":", view->job_count ? view->jobs[0].scheduled_at : 0);
+    put_time(buf, ",\"scheduled_at\":", job ? job->scheduled_at : 0);
     buf_putc(buf, ',');
     task_render(view->task, buf);
     put_int(buf, ",\"version\":", view->stored->version, -1);

@@ -12,7 +12,7 @@
 // clang-format off
 static const struct route routes[] = {
     {"POST", "/v1/tasks",                ROUTE_BODY_BULK,  TYPE_JSON | TYPE_NDJSON, "brief", tasks_submit, "submit one task, an array, or NDJSON"},
-    {"GET",  "/v1/tasks/{id}",           ROUTE_BODY_NONE,  TYPE_NONE, "",             tasks_show,    "a task and its newest job"},
+    {"GET",  "/v1/tasks/{id}",           ROUTE_BODY_NONE,  TYPE_NONE, "",             tasks_show,    "a task and the job that stands for it"},
     {"GET",  "/v1/jobs/{id}",            ROUTE_BODY_NONE,  TYPE_NONE, "",             jobs_show,     "a job and its attempts"},
     {"GET",  "/v1/tasks/{id}/jobs",      ROUTE_BODY_NONE,  TYPE_NONE, "limit cursor", tasks_jobs,    "the jobs of a task, newest first"},
     {"GET",  "/v1/tasks",                ROUTE_BODY_NONE,  TYPE_NONE, FILTER_NAMES " limit cursor", tasks_list, "tasks, newest first"},

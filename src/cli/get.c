@@ -58,15 +58,15 @@ static int run_get(struct cli *cli)
     return code;
 }
 
-const struct verb verb_get = {.name = "get",
-                              .args = "ID...",
-                              .args_min = 1,
-                              .args_max = SIZE_MAX,
-                              .output = true,
-                              .server = true,
-                              .help = "Show tasks or jobs",
-                              .about =
-                                  "A task is shown with its newest job. Times are this machine's local times. The id may also "
-                                  "be that of a bulk, which rota cancel, run, retry and delete begin when they are given "
-                                  "filters.",
-                              .run = run_get};
+const struct verb verb_get = {
+    .name = "get",
+    .args = "ID...",
+    .args_min = 1,
+    .args_max = SIZE_MAX,
+    .output = true,
+    .server = true,
+    .help = "Show tasks or jobs",
+    .about = "A task is shown with the job that stands for it. Times are this machine's local times. The id may also "
+             "be that of a bulk, which rota cancel, run, retry and delete begin when they are given "
+             "filters.",
+    .run = run_get};

@@ -2,6 +2,7 @@
 //
 // A refusal of one does not keep the others from being tried; a server that is away, or an output that is closed, does.
 #include "base/mem.h"
+#include "base/when.h"
 #include "cli/bulk.h"
 #include "cli/call.h"
 #include "cli/filter.h"
@@ -17,7 +18,13 @@ struct act {
     int (*find)(struct caller *caller, const char *id, const char **ret_id);
 };
 
-// retry of a task: its newest job that has ended. If none has, the newest is named, and the server says that it has not ended.
+static int64_t ended_at(const struct value *job)
+{
+    int64_t at = 0;
+    return when_parse(value_text(value_at(job, "completed_at")), &at) ? at : 0;
+}
+
+// retry of a task: its job that ended last. If none has, the newest is named, and the server says that it has not ended.
 static int find_ended(struct caller *caller, const char *id, const char **ret_id)
 {
     buf_auto struct buf path = {0};
@@ -27,12 +34,11 @@ static int find_ended(struct caller *caller, const char *id, const char **ret_id
         return CLI_OK;
     call(caller, "GET", path.p, (struct str){0}, &reply);
     int code = reply.code == CLI_OK ? CLI_OK : call_explain(caller, &reply);
-    const struct value *items = value_at(reply.value, "items"), *job, *found = value_item(items, 0);
+    const struct value *items = value_at(reply.value, "items"), *job, *found = NULL;
     for (size_t i = 0; (job = value_item(items, i)); i++)
-        if (show_state_final(value_text(value_at(job, "state")))) {
+        if (show_state_final(value_text(value_at(job, "state"))) && (!found || ended_at(job) > ended_at(found)))
             found = job;
-            break;
-        }
+    found = found ? found : value_item(items, 0);
     if (found)
         *ret_id = arena_copy(caller->arena, value_text(value_at(found, "id"))).p;
     reply_done(&reply);
@@ -236,7 +242,7 @@ const struct verb verb_retry = {
     .output = true,
     .server = true,
     .help = "Run a job that has ended once more, as a new job",
-    .about = "Of a task, its newest job that has ended is repeated. Shows the new job. With filters instead of ids, all "
+    .about = "Of a task, the job that ended last is repeated. Shows the new job. With filters instead of ids, all "
              "jobs that match are repeated.",
     .example = "rota retry --state aborted --queue mail",
     .filters = true,

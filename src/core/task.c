@@ -763,15 +763,48 @@ enum task_state task_state_of(bool paused, const struct job *jobs, size_t count)
     for (size_t i = 0; i < count; i++)
         if (!job_state_final(jobs[i].state))
             return paused ? TASK_PAUSED : TASK_ACTIVE;
-    return count && jobs[0].state == JOB_CANCELLED ? TASK_CANCELLED : TASK_DONE;
+    const struct job *shown = task_job_to_show(jobs, count);
+    return shown && shown->state == JOB_CANCELLED ? TASK_CANCELLED : TASK_DONE;
+}
+
+// What a job is to who looks at its task, the most telling first; and among several of one kind, the one with the largest number
+// stands for them: what began last, what was asked for last, what ended last, what is planned first.
+enum telling { TELLS_RUNNING, TELLS_BY_HAND, TELLS_ENDED, TELLS_PLANNED };
+
+static enum telling telling_of(const struct job *job)
+{
+    if (job_state_final(job->state))
+        return TELLS_ENDED;
+    if (!job_planned(job))
+        return TELLS_RUNNING;
+    return job->parent_id ? TELLS_BY_HAND : TELLS_PLANNED;
+}
+
+static int64_t number_of(const struct job *job)
+{
+    const int64_t numbers[] = {[TELLS_RUNNING] = job->started_at,
+                               [TELLS_BY_HAND] = job->id,
+                               [TELLS_ENDED] = job->completed_at,
+                               [TELLS_PLANNED] = -job->scheduled_at};
+    return numbers[telling_of(job)];
+}
+
+static bool tells_more(const struct job *job, const struct job *than)
+{
+    if (telling_of(job) != telling_of(than))
+        return telling_of(job) < telling_of(than);
+    if (number_of(job) != number_of(than))
+        return number_of(job) > number_of(than);
+    return job->id > than->id;
 }
 
 const struct job *task_job_to_show(const struct job *jobs, size_t count)
 {
+    const struct job *shown = NULL;
     for (size_t i = 0; i < count; i++)
-        if (!job_planned(&jobs[i]))
-            return &jobs[i];
-    return count ? &jobs[count - 1] : NULL;
+        if (!shown || tells_more(&jobs[i], shown))
+            shown = &jobs[i];
+    return shown;
 }
 
 bool task_success(const struct task *task, int status)

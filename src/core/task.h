@@ -38,12 +38,13 @@ err_check enum err task_parse(struct task *ret_task, struct json doc, struct are
 // target and with the default policy, and who has to end its jobs all the same goes by that.
 bool task_read(struct task *ret_task, struct str doc, struct arena *arena, char why[ERR_WHY_MAX]);
 
-// A one-time task lives while a job of it does, and then is what became of the newest.
+// A task lives while a job of it does, and then is what became of the one that is shown.
 enum task_state { TASK_ACTIVE, TASK_PAUSED, TASK_DONE, TASK_CANCELLED, TASK_STATE_COUNT };
 const char *task_state_text(enum task_state state);
-enum task_state task_state_of(bool paused, const struct job *jobs, size_t count); // its jobs, newest first
+enum task_state task_state_of(bool paused, const struct job *jobs, size_t count); // its jobs, in any order
 
-// The one of them that stands for the task: the newest that is not planned any more, else the next that is. NULL: there is none.
+// The one of them that stands for the task: what runs; else the newest that waits because somebody asked for it by hand; else
+// what ended last; else the next that is planned. NULL: there is none.
 const struct job *task_job_to_show(const struct job *jobs, size_t count);
 
 #define TASK_NAME_WORDS "1 to 64 letters, digits, '.', '_' or '-'"

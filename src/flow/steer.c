@@ -198,10 +198,10 @@ static const struct job *find_open(const struct store_get *get)
     return NULL;
 }
 
-// The job this request was last at, else the newest, if it is cancelled.
+// The job this request was last at, else the one that is shown, if it is cancelled.
 static const struct job *find_cancelled(const struct work *work)
 {
-    const struct job *job = work->get.job_count ? &work->get.jobs[0] : NULL;
+    const struct job *job = task_job_to_show(work->get.jobs, work->get.job_count);
     for (size_t i = 0; i < work->get.job_count; i++)
         if (work->get.jobs[i].id == work->asked_id && work->get.jobs[i].state == JOB_CANCELLED)
             job = &work->get.jobs[i];

@@ -382,7 +382,7 @@ struct store_list {
     bool docs;                // jobs: with their tasks
     struct store_task *tasks; // out: the page; or, with docs, the task of each job
     size_t task_count;
-    struct job *found; // out: the page; or the jobs of the tasks, task after task, as STORE_GET gives them
+    struct job *found; // out: the page; or the jobs of the tasks, task after task, as STORE_GET gives them with open_first
     size_t found_count;
     struct attempt *attempts; // out: of those jobs, in their order, then by number
     size_t attempt_count;

@@ -177,7 +177,7 @@ static void list_tasks(struct memory *memory, struct store_list *list, struct st
 void memory_run_list(struct memory *memory, struct store_op *op)
 {
     struct store_list *list = container_of(op, struct store_list, op);
-    struct store_get page = {.op.arena = op->arena};
+    struct store_get page = {.op.arena = op->arena, .open_first = true};
     if (list->jobs)
         list_jobs(memory, list, &page);
     else

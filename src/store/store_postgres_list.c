@@ -31,9 +31,9 @@ enum { END_COLUMNS = 3 };
     "SELECT " PG_JOB_OF_J LEASE " FROM " table " j WHERE j.id=" PG_ANY("SELECT unnest($1::bigint[]) UNION SELECT id FROM @extras WHERE task_id=ANY($1)") \
     " AND j.task_id=ANY($1)"
 static const char jobs_of_tasks[] =
-    "SELECT " PG_JOB_OF_U LEASE_OF_U " FROM (SELECT j.*, row_number() OVER (PARTITION BY j.task_id ORDER BY j.scheduled_at DESC, j.id DESC)"
+    "SELECT " PG_JOB_OF_U LEASE_OF_U " FROM (SELECT j.*, row_number() OVER (PARTITION BY j.task_id ORDER BY (j.state>=5), j.scheduled_at DESC, j.id DESC)"
     " AS rank FROM (" JOBS_OF("@jobs") " UNION ALL " JOBS_OF("@jobs_done") ") j) u WHERE u.rank<=$2"
-    " ORDER BY u.task_id DESC, u.scheduled_at DESC, u.id DESC";
+    " ORDER BY u.task_id DESC, u.rank";
 static const char attempts_of[] = PG_ATTEMPTS "WHERE job_id=ANY($1) ORDER BY job_id, number";
 // clang-format on
 

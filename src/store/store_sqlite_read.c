@@ -216,7 +216,7 @@ static void list_tasks(struct db *db, struct store_list *list, struct store_get 
         list->tasks = store_push(&page->op.arena, list->tasks, list->task_count, sizeof *list->tasks);
         list->tasks[list->task_count++] = task;
         size_t first = page->job_count;
-        read_records(db, page, db_sql(db, SQL_GET_JOBS, task.id, limit(list->max_jobs), 0));
+        read_records(db, page, db_sql(db, SQL_GET_JOBS, task.id, limit(list->max_jobs), 1));
         for (size_t i = first; i < page->job_count; i++)
             read_attempts(db, page, page->jobs[i].id);
     }

@@ -1736,6 +1736,26 @@ static void tasks_are_listed_newest_first_with_their_jobs(void **state)
     assert_false(all->more);
 }
 
+// However many have ended since, what a task is follows from those that have not.
+static void of_each_listed_task_those_jobs_come_first_that_have_not_ended(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.scheduled_at = NOW});
+    struct job jobs[2];
+    struct store_new item = {.jobs = jobs, .job_count = 2};
+    for (int i = 0; i < 2; i++)
+        jobs[i] =
+            (struct job){.id = id + 1 + i, .task_id = id, .tenant = TENANT, .state = JOB_CANCELLED, .scheduled_at = NOW + 1 + i};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    struct store_list *all = list(world, (struct store_list){.max_jobs = 2});
+    assert_int_equal(all->found_count, 2);
+    assert_int_equal(all->found[0].id, id);
+    assert_int_equal(all->found[1].id, id + 2);
+}
+
 static void jobs_are_listed_by_their_planned_time_newest_first(void **state)
 {
     struct world *world = *state;
@@ -2210,6 +2230,7 @@ int main(int argc, char *argv[])
         PROMISE(lanes_are_listed_with_what_waits_in_them),
         PROMISE(pausing_makes_a_lane_that_is_not_there),
         PROMISE(tasks_are_listed_newest_first_with_their_jobs),
+        PROMISE(of_each_listed_task_those_jobs_come_first_that_have_not_ended),
         PROMISE(jobs_are_listed_by_their_planned_time_newest_first),
         PROMISE(a_list_shows_what_matches_all_that_is_asked),
         PROMISE(pages_go_on_where_the_one_before_ended),

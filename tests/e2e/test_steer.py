@@ -184,6 +184,28 @@ class TestRetry:
         assert answer.status == 201
         assert shared_api.wait_state(answer.json["id"], *FINAL)["state"] == "success"
 
+    def test_of_a_task_that_was_cancelled_before_its_time_is_what_the_task_shows(self, rota, target):
+        api = rota.api
+        task_id = api.submit(target.url("/gate/go/after-all"), timeout="10m", **{"in": "1h"})["id"]
+        cancelled = cancel_task(api, task_id)["job"]
+        assert api.post(f"/v1/queues/default/pause").status == 200
+        retry = api.post(f"/v1/jobs/{cancelled['id']}/retry").json
+        shows = lambda state: (api.task(task_id)["state"], api.task(task_id)["job"]["id"], api.task(task_id)["job"]["state"]) == state
+        assert shows(("active", retry["id"], "ready"))
+        assert api.task(task_id)["scheduled_at"] == retry["scheduled_at"] < cancelled["scheduled_at"]
+        (listed,) = api.read("/v1/tasks?state=active")["items"]
+        assert (listed["id"], listed["job"]["id"]) == (task_id, retry["id"])
+        assert api.read("/v1/tasks?state=cancelled")["items"] == []
+        assert "paused" in rota.cli("explain", task_id).stdout
+        assert retry["id"] in rota.cli("get", task_id).stdout
+        assert api.post(f"/v1/queues/default/resume").status == 200
+        wait_until(lambda: shows(("active", retry["id"], "reserved")), "it runs, and the task shows it")
+        target.open("go")
+        wait_until(lambda: shows(("done", retry["id"], "success")), "it has ended, and the task shows it")
+        assert refused_as_illegal(api.post(f"/v1/tasks/{task_id}/cancel")), "what it shows has not been cancelled"
+        (listed,) = api.read("/v1/tasks?state=done")["items"]
+        assert listed["job"]["id"] == retry["id"]
+
     def test_not_of_one_that_is_under_way(self, shared_api, target):
         task = shared_api.submit(target.url("/ok/under-way"), **{"in": "1h"})
         assert refused_as_illegal(shared_api.post(f"/v1/jobs/{first_job_id(task['id'])}/retry"))

@@ -198,7 +198,7 @@ static void a_task_is_what_its_jobs_are(void **state)
          "\"done\"",
          "{\"success\":1,\"failed\":0,\"planned\":0}",
          "\"j0000000000002\""},
-        {{{.id = 3, .state = JOB_DELAYED}, {.id = 2, .state = JOB_BLOCKED}},
+        {{{.id = 3, .state = JOB_DELAYED, .scheduled_at = T + 1}, {.id = 2, .state = JOB_BLOCKED, .scheduled_at = T}},
          2,
          "\"active\"",
          "{\"success\":0,\"failed\":0,\"planned\":2}",

@@ -590,6 +590,102 @@ static void a_stored_document_that_cannot_be_read_has_the_default_policy_and_no_
     arena_done(&arena);
 }
 
+// What stands for a task: what runs; else the newest that waits because of somebody; else what ended last; else the next planned.
+// The numbers of the rows are the jobs' ids; the order in which they come must not matter.
+static void the_job_that_is_shown_is_the_one_that_matters(void **state)
+{
+    enum { HAND = 1, SOON = 100, LATER = 200 };
+    static const struct {
+        const char *words;
+        struct job jobs[4];
+        int64_t shown;
+        enum task_state state;
+    } cases[] = {
+        {"none", {{0}}, 0, TASK_DONE},
+        {"planned", {{.id = 1, .state = JOB_DELAYED, .scheduled_at = SOON}}, 1, TASK_ACTIVE},
+        {"cancelled before its time, then retried: the retry waits",
+         {{.id = 1, .state = JOB_CANCELLED, .scheduled_at = LATER, .completed_at = 10},
+          {.id = 2, .state = JOB_READY, .scheduled_at = SOON, .parent_id = HAND}},
+         2,
+         TASK_ACTIVE},
+        {"… is in somebody's hand",
+         {{.id = 1, .state = JOB_CANCELLED, .scheduled_at = LATER, .completed_at = 10},
+          {.id = 2, .state = JOB_WATCHING, .scheduled_at = SOON, .parent_id = HAND}},
+         2,
+         TASK_ACTIVE},
+        {"… runs",
+         {{.id = 1, .state = JOB_CANCELLED, .scheduled_at = LATER, .completed_at = 10},
+          {.id = 2, .state = JOB_RESERVED, .scheduled_at = SOON, .started_at = 20, .parent_id = HAND}},
+         2,
+         TASK_ACTIVE},
+        {"… has succeeded",
+         {{.id = 1, .state = JOB_CANCELLED, .scheduled_at = LATER, .completed_at = 10},
+          {.id = 2, .state = JOB_SUCCESS, .scheduled_at = SOON, .completed_at = 30, .parent_id = HAND}},
+         2,
+         TASK_DONE},
+        {"… was cancelled, too",
+         {{.id = 1, .state = JOB_SUCCESS, .scheduled_at = SOON, .completed_at = 10},
+          {.id = 2, .state = JOB_CANCELLED, .scheduled_at = SOON, .completed_at = 30, .parent_id = HAND}},
+         2,
+         TASK_CANCELLED},
+        {"ended in one millisecond: the newer one",
+         {{.id = 1, .state = JOB_CANCELLED, .completed_at = 10}, {.id = 2, .state = JOB_SUCCESS, .completed_at = 10}},
+         2,
+         TASK_DONE},
+        {"two retries wait: the newer one, whichever is due first",
+         {{.id = 1, .state = JOB_ABORTED, .completed_at = 10},
+          {.id = 2, .state = JOB_DELAYED, .scheduled_at = LATER, .parent_id = HAND},
+          {.id = 3, .state = JOB_READY, .scheduled_at = SOON, .parent_id = HAND}},
+         3,
+         TASK_ACTIVE},
+        {"two run: what began last",
+         {{.id = 1, .state = JOB_RESERVED, .started_at = 40}, {.id = 2, .state = JOB_RESERVED, .started_at = 30}},
+         1,
+         TASK_ACTIVE},
+        {"one runs and one waits by hand: what runs",
+         {{.id = 1, .state = JOB_RESERVED, .started_at = 40}, {.id = 2, .state = JOB_READY, .parent_id = HAND}},
+         1,
+         TASK_ACTIVE},
+        // A recurring task has several planned beside what was.
+        {"nothing has run yet: the next",
+         {{.id = 3, .state = JOB_DELAYED, .scheduled_at = LATER}, {.id = 4, .state = JOB_DELAYED, .scheduled_at = SOON}},
+         4,
+         TASK_ACTIVE},
+        {"some have run: what ended last, and not what is planned",
+         {{.id = 1, .state = JOB_SUCCESS, .scheduled_at = 1, .completed_at = 9},
+          {.id = 2, .state = JOB_ABORTED, .scheduled_at = 2, .completed_at = 5},
+          {.id = 3, .state = JOB_DELAYED, .scheduled_at = SOON},
+          {.id = 4, .state = JOB_DELAYED, .scheduled_at = LATER}},
+         1,
+         TASK_ACTIVE},
+        {"one waits for another try, and one before it has ended: what ended",
+         {{.id = 1, .state = JOB_SUCCESS, .completed_at = 5},
+          {.id = 2, .state = JOB_DELAYED, .attempts = 1, .scheduled_at = SOON}},
+         1,
+         TASK_ACTIVE},
+        {"one runs, and others are planned: what runs",
+         {{.id = 1, .state = JOB_SUCCESS, .completed_at = 9},
+          {.id = 2, .state = JOB_RESERVED, .started_at = 10},
+          {.id = 3, .state = JOB_DELAYED, .scheduled_at = SOON}},
+         2,
+         TASK_ACTIVE},
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct job turned[4];
+        size_t count = 0;
+        while (count < 4 && cases[i].jobs[count].id)
+            count++;
+        for (size_t k = 0; k < count; k++)
+            turned[k] = cases[i].jobs[count - 1 - k];
+        const struct job *shown = task_job_to_show(cases[i].jobs, count), *again = task_job_to_show(turned, count);
+        if ((shown ? shown->id : 0) != cases[i].shown || (again ? again->id : 0) != cases[i].shown)
+            fail_msg("%s: %lld is shown", cases[i].words, (long long)(shown ? shown->id : 0));
+        if (task_state_of(false, cases[i].jobs, count) != cases[i].state || task_state_of(false, turned, count) != cases[i].state)
+            fail_msg("%s: the task is %s", cases[i].words, task_state_text(task_state_of(false, cases[i].jobs, count)));
+        assert_int_equal(task_state_of(true, turned, count), cases[i].state == TASK_ACTIVE ? TASK_PAUSED : cases[i].state);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -608,6 +704,7 @@ int main(void)
         cmocka_unit_test(a_stored_document_that_cannot_be_read_has_the_default_policy_and_no_target),
         cmocka_unit_test(plans_follow_at_in_and_not_after),
         cmocka_unit_test(order_and_spacing_make_no_difference),
+        cmocka_unit_test(the_job_that_is_shown_is_the_one_that_matters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
