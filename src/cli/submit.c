@@ -13,7 +13,7 @@
 #include "cli/text.h"
 #include "cli/times.h"
 #include "cli/wait.h"
-#include "core/job.h"
+#include "core/task.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -315,9 +315,21 @@ static int show_reply(const struct cli *cli, const struct reply *reply, bool who
     return terminal_write(buf_str(&out));
 }
 
+// Is it known by its key, and has somebody cancelled it since? Then the submit was taken, and yet nothing follows from it.
+static bool was_cancelled(const struct reply *reply)
+{
+    return reply->status == 200 && str_is(value_text(value_at(reply->value, "state")), task_state_text(TASK_CANCELLED));
+}
+
 // Words for who looks on; a script gets the id on stdout and nothing else.
 static void talk_submitted(const struct reply *reply, const char *id, bool wait)
 {
+    if (was_cancelled(reply)) {
+        terminal_talk("rota submit: nothing will run: this task was submitted before under the key, and has been cancelled."
+                      " rota retry %s runs it after all; another --key makes a new task\n",
+                      id);
+        return;
+    }
     if (reply->status == 200)
         terminal_talk("the key is known: this task was submitted before\n");
     if (wait)
@@ -344,6 +356,10 @@ static int finish(struct caller *caller, struct reply *reply, struct arena *aren
         return call_explain(caller, reply);
     const char *id = arena_copy(arena, value_text(value_at(reply->value, "id"))).p;
     talk_submitted(reply, id, wait);
+    if (was_cancelled(reply)) {
+        int code = show_reply(caller->cli, reply, false);
+        return code ? code : CLI_REFUSED;
+    }
     if (!wait)
         return show_reply(caller->cli, reply, false);
     wait_for(caller, id, reply);

@@ -25,6 +25,27 @@ def job_of(task_id):
     return "j" + task_id[1:]
 
 
+class TestSubmitUnderAKey:
+    """A key that is known answers for the task it led to: what a script must not take for success, it is told by the exit code."""
+
+    @pytest.mark.parametrize("wait", [[], ["--wait"]])
+    def test_whose_task_was_cancelled_says_that_nothing_will_run(self, shared, target, wait):
+        again = [target.url("/ok/known"), "--in", "1d", "--key", f"cancelled {wait}"]
+        task_id = submit(shared, *again)
+        assert shared.cli("cancel", task_id).returncode == OK
+        done = shared.cli("submit", *again, *wait)
+        assert (done.returncode, done.stdout) == (SERVER_SAYS_NO, f"{task_id}\n"), done
+        assert "nothing will run" in done.stderr and f"rota retry {task_id}" in done.stderr
+        assert shared.cli("retry", task_id).returncode == OK
+        assert shared.cli("submit", *again).returncode == OK
+
+    def test_whose_task_waits_or_has_run_is_no_failure(self, shared, target):
+        planned = [target.url("/ok/known"), "--in", "1d", "--key", "planned"]
+        task_id = submit(shared, *planned)
+        done = shared.cli("submit", *planned)
+        assert (done.returncode, done.stdout) == (OK, f"{task_id}\n") and "submitted before" in done.stderr
+
+
 class TestRun:
     def test_a_task_need_not_wait_for_its_time(self, shared, target):
         task_id = submit(shared, target.url("/ok/run"), "--in", "1d")
