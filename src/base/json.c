@@ -1,8 +1,9 @@
 // One strict pass over the text, then cheap walks over bytes that are known to be good.
 //
 // The pass looks at every byte once and allocates nothing, but for objects with many keys or with escapes in keys: their keys are
-// gathered and sorted, so that ten thousand of them cost n log n. The walks trust the text: they only look for where a value
-// ends. What it does not do: build a tree, turn numbers into doubles, or change a byte of what came.
+// gathered as they come and sorted, so that ten thousand of them cost n log n, however deep they lie. The walks trust the text:
+// they only look for where a value ends. What it does not do: build a tree, turn numbers into doubles, or change a byte of what
+// came.
 #include "base/json.h"
 
 #include "base/mem.h"
@@ -18,6 +19,10 @@ struct check {
     const char *start, *at, *end;
     const char *wrong; // what is wrong at `at`; NULL: nothing yet
     int depth;
+    bool keys_known; // that no key is given twice, as of a text that was checked before
+    // Keys behind the first KEYS_NEAR of the objects that are open, outermost first. An object takes its own away when it ends.
+    struct str *far;
+    size_t far_count, far_room;
 };
 
 // The keys of one object that were seen so far.
@@ -255,27 +260,42 @@ static int compare_keys(const void *a, const void *b)
     return order ? order : left->at < right->at ? -1 : left->at > right->at;
 }
 
-// The keys of an object whose every byte has been checked, compared decoded.
-static bool check_many_keys(struct check *check, struct json object)
+static struct str inside(struct str quoted)
+{
+    return (struct str){quoted.p + 1, quoted.n - 2};
+}
+
+static struct str decode(struct str text, struct arena *arena);
+
+// Whether any key of an object is given twice, compared decoded.
+static bool check_many_keys(struct check *check, const struct keys *keys)
 {
     struct arena arena;
     arena_init(&arena);
-    size_t count = 0, room = 64;
-    struct key *keys = mem_alloc(room * sizeof *keys);
-    struct json name, value;
-    for (struct json_iter iter = json_iter(object); json_next(&iter, &name, &value); count++) {
-        if (count == room)
-            keys = mem_grow(keys, (room *= 2) * sizeof *keys);
-        keys[count] = (struct key){json_text(name, &arena), name.raw.p};
+    size_t far = keys->count > KEYS_NEAR ? keys->count - KEYS_NEAR : 0;
+    struct key *sorted = mem_alloc(keys->count * sizeof *sorted);
+    for (size_t i = 0; i < keys->count; i++) {
+        struct str raw = i < KEYS_NEAR ? keys->near[i] : check->far[check->far_count - far + i - KEYS_NEAR];
+        sorted[i] = (struct key){decode(inside(raw), &arena), raw.p};
     }
-    qsort(keys, count, sizeof *keys, compare_keys);
+    check->far_count -= far;
+    qsort(sorted, keys->count, sizeof *sorted, compare_keys);
     const char *twice = NULL;
-    for (size_t i = 1; i < count && !twice; i++)
-        if (str_eq(keys[i].text, keys[i - 1].text))
-            twice = keys[i].at;
-    mem_free(keys);
+    for (size_t i = 1; i < keys->count && !twice; i++)
+        if (str_eq(sorted[i].text, sorted[i - 1].text))
+            twice = sorted[i].at;
+    mem_free(sorted);
     arena_done(&arena);
     return twice ? fail(check, twice, "a key is given twice in one object") : true;
+}
+
+static void keep_far(struct check *check, struct str key)
+{
+    if (check->far_count == check->far_room) {
+        check->far_room = check->far_room ? 2 * check->far_room : 64;
+        check->far = mem_grow(check->far, check->far_room * sizeof *check->far);
+    }
+    check->far[check->far_count++] = key;
 }
 
 static bool check_key(struct check *check, struct keys *keys)
@@ -286,12 +306,16 @@ static bool check_key(struct check *check, struct keys *keys)
         return fail(check, check->at, "a key in quotes was expected here");
     if (!check_string(check, &key, &escaped))
         return false;
+    if (check->keys_known)
+        return true;
     keys->escaped |= escaped;
     for (size_t i = 0; i < keys->count && i < KEYS_NEAR; i++)
         if (keys->near[i].n == key.raw.n && memcmp(keys->near[i].p, key.raw.p, key.raw.n) == 0)
             return fail(check, key.raw.p, "a key is given twice in one object");
     if (keys->count < KEYS_NEAR)
         keys->near[keys->count] = key.raw;
+    else
+        keep_far(check, key.raw);
     keys->count++;
     return true;
 }
@@ -340,7 +364,7 @@ static bool check_object(struct check *check, struct json *ret_value)
     if (!check_members(check, '}', &keys))
         return false;
     *ret_value = (struct json){JSON_OBJECT, {open, (size_t)(check->at - open)}};
-    return (keys.escaped && keys.count > 1) || keys.count > KEYS_NEAR ? check_many_keys(check, *ret_value) : true;
+    return (keys.escaped && keys.count > 1) || keys.count > KEYS_NEAR ? check_many_keys(check, &keys) : true;
 }
 
 static bool check_array(struct check *check, struct json *ret_value)
@@ -392,10 +416,10 @@ static void say_why(const struct check *check, char why[ERR_WHY_MAX])
     snprintf(why, ERR_WHY_MAX, "Line %zu, column %zu: %s.", line, column, check->wrong);
 }
 
-enum err json_check(struct str text, struct json *ret_value, char why[ERR_WHY_MAX])
+static enum err check_text(struct str text, bool keys_known, struct json *ret_value, char why[ERR_WHY_MAX])
 {
     const char *start = text.n ? text.p : "";
-    struct check check = {.start = start, .end = start + text.n};
+    struct check check = {.start = start, .end = start + text.n, .keys_known = keys_known};
     struct json value;
     check.at = skip_space(start, check.end);
     bool good = check_value(&check, &value);
@@ -403,12 +427,23 @@ enum err json_check(struct str text, struct json *ret_value, char why[ERR_WHY_MA
         check.at = skip_space(check.at, check.end);
         good = check.at == check.end || fail(&check, check.at, "there is more text behind the value");
     }
+    mem_free(check.far);
     if (!good) {
         say_why(&check, why);
         return ERR_INVALID_JSON;
     }
     *ret_value = value;
     return ERR_OK;
+}
+
+enum err json_check(struct str text, struct json *ret_value, char why[ERR_WHY_MAX])
+{
+    return check_text(text, false, ret_value, why);
+}
+
+enum err json_check_again(struct str text, struct json *ret_value, char why[ERR_WHY_MAX])
+{
+    return check_text(text, true, ret_value, why);
 }
 
 // ---- walks over checked text
@@ -530,12 +565,7 @@ static int decode_escape(const char **at, const char *end, char ret_bytes[4])
     return length;
 }
 
-static struct str inside(struct json value)
-{
-    return (struct str){value.raw.p + 1, value.raw.n - 2};
-}
-
-static struct str decode(struct str text, struct arena *arena)
+static struct str decode_all(struct str text, struct arena *arena)
 {
     char *out = arena_alloc(arena, text.n + 1); // an escape is never shorter than what it stands for
     size_t n = 0;
@@ -548,10 +578,14 @@ static struct str decode(struct str text, struct arena *arena)
     return (struct str){out, n};
 }
 
+static struct str decode(struct str text, struct arena *arena)
+{
+    return memchr(text.p, '\\', text.n) ? decode_all(text, arena) : text;
+}
+
 struct str json_text(struct json value, struct arena *arena)
 {
-    struct str text = inside(value);
-    return memchr(text.p, '\\', text.n) ? decode(text, arena) : text;
+    return decode(inside(value.raw), arena);
 }
 
 // Whether the string between these quotes, decoded, is `name`.
@@ -580,7 +614,7 @@ struct json json_member(struct json object, struct str name)
     struct json key, value;
     struct json_iter iter = json_iter(object);
     while (object.type == JSON_OBJECT && json_next(&iter, &key, &value))
-        if (text_is(inside(key), name))
+        if (text_is(inside(key.raw), name))
             return value;
     return (struct json){JSON_ABSENT, {NULL, 0}};
 }

@@ -22,6 +22,10 @@ enum { JSON_DEPTH_MAX = 32 };
 // within the range of double. `why` gets one sentence with the line and column.
 err_check enum err json_check(struct str text, struct json *ret_value, char why[ERR_WHY_MAX]);
 
+// The same of a text that passed it once and was kept since: whether a key is given twice is not looked for again. One pass,
+// whatever there is in it.
+err_check enum err json_check_again(struct str text, struct json *ret_value, char why[ERR_WHY_MAX]);
+
 // The functions below take only values that came from a checked text.
 
 struct json_iter {

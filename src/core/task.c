@@ -742,7 +742,7 @@ bool task_read(struct task *ret_task, struct str doc, struct arena *arena, char 
     struct json value;
     struct problem problem;
     *ret_task = (struct task){.policy = defaults.policy};
-    if (json_check(doc, &value, why))
+    if (json_check_again(doc, &value, why))
         return false;
     if (!task_parse(ret_task, value, arena, &problem))
         return true;

@@ -201,6 +201,49 @@ static void many_keys_are_compared_too(void **state)
     }
 }
 
+// Each level has more keys than are compared as they come, before and behind the level below.
+static void put_levels(struct buf *buf, int depth, const char *last)
+{
+    buf_puts(buf, "{");
+    for (int i = 0; i < 20; i++)
+        buf_printf(buf, "\"a%d\":0,", i);
+    buf_puts(buf, "\"below\":");
+    if (depth)
+        put_levels(buf, depth - 1, last);
+    else
+        buf_puts(buf, "[]");
+    for (int i = 0; i < 20; i++)
+        buf_printf(buf, ",\"b%d\":0", i);
+    buf_printf(buf, ",\"%s\":0}", last);
+}
+
+static void keys_are_compared_within_their_own_object(void **state)
+{
+    buf_auto struct buf good = {0}, bad = {0}, hidden = {0};
+    char why[ERR_WHY_MAX] = "";
+    put_levels(&good, 10, "c");
+    put_levels(&bad, 10, "a7");
+    put_levels(&hidden, 10, "b\\u0037");
+    assert_int_equal(check_copy(buf_str(&good), why), ERR_OK);
+    assert_int_equal(check_copy(buf_str(&bad), why), ERR_INVALID_JSON);
+    assert_non_null(strstr(why, "twice"));
+    assert_int_equal(check_copy(buf_str(&hidden), why), ERR_INVALID_JSON);
+    assert_non_null(strstr(why, "twice"));
+}
+
+static void a_text_that_passed_is_only_read_when_it_is_checked_again(void **state)
+{
+    struct json value;
+    char why[ERR_WHY_MAX] = "";
+    buf_auto struct buf twice = {0};
+    put_keys(&twice, 200, "key0");
+    assert_int_equal(json_check_again(buf_str(&twice), &value, why), ERR_OK);
+    assert_int_equal(json_check_again(STR(" {\"a\":[1,{}]} "), &value, why), ERR_OK);
+    assert_true(str_is(value.raw, "{\"a\":[1,{}]}"));
+    assert_int_equal(json_check_again(STR("{\"a\":[1,{}}"), &value, why), ERR_INVALID_JSON);
+    assert_int_equal(json_check_again(STR("{\"a\":\"\xff\"}"), &value, why), ERR_INVALID_JSON);
+}
+
 static void walks_give_members_and_items(void **state)
 {
     struct json doc =
@@ -336,6 +379,8 @@ int main(void)
         cmocka_unit_test(bad_texts_are_refused_with_their_place),
         cmocka_unit_test(every_prefix_is_refused),
         cmocka_unit_test(many_keys_are_compared_too),
+        cmocka_unit_test(keys_are_compared_within_their_own_object),
+        cmocka_unit_test(a_text_that_passed_is_only_read_when_it_is_checked_again),
         cmocka_unit_test(walks_give_members_and_items),
         cmocka_unit_test(members_are_found_by_their_decoded_name),
         cmocka_unit_test(text_is_decoded_only_where_it_must_be),
