@@ -1,7 +1,9 @@
 // The patched document is put together from slices of both, and then checked as if it had been submitted.
 #include "core/patch.h"
 
-static void merge(struct buf *buf, struct json target, struct json patch, struct arena *arena);
+#include <stdlib.h>
+
+static void merge(struct buf *buf, struct json target, struct json patch, struct arena *scratch);
 
 static void put_member(struct buf *buf, bool *first, struct json key)
 {
@@ -11,37 +13,84 @@ static void put_member(struct buf *buf, bool *first, struct json key)
     buf_putc(buf, ':');
 }
 
+// A member of a patch. Its name is compared decoded.
+struct change {
+    struct str name;
+    struct json key, value;
+    bool taken; // the target has such a member
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct str *left = &(*(struct change *const *)a)->name, *right = &(*(struct change *const *)b)->name;
+    size_t n = left->n < right->n ? left->n : right->n;
+    int order = n ? memcmp(left->p, right->p, n) : 0;
+    return order ? order : (left->n > right->n) - (left->n < right->n);
+}
+
+// The members of one object of a patch: in their order, and by name, so that two objects of n members are merged in n log n.
+struct changes {
+    struct change *all, **by_name;
+    size_t count;
+};
+
+static struct changes read_changes(struct json patch, struct arena *scratch)
+{
+    struct changes changes = {0};
+    struct json key, value;
+    size_t room = 0;
+    for (struct json_iter iter = json_iter(patch); json_next(&iter, &key, &value);)
+        room++;
+    changes.all = arena_array(scratch, struct change, room);
+    changes.by_name = arena_array(scratch, struct change *, room);
+    for (struct json_iter iter = json_iter(patch); json_next(&iter, &key, &value); changes.count++) {
+        changes.all[changes.count] = (struct change){.name = json_text(key, scratch), .key = key, .value = value};
+        changes.by_name[changes.count] = &changes.all[changes.count];
+    }
+    qsort(changes.by_name, changes.count, sizeof(struct change *), compare_names);
+    return changes;
+}
+
+static struct change *find_change(const struct changes *changes, struct str name)
+{
+    struct change wanted = {.name = name}, *key = &wanted;
+    struct change **found =
+        changes->count ? bsearch(&key, changes->by_name, changes->count, sizeof(struct change *), compare_names) : NULL;
+    return found ? *found : NULL;
+}
+
 // Members of the target that the patch leaves alone, and those that it changes, then those that are new.
-static void merge_objects(struct buf *buf, struct json target, struct json patch, struct arena *arena)
+static void merge_objects(struct buf *buf, struct json target, struct json patch, struct arena *scratch)
 {
     struct json key, value;
     bool first = true;
+    struct changes changes = read_changes(patch, scratch);
     struct json_iter iter = json_iter(target);
     while (target.type == JSON_OBJECT && json_next(&iter, &key, &value)) {
-        struct json change = json_member(patch, json_text(key, arena));
-        if (change.type == JSON_NULL)
+        struct change *change = find_change(&changes, json_text(key, scratch));
+        if (change)
+            change->taken = true;
+        if (change && change->value.type == JSON_NULL)
             continue;
         put_member(buf, &first, key);
-        if (change.type == JSON_ABSENT)
-            buf_put(buf, value.raw);
+        if (change)
+            merge(buf, value, change->value, scratch);
         else
-            merge(buf, value, change, arena);
+            buf_put(buf, value.raw);
     }
-    iter = json_iter(patch);
-    while (json_next(&iter, &key, &value)) {
-        bool known = target.type == JSON_OBJECT && json_member(target, json_text(key, arena)).type != JSON_ABSENT;
-        if (known || value.type == JSON_NULL)
+    for (const struct change *change = changes.all; change < changes.all + changes.count; change++) {
+        if (change->taken || change->value.type == JSON_NULL)
             continue;
-        put_member(buf, &first, key);
-        merge(buf, (struct json){0}, value, arena);
+        put_member(buf, &first, change->key);
+        merge(buf, (struct json){0}, change->value, scratch);
     }
     buf_puts(buf, first ? "{}" : "}");
 }
 
-static void merge(struct buf *buf, struct json target, struct json patch, struct arena *arena)
+static void merge(struct buf *buf, struct json target, struct json patch, struct arena *scratch)
 {
     if (patch.type == JSON_OBJECT)
-        merge_objects(buf, target, patch, arena);
+        merge_objects(buf, target, patch, scratch);
     else
         buf_put(buf, patch.raw);
 }
@@ -93,8 +142,11 @@ enum err patch_task(struct patched *ret_patched, struct str doc, struct json pat
         target = without(target, "in", arena);
     if (gives(patch, "in"))
         target = without(target, "at", arena);
+    struct arena scratch;
+    arena_init(&scratch);
     struct buf buf = {0};
-    merge(&buf, target, patch, arena);
+    merge(&buf, target, patch, &scratch);
+    arena_done(&scratch);
     ret_patched->doc = arena_copy(arena, buf_str(&buf));
     buf_done(&buf);
     if (ret_patched->doc.n > TASK_DOC_MAX)

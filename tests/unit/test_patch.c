@@ -81,6 +81,39 @@ static void a_patch_is_merged_as_rfc_7386_says(void **state)
     assert_patched("{" U ",\"body\":{\"a\":\"foo\"}}", "{\"body\":null}", "{" U "}");
 }
 
+static void put_members(struct buf *buf, int from, int to, int step, const char *value)
+{
+    for (int i = from; i < to; i += step)
+        buf_printf(buf, "%s\"k%d\":%s", i == from ? "" : ",", i, value);
+}
+
+// Of 3000 members each third is changed, the next one of them removed, and as many are new.
+static void objects_of_many_members_are_merged_in_their_order(void **state)
+{
+    buf_auto struct buf doc = {0}, patch = {0}, made = {0};
+    buf_puts(&doc, "{" U ",\"body\":{");
+    put_members(&doc, 0, 3000, 1, "0");
+    buf_puts(&doc, "}}");
+    buf_puts(&patch, "{\"body\":{");
+    put_members(&patch, 0, 3000, 3, "1");
+    buf_puts(&patch, ",");
+    put_members(&patch, 1, 3000, 3, "null");
+    buf_puts(&patch, ",");
+    put_members(&patch, 3000, 4000, 1, "2");
+    buf_puts(&patch, "}}");
+    buf_puts(&made, "{" U ",\"body\":{");
+    for (int i = 0; i < 3000; i++)
+        if (i % 3 != 1)
+            buf_printf(&made, "%s\"k%d\":%d", i ? "," : "", i, i % 3 == 0);
+    buf_puts(&made, ",");
+    put_members(&made, 3000, 4000, 1, "2");
+    buf_puts(&made, "}}");
+    struct buf *const texts[] = {&doc, &patch, &made};
+    for (size_t i = 0; i < array_count(texts); i++)
+        buf_putc(texts[i], 0);
+    assert_patched(doc.p, patch.p, made.p);
+}
+
 static void members_that_are_left_alone_keep_their_bytes(void **state)
 {
     assert_patched("{ \"url\" : \"http:\\/\\/a\\/\" , \"body\" : { \"n\": 1.00 } }", "{\"name\":\"x\"}",
@@ -268,6 +301,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_patch_is_merged_as_rfc_7386_says),
+        cmocka_unit_test(objects_of_many_members_are_merged_in_their_order),
         cmocka_unit_test(members_that_are_left_alone_keep_their_bytes),
         cmocka_unit_test(keys_are_compared_as_they_read_not_as_they_are_written),
         cmocka_unit_test(a_new_time_takes_the_place_of_the_old_one),
