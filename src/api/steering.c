@@ -6,11 +6,19 @@
 struct steering {
     struct steer_op op;
     struct api_call call;
+    bool merging; // its document was read, and waits to be merged on this thread
 };
 
 static void steer_done(struct steer_op *op)
 {
     struct steering *steering = op->ctx;
+    http_resume(steering->call.request);
+}
+
+static void merge_wanted(struct steer_op *op)
+{
+    struct steering *steering = op->ctx;
+    steering->merging = true;
     http_resume(steering->call.request);
 }
 
@@ -24,11 +32,15 @@ static void answer_retry(struct steering *steering)
                &(struct read_plan){.what = READ_JOB, .id = steering->op.new_job_id, .status = 201, .steered = true});
 }
 
+static void merge(struct steering *steering);
+
 static void answer(struct http_request *request, void *state)
 {
     struct steering *steering = state;
     const struct steer_op *op = &steering->op;
-    if (op->problem.err)
+    if (steering->merging)
+        merge(steering);
+    else if (op->problem.err)
         problem_reply(request, &op->problem);
     else if (op->err)
         problem_store(request, op->err, op->why);
@@ -95,6 +107,13 @@ static bool read_versions(struct http_request *request, struct steer_op *op)
     return sound && tags;
 }
 
+static void merge(struct steering *steering)
+{
+    steering->merging = false;
+    http_wait(steering->call.request, answer, steering);
+    steer_merge(steering->call.api->steer, &steering->op);
+}
+
 static void submit(const struct api_call *call, const struct steer_op *op)
 {
     struct steering *steering = arena_alloc(http_arena(call->request), sizeof *steering);
@@ -103,6 +122,7 @@ static void submit(const struct api_call *call, const struct steer_op *op)
     if (!read_versions(call->request, &steering->op))
         return;
     steering->op.tenant = call->tenant;
+    steering->op.merge = merge_wanted;
     steering->op.done = steer_done;
     steering->op.ctx = steering;
     http_wait(call->request, answer, steering);

@@ -31,7 +31,7 @@ enum {
     PUT_OFF_MS = 10000,   // … when its task is paused: the holder may be putting it off, and write that late
 };
 
-// One request under way. It has one operation or question out at a time.
+// One request under way. It has one operation or question out at a time; or its document is with who asked, to be merged.
 struct work {
     struct list link; // in steer->work
     struct steer *steer;
@@ -46,6 +46,9 @@ struct work {
     struct job_step step;
     struct store_step write;
     struct store_new item;
+    struct patched patched;        // of a change: what the task becomes …
+    int64_t merged_from;           // … from this version of it; 0: it has not been merged yet
+    struct arena merged;           // the texts of `patched`
     int64_t asked_id, asked_token; // what pull was last asked for: read again unchanged, it was not in hand
     struct {
         int64_t id, token;
@@ -69,7 +72,8 @@ struct work {
 struct steer {
     struct node *node;
     struct pull *pull;
-    struct mailbox inbox;   // struct steer_op
+    struct mailbox inbox;   // struct steer_op, new
+    struct mailbox merged;  // struct steer_op, with its changed document
     struct mailbox answers; // struct store_op
     struct list work;
     struct now now;
@@ -81,6 +85,7 @@ struct steer *steer_new(struct node *node, struct pull *pull)
     steer->node = node;
     steer->pull = pull;
     mailbox_init(&steer->inbox, node->flow_waker);
+    mailbox_init(&steer->merged, node->flow_waker);
     mailbox_init(&steer->answers, node->flow_waker);
     list_init(&steer->work);
     return steer;
@@ -97,9 +102,11 @@ void steer_free(struct steer *steer)
         store_op_done(&work->add.op);
         store_op_done(&work->wish.op);
         store_op_done(&work->amend.op);
+        arena_done(&work->merged);
         mem_free(work);
     }
     mailbox_done(&steer->inbox);
+    mailbox_done(&steer->merged);
     mailbox_done(&steer->answers);
     mem_free(steer);
 }
@@ -121,6 +128,7 @@ static void finish(struct work *work, enum err err, const char *why)
     snprintf(op->why, sizeof op->why, "%s", why);
     list_remove(&work->link);
     store_op_done(&work->get.op);
+    arena_done(&work->merged);
     mem_free(work);
     op->done(op);
 }
@@ -518,10 +526,34 @@ static void refuse_patch(struct work *work, const struct problem *why)
     finish(work, why->err, why->detail);
 }
 
+// Only what was read is looked at, which nobody touches meanwhile.
+void steer_merge(struct steer *steer, struct steer_op *op)
+{
+    struct work *work = op->work;
+    arena_done(&work->merged);
+    op->problem = (struct problem){0};
+    if (!patch_task(&work->patched, work->get.task.doc, op->patch, &work->merged, &op->problem))
+        work->merged_from = work->get.task.version;
+    mailbox_post(&steer->merged, &op->link);
+}
+
+// The jobs that wait follow the task as it will be. False: one of them cannot, and the request has been ended.
+static bool patch_jobs(struct work *work)
+{
+    struct problem why = {0};
+    for (size_t i = 0; i < work->get.job_count; i++)
+        if (job_state_waiting(work->get.jobs[i].state) &&
+            patch_job(&work->patched, amend_job(work, &work->get.jobs[i]), work->steer->now.wall_ms, &why)) {
+            refuse_patch(work, &why);
+            return false;
+        }
+    return true;
+}
+
 static void patch(struct work *work)
 {
     struct problem why = {0};
-    struct patched patched;
+    struct patched *patched = &work->patched;
     struct store_get *get = &work->get;
     int64_t scheduled_at, expires_at;
     if (work->amended && !recall(work))
@@ -534,24 +566,30 @@ static void patch(struct work *work)
         finish(work, ERR_ILLEGAL_TRANSITION, "all its jobs have ended; a task that has ended is not changed");
         return;
     }
-    if (patch_task(&patched, get->task.doc, work->op->patch, &get->op.arena, &why) ||
-        (patched.replanned && task_plan(&patched.task, work->steer->now.wall_ms, &scheduled_at, &expires_at, &why))) {
+    if (work->merged_from != get->task.version) {
+        work->op->merge(work->op);
+        return;
+    }
+    if (patched->replanned && task_plan(&patched->task, work->steer->now.wall_ms, &scheduled_at, &expires_at, &why)) {
         refuse_patch(work, &why); // before anything is called back
         return;
     }
     if (!recall(work))
         return;
     struct store_amend *amend = begin_amend(work);
-    amend->task.queue = patched.task.queue;
-    amend->task.name = patched.task.name;
-    amend->task.doc = patched.doc;
-    for (size_t i = 0; i < get->job_count; i++)
-        if (job_state_waiting(get->jobs[i].state) &&
-            patch_job(&patched, amend_job(work, &get->jobs[i]), work->steer->now.wall_ms, &why)) {
-            refuse_patch(work, &why);
-            return;
-        }
-    send_amend(work);
+    amend->task.queue = patched->task.queue;
+    amend->task.name = patched->task.name;
+    amend->task.doc = patched->doc;
+    if (patch_jobs(work))
+        send_amend(work);
+}
+
+static void take_merged(struct work *work)
+{
+    if (work->op->problem.err)
+        refuse_patch(work, &work->op->problem);
+    else
+        patch(work);
 }
 
 static const struct job *find_to_delete(const struct work *work)
@@ -779,6 +817,7 @@ static void begin(struct steer *steer, struct steer_op *op)
     struct work *work = mem_zero(sizeof *work);
     work->steer = steer;
     work->op = op;
+    op->work = work;
     list_append(&steer->work, &work->link);
     read_record(work);
 }
@@ -807,6 +846,10 @@ int64_t steer_turn(struct steer *steer, struct now now)
     mailbox_take(&steer->inbox, &items);
     list_each (&items, link)
         begin(steer, list_entry(link, struct steer_op, link));
+    list_init(&items);
+    mailbox_take(&steer->merged, &items);
+    list_each (&items, link)
+        take_merged(list_entry(link, struct steer_op, link)->work);
     list_init(&items);
     mailbox_take(&steer->answers, &items);
     list_each (&items, link)

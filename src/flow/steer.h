@@ -25,12 +25,16 @@ struct steer_op {
     struct json patch;       // PATCH: a merge patch; the caller's until done()
     const int64_t *versions; // of the task, those it is meant for, `version_count` of them; NULL: whichever there is
     size_t version_count;
+    // PATCH: the document was read, or has moved on since. On the flow thread, so it may only enqueue: another thread, which has
+    // time to look at a mebibyte, then calls steer_merge().
+    void (*merge)(struct steer_op *op);
     void (*done)(struct steer_op *op); // on the flow thread: may only enqueue
     void *ctx;
     enum err err; // ERR_NOT_FOUND, ERR_ILLEGAL_TRANSITION, ERR_VERSION_MISMATCH, a store error
     char why[ERR_WHY_MAX];
     struct problem problem; // PATCH: what is wrong with the patch, when problem.err is set
     int64_t new_job_id;     // RETRY: the job that was made
+    void *work;             // steer's own
 };
 
 struct pull;
@@ -40,4 +44,6 @@ struct steer *steer_new(struct node *node, struct pull *pull);
 void steer_free(struct steer *steer);
 int64_t steer_turn(struct steer *steer, struct now now); // on the wall clock: when to turn again
 void steer_submit(struct steer *steer, struct steer_op *op);
+// What was asked for by op->merge(): makes the changed task of the document that was read, and hands it back. Any thread.
+void steer_merge(struct steer *steer, struct steer_op *op);
 bool steer_idle(const struct steer *steer);

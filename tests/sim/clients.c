@@ -185,12 +185,17 @@ static void steered(struct steer_op *op)
     mem_free(steering);
 }
 
+static void merged(struct steer_op *op)
+{
+    steer_merge(container_of(op, struct steering, op)->node->flow->steer, op);
+}
+
 static struct steering *steering_new(struct sim_node *node, const struct client_task *task, enum steer_act act, int32_t tenant)
 {
     struct steering *steering = mem_zero(sizeof *steering);
     steering->node = node;
     steering->owner = task->tenant;
-    steering->op = (struct steer_op){.act = act, .tenant = tenant, .done = steered};
+    steering->op = (struct steer_op){.act = act, .tenant = tenant, .merge = merged, .done = steered};
     if (act == STEER_RETRY)
         steering->op.job_id = task->id;
     else

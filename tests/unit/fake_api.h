@@ -240,13 +240,21 @@ void settle_submit(struct settle *settle, struct settle_op *op)
     op->done(op);
 }
 
-void steer_submit(struct steer *steer, struct steer_op *op)
+void steer_merge(struct steer *steer, struct steer_op *op)
 {
     assert_non_null(fake.on_steer);
     fake.on_steer(op);
     op->done(op);
 }
 
+// What changes a task is asked to merge the document first, as by the real one.
+void steer_submit(struct steer *steer, struct steer_op *op)
+{
+    if (op->act == STEER_PATCH)
+        op->merge(op);
+    else
+        steer_merge(steer, op);
+}
 void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, bool paused)
 {
     fake.pauses++;

@@ -538,6 +538,20 @@ static void steering_answers_with_what_it_changed(void **state)
     }
 }
 
+static void a_change_is_merged_before_it_is_answered(void **state)
+{
+    fake.on_steer = steer_works;
+    fake.on_store = store_has;
+    stored_job = (struct job){.id = 77, .task_id = 77, .state = JOB_DELAYED};
+    stored_doc = "{\"url\":\"http://x/\"}";
+    struct http_request *request = fake_ask("PATCH", "/v1/tasks/t000000000002d", "If-Match: \"3\"", "{\"name\":\"n\"}");
+    assert_int_equal(request->status, 200);
+    assert_int_equal(steered.act, STEER_PATCH);
+    assert_true(steered.version_count == 1 && steered.versions[0] == 3);
+    assert_true(str_is(steered.patch.raw, "{\"name\":\"n\"}"));
+    fake_free(request);
+}
+
 static void steering_what_is_swept_at_once_is_still_done(void **state)
 {
     fake.on_steer = steer_works;
@@ -805,6 +819,7 @@ int main(void)
         TEST(what_is_absent_is_not_found),
         TEST(a_limit_is_a_number_in_its_range),
         TEST(steering_answers_with_what_it_changed),
+        TEST(a_change_is_merged_before_it_is_answered),
         TEST(steering_what_is_swept_at_once_is_still_done),
         TEST(steering_is_refused_in_words),
         TEST(words_about_attempts_are_passed_on_as_they_came),

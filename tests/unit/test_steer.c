@@ -20,9 +20,23 @@ static void done(struct steer_op *op)
     request->done = true;
 }
 
+static struct steer *merges_with; // played in one thread, as if it were another
+static bool merges_later;         // when a test says so
+static int merges;                // how often it was asked for
+
+static void merge(struct steer_op *op)
+{
+    merges++;
+    if (!merges_later)
+        steer_merge(merges_with, op);
+}
+
 static void ask(struct play *play, struct request *request, enum steer_act act, int64_t task_id, int64_t job_id)
 {
-    *request = (struct request){.op = {.act = act, .tenant = PLAY_TENANT, .task_id = task_id, .job_id = job_id, .done = done}};
+    merges_with = play->flow->steer;
+    merges = 0;
+    *request = (struct request){
+        .op = {.act = act, .tenant = PLAY_TENANT, .task_id = task_id, .job_id = job_id, .merge = merge, .done = done}};
     steer_submit(play->flow->steer, &request->op);
 }
 
@@ -640,6 +654,32 @@ static void a_change_that_leaves_the_time_alone_does_not_delay(void **state)
     play_free(play);
 }
 
+// The document is looked at where there is time for it: this thread goes on meanwhile.
+static void a_change_is_merged_by_who_asked_for_it_and_again_if_the_task_moved(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = in_future(play, 60000);
+    merges_later = true;
+    assert_int_equal(patch(play, &request, id, "{\"name\":\"later\"}", 0), ERR_BUSY);
+    pass_turning(play, 1000);
+    assert_int_equal(merges, 1);
+    assert_false(doc_has(play, id, "later"));
+
+    struct request other;
+    merges_later = false;
+    assert_int_equal(patch(play, &other, id, "{\"tracing_id\":\"meanwhile\"}", 0), ERR_OK);
+    merges = 0;
+    steer_merge(play->flow->steer, &request.op);
+    play_turn(play);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    assert_int_equal(merges, 1);
+    assert_true(doc_has(play, id, "later") && doc_has(play, id, "meanwhile"));
+    assert_true(steer_idle(play->flow->steer));
+    play_free(play);
+}
+
 static void a_change_for_another_version_is_refused(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -1106,6 +1146,7 @@ int main(void)
         cmocka_unit_test(a_paused_task_is_not_run_by_hand),
         cmocka_unit_test(a_change_takes_the_job_in_the_wheel_with_it),
         cmocka_unit_test(a_change_that_leaves_the_time_alone_does_not_delay),
+        cmocka_unit_test(a_change_is_merged_by_who_asked_for_it_and_again_if_the_task_moved),
         cmocka_unit_test(a_change_for_another_version_is_refused),
         cmocka_unit_test(a_change_that_is_refused_leaves_the_job_in_the_wheel),
         cmocka_unit_test(a_change_that_meets_a_claim_is_decided_anew),
