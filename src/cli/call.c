@@ -2,6 +2,7 @@
 #include "cli/call.h"
 
 #include "base/mem.h"
+#include "cli/compose.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "core/id.h"
@@ -102,6 +103,12 @@ static size_t begin_request(const struct caller *caller, struct fetch_request *r
 
 void call(struct caller *caller, const char *method, const char *path, struct str body, struct reply *ret_reply)
 {
+    call_if(caller, method, path, body, NULL, ret_reply);
+}
+
+void call_if(struct caller *caller, const char *method, const char *path, struct str body, const char *tag,
+             struct reply *ret_reply)
+{
     *ret_reply = (struct reply){.code = CLI_UNREACHED};
     buf_auto struct buf url = {0};
     buf_auto struct buf bearer = {0};
@@ -110,6 +117,8 @@ void call(struct caller *caller, const char *method, const char *path, struct st
     request.headers[n++] = (struct fetch_header){"Accept", "application/json, application/problem+json"};
     if (body.n)
         request.headers[n++] = (struct fetch_header){"Content-Type", "application/json"};
+    if (tag)
+        request.headers[n++] = (struct fetch_header){"If-Match", tag};
     struct fetch_answer answer;
     if (!fetch(caller->fetcher, &request, &answer, ret_reply->why))
         return;
@@ -182,6 +191,8 @@ static const struct {
     {"illegal_transition", "retry", "rota run ID starts what still waits; rota cancel ID ends it"},
     {"illegal_transition", "pause", "rota retry ID, which runs once more what has ended"},
     {"illegal_transition", "resume", "rota retry ID, which runs once more what has ended"},
+    {"illegal_transition", "update", "rota submit, which makes a new task: this one has ended, or is just being run"},
+    {"version_mismatch", NULL, "rota get ID, which shows the task as it is now, and its version"},
     {"unsupported", "backup", "pg_dump, with the URL of the store"},
     {"not_here", NULL, "--server URL, with a node that has the role api"},
     {"forbidden", NULL, "--server http://127.0.0.1:PORT: the server is called by a loopback name"},
@@ -199,23 +210,29 @@ static void put_hint(struct buf *buf, const char *verb, struct str code)
         }
 }
 
-// " (--due-before)" behind a field of the API that is given by an option: /retry/max by --retry, /headers/Host by --header.
-static void put_option(struct buf *buf, const struct verb *verb, struct str field)
+// " (--due-before)" behind a parameter of the API that is given by an option.
+static void put_filter_option(struct buf *buf, const struct verb *verb, struct str field)
 {
     const struct option *tables[OPTION_TABLES_MAX];
     char name[32];
-    size_t n = 0, skip = field.n && field.p[0] == '/';
-    for (size_t i = skip; i < field.n && n < sizeof name - 1 && !strchr("/.", field.p[i]); i++)
+    size_t n = 0;
+    for (size_t i = 0; i < field.n && n < sizeof name - 1 && field.p[i] != '.'; i++)
         name[n++] = (char)(field.p[i] == '_' ? '-' : field.p[i]);
     name[n] = 0;
     verb_tables(verb, tables);
     for (const struct option **table = tables; *table; table++)
-        for (const struct option *option = *table; option->name; option++) {
-            size_t length = strlen(option->name);
-            bool plural = n == length + 1 && name[length] == 's';
-            if ((n == length || plural) && memcmp(name, option->name, length) == 0)
+        for (const struct option *option = *table; option->name; option++)
+            if (str_is(str_of(name), option->name))
                 buf_printf(buf, " (--%s)", option->name);
-        }
+}
+
+static void put_option(struct buf *buf, const struct verb *verb, struct str field)
+{
+    const char *option = verb->fields ? compose_option(field) : NULL;
+    if (option)
+        buf_printf(buf, " (--%s)", option);
+    else if (!verb->fields)
+        put_filter_option(buf, verb, field);
 }
 
 static void explain_refusal(struct buf *buf, const struct caller *caller, const struct reply *reply)

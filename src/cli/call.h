@@ -33,6 +33,9 @@ void call_close(struct caller *caller); // also after call_open has failed
 // Calls `method` on `path`; `body` is a JSON text, or empty. Says nothing: that is call_explain's part. The reply is to be ended
 // with reply_done.
 void call(struct caller *caller, const char *method, const char *path, struct str body, struct reply *ret_reply);
+// The same, if what is there still has this entity tag.
+void call_if(struct caller *caller, const char *method, const char *path, struct str body, const char *tag,
+             struct reply *ret_reply);
 void reply_done(struct reply *reply);
 
 // A GET whose answer is taken as it comes: `type` is what it must be.

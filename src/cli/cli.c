@@ -2,30 +2,16 @@
 #include "cli/cli.h"
 
 #include "base/mem.h"
-#include "cli/call.h"
 #include "cli/help.h"
 #include "cli/terminal.h"
 #include "cli/verb.h"
 
 static const char *const outputs[] = {[OUTPUT_TEXT] = "text", [OUTPUT_JSON] = "json", [OUTPUT_JSONL] = "jsonl"};
 
-static void say_how_to_change(const char *name)
-{
-    struct arena arena;
-    arena_init(&arena);
-    struct str server = call_server(&(struct options){0}, &arena);
-    terminal_talk("rota: there is no verb %s; a task is changed over HTTP:\n"
-                  "  curl -X PATCH " STR_FMT "/v1/tasks/ID --json '{\"in\": \"1h\"}'\n",
-                  name, STR_ARG(server));
-    arena_done(&arena);
-}
-
 static int say_unknown_verb(const char *name)
 {
     const char *nearest = verb_nearest(name);
-    if (verb_means_change(name))
-        say_how_to_change(name);
-    else if (nearest)
+    if (nearest)
         terminal_talk("rota: there is no verb %s; did you mean %s?\n(rota help lists them)\n", name, nearest);
     else
         terminal_talk("rota: there is no verb %s\n(rota help lists them)\n", name);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/call.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/times.h"
 
@@ -16,7 +17,7 @@ const struct option verb_filter_options[] = {
     {"queue", 0, "NAME", "only those in this queue"},
     {"name", 0, "NAME", "only those of exactly this name"},
     {"label", 0, "NAME=VALUE", "only those with this label; several: with all of them", true},
-    {"due-before", 0, "TIME", "only those planned before: 2030-01-31T09:00:00Z, or from now: 10m 1h30m"},
+    {"due-before", 0, "TIME", "only those planned before: a time as of submit --at, or from now: 10m 1h30m"},
     {0},
 };
 
@@ -36,6 +37,25 @@ bool filter_given(const struct options *options)
     return false;
 }
 
+// A time, or a duration from now.
+static int read_time(struct cli *cli, const char *option, struct str *value)
+{
+    buf_auto struct buf time = {0};
+    struct times_typed typed;
+    int64_t now_ms = clock_now().wall_ms, ms;
+    if (duration_parse(*value, &ms))
+        typed = (struct times_typed){.ms = now_ms + ms};
+    else if (!times_read_typed(&typed, *value, now_ms))
+        return verb_misused(cli, "--%s takes a duration from now, such as 10m or 1h30m, or a time: %s; " STR_FMT " is none",
+                            option, times_forms, STR_ARG(*value));
+    times_put_note(&time, &typed, *value);
+    terminal_talk(STR_FMT, STR_ARG(buf_str(&time)));
+    time.n = 0;
+    times_put_api(&time, typed.ms);
+    *value = arena_copy(&cli->arena, buf_str(&time));
+    return CLI_OK;
+}
+
 // One option as the API names it.
 static int read_one(struct cli *cli, const char *option, const char *given, struct str *ret_name, struct str *ret_value)
 {
@@ -45,11 +65,10 @@ static int read_one(struct cli *cli, const char *option, const char *given, stru
     if (!text_valid(*ret_value, &at))
         return verb_misused(cli, "--%s is not UTF-8 text", option);
     if (str_is(*ret_name, "due-before")) {
-        buf_auto struct buf time = {0};
-        times_put_api_time(&time, *ret_value, clock_now().wall_ms);
         *ret_name = STR("due_before");
-        *ret_value = arena_copy(&cli->arena, buf_str(&time));
-    } else if (str_is(*ret_name, "label")) {
+        return read_time(cli, option, ret_value);
+    }
+    if (str_is(*ret_name, "label")) {
         const char *equals = strchr(given, '=');
         if (!equals || equals == given)
             return verb_misused(cli, "--label takes NAME=VALUE, not %s", given);

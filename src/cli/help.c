@@ -18,9 +18,9 @@ const struct help_entry help_variables[] = {
 // The numbers of enum cli_exit, which a unit test compares.
 const struct help_entry help_exits[] = {
     {"0", "done"},
-    {"1", "submit --wait: the job did not end in success"},
+    {"1", "wait, submit --wait: a job failed"},
     {"2", "the command line is wrong, or a setting"},
-    {"3", "the server says no"},
+    {"3", "the server says no; wait, submit --wait: a job was cancelled"},
     {"4", "the server was not reached"},
     {"5", "the output could not be written (141, silently, when its reader went away)"},
     {0},

@@ -70,20 +70,39 @@ static const struct option *find_letter(const struct option *const tables[], cha
 static const struct {
     const char *ours, *others;
 } synonyms[] = {
-    {"body", "data d json payload"},
-    {"header", "H"},
+    {"body", "data d payload"},
+    {"json", "data-json json-body"},
+    {"header", "H headers"},
     {"method", "X request"},
-    {"in", "delay"},
-    {"at", "when time"},
-    {"retry", "retries"},
-    {"wait", "w"},
+    {"in", "delay after-delay"},
+    {"at", "when time run-at start-at schedule-at scheduled-at eta"},
+    {"not-after", "expires expiry expires-at deadline valid-until"},
+    {"retry", "retries max-retries retry-max attempts max-attempts total-retry tries"},
+    {"backoff", "retry-backoff"},
+    {"timeout", "max-time max-execution-time"},
+    {"label", "tag tags labels meta metadata"},
+    {"key", "idempotency-key id dedupe"},
+    {"ttl", "keep retention"},
+    {"file", "from-file input batch"},
+    {"clear", "unset remove"},
+    {"if-version", "if-match version"},
+    {"wait", "w sync"},
     {"output", "format"},
     {"limit", "n count"},
-    {"yes", "y f force"},
+    {"state", "status"},
+    {"yes", "y force"},
     {"server", "host url"},
     {"listen", "port p"},
     {"config", "c"},
     {"store", "db"},
+};
+
+// What people look for and is not there yet: better said than guessed at.
+static const struct {
+    const char *option, *others, *words;
+} absent[] = {
+    {"at", "cron every interval recurrence-interval repeat cron-schedule", "recurring tasks are not there yet"},
+    {"at", "after depends-on", "dependencies between tasks are not there yet"},
 };
 
 bool options_has_word(const char *words, struct str word)
@@ -104,8 +123,21 @@ static const char *find_synonym(struct parse *parse, struct str name)
     return NULL;
 }
 
+static const char *find_absent(struct parse *parse, struct str name)
+{
+    for (size_t i = 0; i < array_count(absent); i++)
+        if (options_has_word(absent[i].others, name) && find_name(parse->tables, str_of(absent[i].option)))
+            return absent[i].words;
+    return NULL;
+}
+
 static bool say_unknown(struct parse *parse, struct str name, const char *dashes)
 {
+    const char *words = find_absent(parse, name);
+    if (words) {
+        snprintf(parse->why, ERR_WHY_MAX, "there is no option %s" STR_FMT ": %s", dashes, STR_ARG(name), words);
+        return false;
+    }
     const char *names[128];
     size_t count = 0;
     for (const struct option *const *table = parse->tables; *table; table++)

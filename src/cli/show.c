@@ -213,9 +213,17 @@ static void put_runs(struct buf *buf, const struct show *show, const struct valu
         buf_printf(buf, "%lld success, %lld failed, %lld planned", (long long)success, (long long)failed, (long long)planned);
 }
 
+static void put_version(struct buf *buf, const struct show *show, const struct value *task)
+{
+    int64_t version = value_int(value_at(task, "version"), 0);
+    if (version > 1)
+        buf_printf(buf, "%lld", (long long)version);
+}
+
 static const struct line task_lines[] = {
-    {"task", show_put_head}, {"name", put_name}, {"calls", put_call},    {"queue", put_queue},       {"tries", put_tries},
-    {"key", put_key},        {"runs", put_runs}, {"labels", put_labels}, {"expires", put_not_after}, {"created", put_created},
+    {"task", show_put_head},    {"name", put_name},       {"calls", put_call},      {"queue", put_queue},
+    {"tries", put_tries},       {"key", put_key},         {"runs", put_runs},       {"labels", put_labels},
+    {"expires", put_not_after}, {"created", put_created}, {"version", put_version},
 };
 
 void show_put_task(struct buf *buf, const struct show *show, const struct value *task)
@@ -447,7 +455,7 @@ static struct str last_reason(const struct value *job)
 
 void show_put_progress(struct buf *buf, const struct show *show, const struct value *task, int64_t waited_ms)
 {
-    const struct value *job = value_at(task, "job");
+    const struct value *job = value_at(task, "task_id") ? task : value_at(task, "job");
     struct str state = value_text(value_at(job, "state"));
     bool waits = !str_is(state, job_state_text(JOB_RESERVED));
     // A retry is counted when the try before it has failed, and lost attempts are not, so this is never more than the most.
@@ -468,6 +476,23 @@ void show_put_progress(struct buf *buf, const struct show *show, const struct va
         buf_puts(buf, "  last: ");
         text_put_short(buf, reason, LINE_MAX);
     }
+}
+
+void show_put_end(struct buf *buf, const struct show *show, const struct value *object, const struct value *job)
+{
+    buf_auto struct buf state = {0};
+    int64_t status = value_int(value_at(job, "status"), 0);
+    put_member(&state, job, "state");
+    put_member(buf, object, "id");
+    buf_puts(buf, "  ");
+    show_put_coloured(buf, show_state_colour(show, buf_str(&state)), buf_str(&state));
+    if (status)
+        buf_printf(buf, "  %lld", (long long)status);
+    if (value_text(value_at(job, "reason")).n) {
+        buf_puts(buf, "  ");
+        put_member(buf, job, "reason");
+    }
+    buf_putc(buf, '\n');
 }
 
 // Bulks

@@ -26,7 +26,10 @@ void show_put_explanation(struct buf *buf, const struct show *show, const struct
 // Its sentences alone, each with what the command line can do about it.
 void show_put_waits(struct buf *buf, const struct value *explanation, const char *between);
 
-// One line about a task that is waited for: its job's state, the try it is at, and why the last one failed.
+// One line about how a job ended: the id that was asked for, a task's or the job's, its state, status and reason.
+void show_put_end(struct buf *buf, const struct show *show, const struct value *object, const struct value *job);
+
+// One line about a task or job that is waited for: the job's state, the try it is at, and why the last one failed.
 void show_put_progress(struct buf *buf, const struct show *show, const struct value *task, int64_t waited_ms);
 
 void show_put_head(struct buf *buf, const struct show *show, const struct value *object); // "t…  active", of a task or job

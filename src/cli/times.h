@@ -16,7 +16,20 @@ void times_put_away(struct buf *buf, int64_t ms, int64_t now_ms);      // "now" 
 
 bool times_read(const struct value *object, const char *path, int64_t *ret_ms); // false unless an RFC 3339 time is there
 
-// What the API takes for what people type. Text that is neither is left as it is: the server says what it allows.
-void times_put_api_time(struct buf *buf, struct str text, int64_t now_ms); // "10m", "1h30m": so long from now
-void times_put_api_local(struct buf *buf,
-                         struct str text); // "2030-01-31 09:00", with or without seconds, on this machine's clock
+void times_put_api(struct buf *buf, int64_t ms); // as the API takes it
+
+// A time as people type it. `forms` are all that are understood: the next such time of day, a date and time on this machine's
+// clock, and times with a zone, with or without seconds.
+extern const char times_forms[];
+
+enum times_note { TIMES_PLAIN, TIMES_LEFT_OUT, TIMES_TWICE }; // what the clock of this machine does at that time
+
+struct times_typed {
+    int64_t ms;
+    enum times_note note;
+};
+
+bool times_read_typed(struct times_typed *ret_typed, struct str text, int64_t now_ms);
+
+// A line about a time that clocks leave out or show twice; nothing about others.
+void times_put_note(struct buf *buf, const struct times_typed *typed, struct str text);

@@ -30,22 +30,23 @@ struct verb {
     const char *example; // or NULL
     const struct option *options;
     bool filters;                // takes those of lists
+    bool fields;                 // takes those of a task (cli/compose)
     int (*run)(struct cli *cli); // returns an enum cli_exit
 };
 
-extern const struct option verb_filter_options[], verb_help_options[], verb_output_options[], verb_server_options[];
+extern const struct option verb_field_options[], verb_filter_options[], verb_help_options[], verb_output_options[],
+    verb_server_options[];
 
 // The option tables of a verb, its own first. `ret_tables` ends with NULL.
 void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION_TABLES_MAX]);
 
-extern const struct verb verb_serve, verb_submit, verb_get, verb_list, verb_cancel, verb_run, verb_retry, verb_pause, verb_resume,
-    verb_delete, verb_explain, verb_stats, verb_tail, verb_backup, verb_config, verb_completion, verb_version, verb_help;
+extern const struct verb verb_serve, verb_submit, verb_get, verb_list, verb_update, verb_wait, verb_cancel, verb_run, verb_retry,
+    verb_pause, verb_resume, verb_delete, verb_explain, verb_stats, verb_tail, verb_backup, verb_config, verb_completion,
+    verb_version, verb_help;
 
 extern const struct verb *const verbs[]; // in the order they are shown; ends with NULL
 const struct verb *verb_find(const char *name);
 const char *verb_nearest(const char *name); // the name that was probably meant, or NULL
-
-bool verb_means_change(const char *name); // is it a word for changing a task, which the command line does not do
 
 // Says on stderr what is wrong with the command line. Returns CLI_USAGE.
 int verb_misused(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -14,6 +14,8 @@ const struct verb *const verbs[] = {
     &verb_submit,
     &verb_get,
     &verb_list,
+    &verb_wait,
+    &verb_update,
     &verb_cancel,
     &verb_run,
     &verb_retry,
@@ -43,6 +45,8 @@ static const struct option none[] = {{0}};
 void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION_TABLES_MAX])
 {
     size_t n = 0;
+    if (verb->fields)
+        ret_tables[n++] = verb_field_options;
     ret_tables[n++] = verb->options ? verb->options : none;
     if (verb->filters)
         ret_tables[n++] = verb_filter_options;
@@ -72,7 +76,9 @@ static const struct {
     {"list --jobs", "jobs"},
     {"list --queues", "queues queue"},
     {"get", "show status describe inspect info view logs result"},
-    {"submit", "add create new enqueue schedule post push"},
+    {"submit", "add create new enqueue schedule post push import load"},
+    {"update", "change patch edit modify set alter reschedule rename"},
+    {"wait", "await join"},
     {"cancel", "kill stop abort"},
     {"delete", "rm remove del destroy purge forget"},
     {"run", "trigger exec execute"},
@@ -86,11 +92,6 @@ static const struct {
     {"backup", "dump export"},
     {"config", "settings"},
 };
-
-bool verb_means_change(const char *name)
-{
-    return options_has_word("update change patch edit modify set alter reschedule rename", str_of(name));
-}
 
 const char *verb_nearest(const char *name)
 {

@@ -1,10 +1,15 @@
-// See wait.h. It asks again and again, quickly at first.
+// See wait.h. It asks again and again, quickly at first. Below is the verb: rota wait.
 #include "cli/wait.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
+#include "cli/explain.h"
+#include "cli/show.h"
 #include "cli/terminal.h"
 #include "cli/times.h"
+#include "core/job.h"
 
+#include <stdio.h>
 #include <time.h>
 
 enum { WAIT_MS_MIN = 20, WAIT_MS_MAX = 1000, AWAY_MS_MAX = 30000, HELD_MS_FIRST = 300, HELD_MS = 5000 };
@@ -76,3 +81,136 @@ void wait_end(struct caller *caller, const struct wait *wait, struct reply *repl
     terminal_progress((struct str){0});
     buf_done(&held.told);
 }
+
+// Jobs, named by their own id or by their task's
+
+static const struct value *job_of(const struct value *object)
+{
+    return value_at(object, "task_id") ? object : value_at(object, "job");
+}
+
+static struct str state_of(const struct value *object)
+{
+    return value_text(value_at(job_of(object), "state"));
+}
+
+// What has no state is no job: something else answers there.
+static bool is_over(const struct value *object)
+{
+    return !state_of(object).n || show_state_final(state_of(object));
+}
+
+static void put_progress(struct buf *line, const struct value *object, int64_t waited_ms)
+{
+    show_put_progress(line, &(struct show){.now_ms = clock_now().wall_ms}, object, waited_ms);
+}
+
+static void put_held(struct buf *lines, struct caller *caller, const struct value *object)
+{
+    struct reply reply;
+    if (!explain_is_held_up(object, job_of(object)))
+        return;
+    explain_get(caller, value_text(value_at(job_of(object), "id")), &reply);
+    if (reply.code == CLI_OK)
+        show_put_waits(lines, reply.value, "\n  ");
+    reply_done(&reply);
+}
+
+static void say_impostor(struct reply *reply, const char *missing)
+{
+    reply->code = CLI_UNREACHED;
+    snprintf(reply->why, sizeof reply->why, "what answers there is not a rota server (no %s came back)", missing);
+}
+
+void wait_for_job(struct caller *caller, const char *id, struct reply *reply)
+{
+    buf_auto struct buf path = {0};
+    if (!call_path(&path, id, "")) {
+        say_impostor(reply, "id of a task");
+        return;
+    }
+    wait_end(caller, &(struct wait){.path = path.p, .ended = is_over, .put = put_progress, .put_held = put_held}, reply);
+    if (reply->code == CLI_OK && !state_of(reply->value).n)
+        say_impostor(reply, "state of a job");
+}
+
+int wait_code(const struct value *object)
+{
+    struct str state = state_of(object);
+    return str_is(state, job_state_text(JOB_SUCCESS))     ? CLI_OK
+           : str_is(state, job_state_text(JOB_CANCELLED)) ? CLI_REFUSED
+                                                          : CLI_JOB_FAILED;
+}
+
+// rota wait
+
+static int print_end(const struct cli *cli, const struct reply *reply)
+{
+    buf_auto struct buf out = {0};
+    struct show show = terminal_show();
+    if (cli->output != OUTPUT_TEXT)
+        return call_print_json(cli, buf_str(&reply->body));
+    show_put_end(&out, &show, reply->value, job_of(reply->value));
+    return terminal_write(buf_str(&out));
+}
+
+// A task that was there and then is not was deleted, or ended and kept for no longer: which of them cannot be told any more.
+// A server that has not answered yet is not waited for.
+static int wait_for(struct caller *caller, const char *id, bool reached)
+{
+    buf_auto struct buf path = {0};
+    struct reply reply;
+    if (!call_path(&path, id, ""))
+        return CLI_USAGE;
+    call(caller, "GET", path.p, (struct str){0}, &reply);
+    bool seen = reply.code == CLI_OK;
+    if (seen || ((reached || reply.status) && reply_may_retry(&reply)))
+        wait_for_job(caller, id, &reply);
+    int code = reply.code;
+    if (code != CLI_OK) {
+        if (seen)
+            terminal_talk("rota wait: how %s ended is not known%s\n", id,
+                          reply.status == 404 ? ": it was deleted, or its ttl ended, meanwhile" : "");
+        call_explain(caller, &reply);
+    } else {
+        code = print_end(caller->cli, &reply);
+        code = code ? code : wait_code(reply.value);
+    }
+    reply_done(&reply);
+    return code;
+}
+
+// What a script wants to know first of several: that the end is not known, then that one failed, then that one will not run.
+static int worse(int a, int b)
+{
+    static const int order[] = {CLI_PIPE_CLOSED, CLI_UNWRITTEN, CLI_UNREACHED, CLI_JOB_FAILED, CLI_REFUSED};
+    for (size_t i = 0; i < array_count(order); i++)
+        if (a == order[i] || b == order[i])
+            return order[i];
+    return CLI_OK;
+}
+
+static int run_wait(struct cli *cli)
+{
+    struct caller caller;
+    int code = call_open_for_ids(&caller, cli, "tj");
+    if (code)
+        return code;
+    for (size_t i = 0; i < cli->options.arg_count && (code <= CLI_JOB_FAILED || code == CLI_REFUSED); i++)
+        code = worse(code, wait_for(&caller, cli->options.args[i], i > 0));
+    call_close(&caller);
+    return code;
+}
+
+const struct verb verb_wait = {.name = "wait",
+                               .args = "ID...",
+                               .args_min = 1,
+                               .args_max = SIZE_MAX,
+                               .output = true,
+                               .server = true,
+                               .help = "Wait until tasks or jobs have ended",
+                               .about = "Prints a line for each when it has ended, in the order given. Exits with 0 when all "
+                                        "succeeded, 1 when one failed, 3 when one was cancelled or is not there. What keeps one "
+                                        "from starting is said on stderr.",
+                               .example = "rota wait $(rota submit https://hooks.example/ring)",
+                               .run = run_wait};

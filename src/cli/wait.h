@@ -15,3 +15,9 @@ struct wait {
 // Leaves the last answer in *reply, which has the first. A server that is away for a moment, for a restart, does not end the
 // waiting.
 void wait_end(struct caller *caller, const struct wait *wait, struct reply *reply);
+
+// The same for the job of a task, or a job, named by `id`.
+void wait_for_job(struct caller *caller, const char *id, struct reply *reply);
+
+// The exit code of what has ended: CLI_OK for a success, CLI_REFUSED for what was cancelled, else CLI_JOB_FAILED.
+int wait_code(const struct value *object);

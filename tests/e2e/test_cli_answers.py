@@ -78,7 +78,7 @@ class TestList:
         (_, tasks, _), (_, jobs, _) = fake.asked
         assert urllib.parse.parse_qsl(urllib.parse.urlsplit(tasks).query, keep_blank_values=True) == [
             ("state", "active"), ("queue", "q&x=y"), ("name", "ä b"), ("label.team", "a=b"), ("label.k v", ""),
-            ("due_before", "2030-01-31T09:00:00+01:00"), ("limit", "50")]
+            ("due_before", "2030-01-31T08:00:00.000Z"), ("limit", "50")]
         assert jobs.startswith("/v1/jobs?")
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", query(jobs)["due_before"])
 

@@ -198,21 +198,10 @@ def test_wrong_usage(args):
 
 @pytest.mark.parametrize("wrong, right", [
     ("cancle", "cancel"), ("ls", "list"), ("status", "get"), ("explian", "explain"), ("remove", "delete"), ("jobs", "list --jobs"),
-    ("rerun", "retry"), ("unhold", "resume"), ("schedule", "submit")])
+    ("rerun", "retry"), ("unhold", "resume"), ("schedule", "submit"), ("edit", "update"), ("reschedule", "update"), ("await", "wait")])
 def test_a_verb_that_was_meant_is_named(wrong, right):
     done = run_cli(wrong)
     assert done.returncode == USAGE and f"did you mean {right}?" in done.stderr
-
-
-@pytest.mark.parametrize("word", ["update", "change", "patch", "edit", "reschedule"])
-def test_who_wants_to_change_a_task_is_shown_how(word, shared, target):
-    done = run_cli(word, NOBODY, server=shared.url)
-    assert done.returncode == USAGE
-    task_id = submit(shared, target.url("/ok/change"), "--in", "1d")
-    command = done.stderr.split("\n")[1].strip().replace("/ID", f"/{task_id}")
-    answer = subprocess.run(["bash", "-c", f"{command} -sS"], capture_output=True, text=True, timeout=60, check=True)
-    assert json.loads(answer.stdout)["version"] == 2
-    shared.cli("cancel", task_id)
 
 
 @pytest.mark.parametrize("verb, wrong, right", [("submit", "--data", "--body"), ("submit", "-d", "--body"), ("submit", "-H", "--header"),

@@ -1,7 +1,8 @@
 // cli/options: any words are options and arguments, or wrong; what they were read as, written plainly, is read as the same. And
-// what `rota submit` makes of them is JSON. Input: the words with a line feed between them, the first being the verb.
+// what `rota submit` and `rota update` make of them is JSON. Input: the words with a line feed between them, the first being the
+// verb.
 #include "base/json.h"
-#include "cli/submit.h"
+#include "cli/compose.h"
 #include "cli/verb.h"
 #include "fuzz.h"
 
@@ -44,19 +45,25 @@ static void check_again(const struct options *options, const struct option *cons
     check_same(options, &again);
 }
 
-// A body that is to be read from a file is left out: nothing is opened here.
-static void check_submit(const struct options *options)
+static bool is_file(const char *body)
 {
-    buf_auto struct buf task = {0};
+    return body && (body[0] == '@' || strcmp(body, "-") == 0);
+}
+
+// A body that is to be read from a file is left out: nothing is opened here.
+static void check_composed(const struct options *options, bool patch)
+{
     char why[ERR_WHY_MAX] = "";
     struct json doc;
-    const char *body = options_get(options, "body");
-    if (options->arg_count != 1 || (body && body[0] == '@'))
+    if (options->arg_count != 1 || is_file(options_get(options, "body")) || is_file(options_get(options, "json")))
         return;
-    if (submit_build(&task, options, why))
-        must(json_check(buf_str(&task), &doc, why) == ERR_OK && doc.type == JSON_OBJECT);
+    struct compose compose = {
+        .options = options, .url = patch ? NULL : options->args[0], .patch = patch, .now_ms = 1784118600000};
+    if (compose_task(&compose, why))
+        must(json_check(buf_str(&compose.json), &doc, why) == ERR_OK && doc.type == JSON_OBJECT);
     else
         must(why[0]);
+    compose_done(&compose);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -74,8 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (options_parse(&options, tables, count, words, &arena, why)) {
         must(options.count + options.arg_count <= (size_t)count);
         check_again(&options, tables, &arena);
-        if (verb == &verb_submit)
-            check_submit(&options);
+        if (verb->fields)
+            check_composed(&options, verb == &verb_update);
     } else {
         must(why[0]);
     }

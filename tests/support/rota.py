@@ -1,5 +1,6 @@
 """One rota server process: started, asked, stopped, killed, frozen, and its log shown when a test fails."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -144,6 +145,17 @@ class Rota:
     def cli(self, *args, timeout=120, input=None, env=None):
         """Runs a client verb against this server; returns the CompletedProcess with text."""
         return run_cli(*args, server=self.url, timeout=timeout, input=input, env=env)
+
+    @contextlib.contextmanager
+    def cli_begun(self, *args):
+        """A client verb that goes on while the test does; it must have ended by itself when the block does."""
+        env = dict(os.environ, NO_COLOR="1", ROTA_SERVER=self.url)
+        command = [*DIES_WITH_US, binary(), *args]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def log_text(self):
         try:

@@ -3,12 +3,12 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/completion.h"
+#include "cli/compose.h"
 #include "cli/help.h"
 #include "cli/man.h"
 #include "cli/options.h"
 #include "cli/show.h"
 #include "cli/stats.h"
-#include "cli/submit.h"
 #include "cli/text.h"
 #include "cli/value.h"
 #include "cli/verb.h"
@@ -106,6 +106,12 @@ static void wrong_options_are_refused_with_what_is_right(void **state)
         {{"--retires", "3"}, "no option --retires; did you mean --retry?"},
         {{"--prio", "3"}, "did you mean --priority?"},
         {{"--zzz"}, "no option --zzz"},
+        {{"--run-at", "x"}, "did you mean --at?"},
+        {{"--delay", "x"}, "did you mean --in?"},
+        {{"--max-retries", "x"}, "did you mean --retry?"},
+        {{"--tags", "x"}, "did you mean --label?"},
+        {{"--idempotency-key", "x"}, "did you mean --key?"},
+        {{"--cron", "x"}, "no option --cron: recurring tasks are not there yet"},
         {{"-wait"}, "no option -wait; did you mean --wait?"},
         {{"-x"}, "no option -x"},
         {{"--retry"}, "--retry needs a value: --retry N"},
@@ -141,20 +147,41 @@ static void a_verb_that_was_meant_is_found(void **state)
     assert_string_equal(verb_nearest("ls"), "list");
     assert_string_equal(verb_nearest("status"), "get");
     assert_string_equal(verb_nearest("queues"), "list --queues");
-    assert_true(verb_means_change("update"));
-    assert_false(verb_means_change("up"));
+    assert_string_equal(verb_nearest("reschedule"), "update");
     assert_null(verb_nearest("frobnicate"));
     assert_ptr_equal(verb_find("get"), &verb_get);
     assert_null(verb_find("ge"));
 }
 
-static void assert_builds(struct fixture *f, const char *expected)
+// 2026-07-15T12:30:00Z
+static const int64_t NOW = 1784118600000;
+
+static bool composes(struct fixture *f, struct compose *compose, bool patch)
 {
-    buf_auto struct buf doc = {0};
+    const struct options *options = &f->options;
+    *compose = (struct compose){.options = options, .url = patch ? NULL : options->args[0], .patch = patch, .now_ms = NOW};
+    return compose_task(compose, f->why);
+}
+
+static void assert_makes(struct fixture *f, bool patch, const char *expected)
+{
+    struct compose compose;
     struct json json;
-    assert_true(submit_build(&doc, &f->options, f->why));
-    assert_buf(&doc, expected);
-    assert_int_equal(json_check(buf_str(&doc), &json, f->why), ERR_OK);
+    if (!composes(f, &compose, patch))
+        fail_msg("%s", f->why);
+    assert_buf(&compose.json, expected);
+    assert_int_equal(json_check(buf_str(&compose.json), &json, f->why), ERR_OK);
+    compose_done(&compose);
+}
+#define assert_builds(f, expected) assert_makes(f, false, expected)
+#define assert_patches(f, expected) assert_makes(f, true, expected)
+
+static void assert_not_built(struct fixture *f, const char *says)
+{
+    struct compose compose;
+    assert_false(composes(f, &compose, false));
+    assert_holds(f->why, says);
+    compose_done(&compose);
 }
 
 static void submit_sends_only_what_was_given(void **state)
@@ -168,11 +195,62 @@ static void submit_sends_only_what_was_given(void **state)
         f, "{\"url\":\"http://a\",\"headers\":{\"X-A\":\"1\",\"B\":\"2\"},\"in\":\"10m\",\"retry\":{\"max\":0},\"priority\":9}");
     assert_true(PARSE(f, &verb_submit, "http://a", "--in", "1h30m", "--label", "a=b", "--timeout", "1m30s", "--label", "c==\""));
     assert_builds(f, "{\"url\":\"http://a\",\"in\":\"1h30m\",\"timeout\":\"1m30s\",\"labels\":{\"a\":\"b\",\"c\":\"=\\\"\"}}");
-    assert_true(PARSE(f, &verb_submit, "http://a", "--method", "GET", "--at", "T", "--timeout", "1s", "--queue", "q", "--key",
-                      "k", "--name", "n\"\n"));
+    assert_true(PARSE(f, &verb_submit, "http://a", "--method", "GET", "--at", "2030-01-31T09:00:00+01:00", "--timeout", "1s",
+                      "--queue", "q", "--key", "k", "--name", "n\"\n"));
+    assert_builds(f, "{\"url\":\"http://a\",\"method\":\"GET\",\"at\":\"2030-01-31T08:00:00.000Z\",\"timeout\":\"1s\","
+                     "\"queue\":\"q\",\"key\":\"k\",\"name\":\"n\\\"\\n\"}");
+}
+
+static void every_field_of_a_task_has_an_option(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(PARSE(f, &verb_submit, "u", "--not-after", "1h30m", "--retry-delay", "1s", "--backoff", "fixed", "--jitter",
+                      "false", "--ttl", "never", "--success-codes", "2xx,304"));
+    assert_builds(f, "{\"url\":\"u\",\"not_after\":\"1h30m\",\"retry\":{\"delay\":\"1s\",\"backoff\":\"fixed\",\"jitter\":false},"
+                     "\"success_codes\":[\"2xx\",304],\"ttl\":null}");
+    assert_true(PARSE(f, &verb_submit, "u", "--not-after", "16:00", "--sla", "1s", "--on-lost", "bury", "--lost-max", "2",
+                      "--tracing-id", "x"));
     assert_builds(f,
-                  "{\"url\":\"http://"
-                  "a\",\"method\":\"GET\",\"at\":\"T\",\"timeout\":\"1s\",\"queue\":\"q\",\"key\":\"k\",\"name\":\"n\\\"\\n\"}");
+                  "{\"url\":\"u\",\"not_after\":\"2026-07-15T16:00:00.000Z\",\"sla\":\"1s\",\"on_lost\":\"bury\",\"lost_max\":2,"
+                  "\"tracing_id\":\"x\"}");
+    assert_string_equal(compose_option(STR("/retry/max_delay")), "retry-max-delay");
+    assert_string_equal(compose_option(STR("/headers/Host")), "header");
+    assert_string_equal(compose_option(STR("/not_after")), "not-after");
+    assert_null(compose_option(STR("/retry/nonsense")));
+    assert_null(compose_option(STR("")));
+}
+
+static void a_json_body_is_sent_as_it_came(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(PARSE(f, &verb_submit, "u", "--json", "{\"a\": 1.50}"));
+    assert_builds(f, "{\"url\":\"u\",\"body\":{\"a\": 1.50}}");
+    // As JSON of the document these two would mean another body, without a type.
+    assert_true(PARSE(f, &verb_submit, "u", "--json", "\"hi\""));
+    assert_builds(f, "{\"url\":\"u\",\"headers\":{\"Content-Type\":\"application/json\"},\"body\":\"\\\"hi\\\"\"}");
+    assert_true(PARSE(f, &verb_submit, "u", "--json", "null", "--header", "content-type: a/b"));
+    assert_builds(f, "{\"url\":\"u\",\"headers\":{\"content-type\":\"a/b\"},\"body\":\"null\"}");
+    assert_true(PARSE(f, &verb_submit, "u", "--json", "{\"a\": 1,}"));
+    assert_not_built(f, "--json is not JSON: Line 1, column 9");
+    assert_true(PARSE(f, &verb_submit, "u", "--json", "1", "--body", "2"));
+    assert_not_built(f, "give one of them");
+}
+
+static void an_update_is_a_patch(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(PARSE(f, &verb_update, "t1", "--at", "16:00", "--priority", "9", "--retry", "5", "--url", "http://b"));
+    assert_patches(f, "{\"url\":\"http://b\",\"at\":\"2026-07-15T16:00:00.000Z\",\"retry\":{\"max\":5},\"priority\":9}");
+    // An object would be merged into the body that is there.
+    assert_true(PARSE(f, &verb_update, "t1", "--json", "{}", "--clear", "label", "--clear", "retry-delay"));
+    assert_patches(f, "{\"headers\":{\"Content-Type\":\"application/json\"},\"body\":\"{}\",\"retry\":{\"delay\":null},"
+                      "\"labels\":null}");
+    assert_true(PARSE(f, &verb_update, "t1", "--clear", "at"));
+    assert_not_built(f, "--clear takes the name of an option");
+    assert_true(PARSE(f, &verb_update, "t1", "--clear", "name", "--name", "x"));
+    assert_not_built(f, "given and cleared");
+    assert_true(PARSE(f, &verb_update, "t1"));
+    assert_patches(f, "{}");
 }
 
 static void a_body_is_text_or_a_file(void **state)
@@ -186,17 +264,13 @@ static void a_body_is_text_or_a_file(void **state)
     assert_true(PARSE(f, &verb_submit, "u", option));
     assert_builds(f, "{\"url\":\"u\",\"body\":\"{\\\"a\\\": \xc3\xa9}\"}");
 
-    buf_auto struct buf doc = {0};
     assert_int_equal(pwrite(fd, "\xff", 1, 3), 1);
-    assert_false(submit_build(&doc, &f->options, f->why));
-    assert_holds(f->why, "not UTF-8 text: byte 4");
+    assert_not_built(f, "not UTF-8 text: byte 4");
     assert_int_equal(ftruncate(fd, (1 << 20) + 1), 0);
-    assert_false(submit_build(&doc, &f->options, f->why));
-    assert_holds(f->why, "more than 1 MiB");
+    assert_not_built(f, "more than 1 MiB");
     close(fd);
     unlink(path);
-    assert_false(submit_build(&doc, &f->options, f->why));
-    assert_holds(f->why, "cannot be read");
+    assert_not_built(f, "cannot be read");
 }
 
 static void what_cannot_be_sent_is_refused_before_it_is_sent(void **state)
@@ -206,23 +280,27 @@ static void what_cannot_be_sent_is_refused_before_it_is_sent(void **state)
         const char *says;
     } rows[] = {
         {{"u", "--at", "x", "--in", "1s"}, "give one of them"},
+        {{"u", "--at", "x"}, "--at takes a time: 16:00 (the next one), '2030-01-31 9:00'"},
+        {{"u", "--at", "x"}, "2030-01-31T09:00:00Z or +02:00 (with a zone); x is none"},
+        {{"u", "--at", "10m"}, "(from now on: --in)"},
+        {{"u", "--not-after", "soon"}, "--not-after takes a time"},
         {{"u", "--retry", "2x"}, "--retry takes a whole number"},
         {{"u", "--priority", ""}, "--priority takes a whole number"},
         {{"u", "--priority", "99999999999999999999"}, "--priority takes a whole number"},
+        {{"u", "--jitter", "yes"}, "--jitter takes true or false"},
         {{"u", "--header", "novalue"}, "'Name: value'"},
         {{"u", "--header", ": v"}, "'Name: value'"},
         {{"u", "--label", "x"}, "NAME=VALUE"},
         {{"u", "--label", "=x"}, "NAME=VALUE"},
         {{"u", "--header", "A: 1", "--header", "a: 2"}, "given twice"},
+        {{"u", "--label", "a=1", "--label", "a=2"}, "the label a is given twice"},
         {{"u", "--body", "\xc3"}, "--body is not UTF-8"},
         {{"\xff"}, "URL is not UTF-8"},
     };
     struct fixture *f = *state;
     for (size_t i = 0; i < array_count(rows); i++) {
-        buf_auto struct buf doc = {0};
         assert_true(parse(f, &verb_submit, rows[i].words));
-        assert_false(submit_build(&doc, &f->options, f->why));
-        assert_holds(f->why, rows[i].says);
+        assert_not_built(f, rows[i].says);
     }
 }
 
@@ -506,6 +584,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(wrong_options_are_refused_with_what_is_right, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_value_may_look_like_an_option_when_it_is_joined, set_up, tear_down),
         cmocka_unit_test(a_verb_that_was_meant_is_found),
+        cmocka_unit_test_setup_teardown(every_field_of_a_task_has_an_option, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_json_body_is_sent_as_it_came, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_update_is_a_patch, set_up, tear_down),
         cmocka_unit_test_setup_teardown(submit_sends_only_what_was_given, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_body_is_text_or_a_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_sent_is_refused_before_it_is_sent, set_up, tear_down),

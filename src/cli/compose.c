@@ -1,0 +1,523 @@
+// See compose.h. A row says which option becomes which member, and how its value is written. The rows of one inner object stand
+// together.
+//
+// A body that is JSON is put into the document as it came, and rota then calls with Content-Type: application/json. In a patch
+// that would be merged into the body before it, and as a string or null it would mean something else: then it is sent as a text,
+// with the header beside it.
+#include "cli/compose.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/times.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { BODY_MAX = 1 << 20 };
+
+struct making {
+    struct compose *compose;
+    struct buf *json;
+    const struct options *options;
+    struct buf body; // of --body or --json
+    bool json_as_text;
+    char *why;
+};
+
+struct field {
+    const char *option, *member;
+    bool (*put)(struct making *making, const struct field *field, const char *value);
+    const char *within; // the inner object it belongs to, or NULL
+};
+
+const struct option verb_field_options[] = {
+    {"method", 0, "M", "GET, POST, PUT, PATCH or DELETE (POST)", .choices = "GET POST PUT PATCH DELETE"},
+    {"header", 0, "'K: V'", "a header of the call", true},
+    {"body", 0, "TEXT|@FILE", "what to send: this text, or a file's (@- is stdin)"},
+    {"json", 0, "JSON|@FILE", "what to send, as application/json: this JSON, or a file's (@- is stdin)"},
+    {"at", 0, "TIME", "when: 16:00 (the next one), '2030-01-31 9:00' on this machine's clock, or 2030-01-31T09:00:00Z (now)"},
+    {"in", 0, "DURATION", "when, from now: 500ms 30s 10m 1h30m 7d"},
+    {"not-after", 0, "TIME|DURATION", "cancel it when it has not begun by then: a time as of --at, or so long after its time"},
+    {"retry", 0, "N", "how often to try again after a failure, 0 to 100 (3)"},
+    {"retry-delay", 0, "DURATION", "how long to wait before the first retry (5s)"},
+    {"backoff", 0, "KIND", "fixed waits, or exponential: twice as long each time (exponential)", .choices = "fixed exponential"},
+    {"retry-max-delay", 0, "DURATION", "no wait is longer than this (10m)"},
+    {"jitter", 0, "true|false", "take a random part off each wait (true)", .choices = "true false"},
+    {"timeout", 0, "DURATION", "how long one try may take (30s)"},
+    {"success-codes", 0, "LIST", "answers that are a success: 2xx,304 (2xx)"},
+    {"priority", 0, "N", "0 to 9, 9 goes first (5)"},
+    {"queue", 0, "NAME", "which queue it waits in (default)"},
+    {"sla", 0, "DURATION", "it counts as late when it begins later than so long after its time (30s)"},
+    {"ttl", 0, "DURATION|never", "how long it is kept after its end (7d)"},
+    {"on-lost", 0, "WHAT", "when the server dies during a call: retry or bury it (retry)", .choices = "retry bury"},
+    {"lost-max", 0, "N", "how often it may be lost before it is buried (3)"},
+    {"name", 0, "NAME", "a name for people"},
+    {"label", 0, "NAME=VALUE", "a label, to find it by (rota list --label)", true},
+    {"tracing-id", 0, "TEXT", "an id of yours, kept with it"},
+    {"created-by", 0, "TEXT", "who made it, kept with it"},
+    {"traceparent", 0, "TEXT", "a W3C trace context, passed on to the target"},
+    {0},
+};
+
+static bool put_string(struct making *making, const char *what, struct str text)
+{
+    size_t at;
+    if (!text_valid(text, &at)) {
+        snprintf(making->why, ERR_WHY_MAX, "%s is not UTF-8 text: byte %zu %s", what, at + 1, text.p[at] ? "is not" : "is NUL");
+        return false;
+    }
+    json_put_string(making->json, text);
+    return true;
+}
+
+static void put_name(struct making *making, const char *name)
+{
+    struct buf *json = making->json;
+    if (json->p[json->n - 1] != '{')
+        buf_putc(json, ',');
+    json_put_string(json, str_of(name));
+    buf_putc(json, ':');
+}
+
+static bool put_text(struct making *making, const struct field *field, const char *value)
+{
+    char what[64];
+    snprintf(what, sizeof what, "--%s", field->option);
+    put_name(making, field->member);
+    return put_string(making, what, str_of(value));
+}
+
+static bool put_time(struct making *making, const struct field *field, const char *value)
+{
+    struct times_typed typed;
+    int64_t ms;
+    bool duration = duration_parse(str_of(value), &ms);
+    if (!times_read_typed(&typed, str_of(value), making->compose->now_ms)) {
+        snprintf(making->why, ERR_WHY_MAX, "--%s takes a time: %s; %.40s is none%s", field->option, times_forms, value,
+                 duration ? " (from now on: --in)" : "");
+        return false;
+    }
+    put_name(making, field->member);
+    buf_putc(making->json, '"');
+    times_put_api(making->json, typed.ms);
+    buf_putc(making->json, '"');
+    times_put_note(&making->compose->notes, &typed, str_of(value));
+    return true;
+}
+
+static bool put_time_or_duration(struct making *making, const struct field *field, const char *value)
+{
+    int64_t ms;
+    return duration_parse(str_of(value), &ms) ? put_text(making, field, value) : put_time(making, field, value);
+}
+
+// What has no end is null, but in a patch that would mean the default.
+static bool put_ttl(struct making *making, const struct field *field, const char *value)
+{
+    if (!str_is(str_of(value), "never"))
+        return put_text(making, field, value);
+    put_name(making, field->member);
+    buf_puts(making->json, making->compose->patch ? "-1" : "null");
+    return true;
+}
+
+static bool put_number(struct making *making, const struct field *field, const char *value)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(value, &end, 10);
+    if (errno || end == value || *end || *value == ' ' || *value == '+') {
+        snprintf(making->why, ERR_WHY_MAX, "--%s takes a whole number, not %.80s", field->option, value);
+        return false;
+    }
+    put_name(making, field->member);
+    buf_put_int(making->json, number);
+    return true;
+}
+
+static bool put_flag(struct making *making, const struct field *field, const char *value)
+{
+    if (!str_is(str_of(value), "true") && !str_is(str_of(value), "false")) {
+        snprintf(making->why, ERR_WHY_MAX, "--%s takes true or false, not %.80s", field->option, value);
+        return false;
+    }
+    put_name(making, field->member);
+    buf_puts(making->json, value);
+    return true;
+}
+
+// "2xx,304": numbers and names of classes, as an array.
+static bool put_codes(struct making *making, const struct field *field, const char *value)
+{
+    put_name(making, field->member);
+    for (char between = '['; between; between = *value++ == ',' ? ',' : 0) {
+        size_t n = strcspn(value, ",");
+        struct str code = {value, n};
+        buf_putc(making->json, between);
+        if (n && n < 10 && strspn(value, "0123456789") == n)
+            buf_put_int(making->json, atoi(value));
+        else if (!put_string(making, "--success-codes", code))
+            return false;
+        value += n;
+    }
+    buf_putc(making->json, ']');
+    return true;
+}
+
+static bool put_pair(struct making *making, const char *what, struct str name, struct str value)
+{
+    if (making->json->p[making->json->n - 1] != '{')
+        buf_putc(making->json, ',');
+    if (!put_string(making, what, name))
+        return false;
+    buf_putc(making->json, ':');
+    return put_string(making, what, value);
+}
+
+// Labels and headers: an option for each member of an object
+
+static bool is_of(const struct options *options, size_t at, const char *option)
+{
+    return str_is(str_of(options->given[at]->name), option);
+}
+
+static bool split_label(const char *label, struct str *ret_name, struct str *ret_value)
+{
+    const char *equals = strchr(label, '=');
+    *ret_name = (struct str){label, equals ? (size_t)(equals - label) : 0};
+    *ret_value = str_of(equals ? equals + 1 : NULL);
+    return ret_name->n;
+}
+
+static bool split_header(const char *line, struct str *ret_name, struct str *ret_value)
+{
+    const char *colon = strchr(line, ':');
+    *ret_name = str_trim((struct str){line, colon ? (size_t)(colon - line) : 0});
+    *ret_value = str_trim(str_of(colon ? colon + 1 : NULL));
+    return ret_name->n;
+}
+
+// JSON objects have no name twice, and the server would say only that.
+static bool has_label(const struct options *options, size_t before, struct str name)
+{
+    struct str other, value;
+    for (size_t i = 0; i < before; i++)
+        if (is_of(options, i, "label") && split_label(options->values[i], &other, &value) && str_eq(other, name))
+            return true;
+    return false;
+}
+
+static bool has_header(const struct options *options, size_t before, struct str name)
+{
+    struct str other, value;
+    for (size_t i = 0; i < before; i++)
+        if (is_of(options, i, "header") && split_header(options->values[i], &other, &value) && str_eq_nocase(other, name))
+            return true;
+    return false;
+}
+
+static bool put_label(struct making *making, size_t at)
+{
+    struct str name, value;
+    if (!split_label(making->options->values[at], &name, &value)) {
+        snprintf(making->why, ERR_WHY_MAX, "--label takes NAME=VALUE, not %.80s", making->options->values[at]);
+        return false;
+    }
+    if (has_label(making->options, at, name)) {
+        snprintf(making->why, ERR_WHY_MAX, "the label %.*s is given twice", name.n > 80 ? 80 : (int)name.n, name.p);
+        return false;
+    }
+    return put_pair(making, "--label", name, value);
+}
+
+static bool put_header(struct making *making, size_t at)
+{
+    struct str name, value;
+    if (!split_header(making->options->values[at], &name, &value)) {
+        snprintf(making->why, ERR_WHY_MAX, "--header takes 'Name: value', not %.80s", making->options->values[at]);
+        return false;
+    }
+    if (has_header(making->options, at, name)) {
+        snprintf(making->why, ERR_WHY_MAX, "the header %.*s is given twice: join the values with a comma",
+                 name.n > 80 ? 80 : (int)name.n, name.p);
+        return false;
+    }
+    return put_pair(making, "--header", name, value);
+}
+
+static bool put_labels(struct making *making, const struct field *field, const char *first)
+{
+    put_name(making, field->member);
+    buf_putc(making->json, '{');
+    for (size_t i = 0; i < making->options->count; i++)
+        if (is_of(making->options, i, field->option) && !put_label(making, i))
+            return false;
+    buf_putc(making->json, '}');
+    return true;
+}
+
+static bool put_headers(struct making *making, const struct field *field, const char *first)
+{
+    const struct options *options = making->options;
+    put_name(making, field->member);
+    buf_putc(making->json, '{');
+    for (size_t i = 0; i < options->count; i++)
+        if (is_of(options, i, field->option) && !put_header(making, i))
+            return false;
+    if (making->json_as_text && !has_header(options, options->count, STR("Content-Type")) &&
+        !put_pair(making, "--json", STR("Content-Type"), STR("application/json")))
+        return false;
+    buf_putc(making->json, '}');
+    return true;
+}
+
+// The body
+
+// Reads at most one byte more than may be sent, so that neither a huge file nor an endless one is taken in.
+static bool read_file(struct making *making, const char *option, const char *path)
+{
+    struct buf *buf = &making->body;
+    int fd = str_is(str_of(path), "-") ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : 1;
+    while (n > 0 && buf->n <= BODY_MAX) {
+        buf_reserve(buf, 65536);
+        n = read(fd, buf->p + buf->n, 65536);
+        if (n < 0 && errno == EINTR)
+            n = 1;
+        else if (n > 0)
+            buf->n += (size_t)n;
+    }
+    if (n < 0)
+        snprintf(making->why, ERR_WHY_MAX,
+                 "--%s @%.100s: the file cannot be read: %s (@- is stdin, also for text that begins with @)", option, path,
+                 strerror(errno));
+    else if (buf->n > BODY_MAX)
+        snprintf(making->why, ERR_WHY_MAX, "%.100s has more than 1 MiB, which is the most a task may have", path);
+    if (fd >= 0)
+        close(fd);
+    return n >= 0 && buf->n <= BODY_MAX;
+}
+
+static bool read_text(struct making *making, const char *option, const char *value)
+{
+    if (value[0] != '@') {
+        buf_puts(&making->body, value);
+        return true;
+    }
+    if (!value[1]) {
+        snprintf(making->why, ERR_WHY_MAX, "--%s @ needs the name of a file behind the @, or - for stdin", option);
+        return false;
+    }
+    return read_file(making, option, value + 1);
+}
+
+// What the two options mean is told before anything is written, because the headers depend on it.
+static bool read_body(struct making *making)
+{
+    const char *text = options_get(making->options, "body"), *json = options_get(making->options, "json");
+    struct json value;
+    char wrong[ERR_WHY_MAX];
+    if (text && json) {
+        snprintf(making->why, ERR_WHY_MAX, "--body and --json both say what to send: give one of them");
+        return false;
+    }
+    if (!json)
+        return !text || read_text(making, "body", text);
+    if (!read_text(making, "json", str_is(str_of(json), "-") ? "@-" : json))
+        return false;
+    if (json_check(buf_str(&making->body), &value, wrong)) {
+        snprintf(making->why, ERR_WHY_MAX, "--json%s%.100s is not JSON: %.300s", json[0] == '@' ? " " : "",
+                 json[0] == '@' ? json : "", wrong);
+        return false;
+    }
+    making->json_as_text = making->compose->patch || value.type == JSON_STRING || value.type == JSON_NULL;
+    return true;
+}
+
+static bool put_body(struct making *making, const struct field *field, const char *value)
+{
+    put_name(making, field->member);
+    return put_string(making, value[0] == '@' && value[1] != '-' ? value + 1 : "--body", buf_str(&making->body));
+}
+
+static bool put_json(struct making *making, const struct field *field, const char *value)
+{
+    put_name(making, field->member);
+    if (making->json_as_text)
+        json_put_string(making->json, buf_str(&making->body));
+    else
+        buf_put(making->json, buf_str(&making->body));
+    return true;
+}
+
+// The whole
+
+// In the order in which the API shows them.
+static const struct field fields[] = {
+    {"url", "url", put_text},
+    {"method", "method", put_text},
+    {"header", "headers", put_headers},
+    {"body", "body", put_body},
+    {"json", "body", put_json},
+    {"at", "at", put_time},
+    {"in", "in", put_text},
+    {"not-after", "not_after", put_time_or_duration},
+    {"retry", "max", put_number, "retry"},
+    {"retry-delay", "delay", put_text, "retry"},
+    {"backoff", "backoff", put_text, "retry"},
+    {"retry-max-delay", "max_delay", put_text, "retry"},
+    {"jitter", "jitter", put_flag, "retry"},
+    {"timeout", "timeout", put_text},
+    {"success-codes", "success_codes", put_codes},
+    {"priority", "priority", put_number},
+    {"queue", "queue", put_text},
+    {"sla", "sla", put_text},
+    {"key", "key", put_text},
+    {"ttl", "ttl", put_ttl},
+    {"on-lost", "on_lost", put_text},
+    {"lost-max", "lost_max", put_number},
+    {"name", "name", put_text},
+    {"label", "labels", put_labels},
+    {"tracing-id", "tracing_id", put_text},
+    {"created-by", "created_by", put_text},
+    {"traceparent", "traceparent", put_text},
+};
+
+static bool is_cleared(const struct options *options, const char *option)
+{
+    for (size_t i = 0; i < options->count; i++)
+        if (is_of(options, i, "clear") && str_is(str_of(options->values[i]), option))
+            return true;
+    return false;
+}
+
+// Only what is there when nothing is said can be cleared. The time is not: without one the task would run now.
+static bool may_clear(const char *option)
+{
+    static const char *const not [] = {"url", "key", "at", "in"};
+    bool known = false;
+    for (size_t i = 0; i < array_count(fields); i++)
+        known = known || str_is(str_of(option), fields[i].option);
+    for (size_t i = 0; i < array_count(not ); i++)
+        known = known && !str_is(str_of(option), not [i]);
+    return known;
+}
+
+static bool check_cleared(struct making *making)
+{
+    const struct options *options = making->options;
+    for (size_t i = 0; i < options->count; i++) {
+        const char *option = options->values[i];
+        if (!is_of(options, i, "clear"))
+            continue;
+        if (may_clear(option) && !options_get(options, option))
+            continue;
+        snprintf(making->why, ERR_WHY_MAX,
+                 options_get(options, option) ? "--%.40s is given and cleared: one of them is meant"
+                                              : "--clear takes the name of an option, such as not-after or label, not %.40s",
+                 option);
+        return false;
+    }
+    return true;
+}
+
+static bool put_cleared(struct making *making, const struct field *field, const char *value)
+{
+    put_name(making, field->member);
+    buf_puts(making->json, "null");
+    return true;
+}
+
+// Closes the inner object that is open and opens the one that is wanted.
+static void go_within(struct making *making, const char **open, const char *within)
+{
+    if (*open == within)
+        return;
+    if (*open)
+        buf_putc(making->json, '}');
+    if (within) {
+        put_name(making, within);
+        buf_putc(making->json, '{');
+    }
+    *open = within;
+}
+
+static bool put_fields(struct making *making)
+{
+    const char *open = NULL;
+    for (size_t i = 0; i < array_count(fields); i++) {
+        const char *value = options_get(making->options, fields[i].option);
+        bool implied = making->json_as_text && fields[i].put == put_headers;
+        bool cleared = is_cleared(making->options, fields[i].option);
+        if (!value && !implied && !cleared)
+            continue;
+        go_within(making, &open, fields[i].within);
+        if (!(cleared ? put_cleared : fields[i].put)(making, &fields[i], value))
+            return false;
+    }
+    go_within(making, &open, NULL);
+    return true;
+}
+
+static bool put_all(struct making *making)
+{
+    const struct compose *compose = making->compose;
+    if (options_get(compose->options, "at") && options_get(compose->options, "in")) {
+        snprintf(making->why, ERR_WHY_MAX, "--at and --in both say when: give one of them");
+        return false;
+    }
+    if (!check_cleared(making) || !read_body(making))
+        return false;
+    buf_putc(making->json, '{');
+    if (compose->url) {
+        put_name(making, "url");
+        if (!put_string(making, "URL", str_of(compose->url)))
+            return false;
+    }
+    if (!put_fields(making))
+        return false;
+    buf_putc(making->json, '}');
+    return true;
+}
+
+bool compose_task(struct compose *compose, char why[ERR_WHY_MAX])
+{
+    struct making making = {.compose = compose, .json = &compose->json, .options = compose->options, .why = why};
+    bool done = put_all(&making);
+    buf_done(&making.body);
+    return done;
+}
+
+void compose_done(struct compose *compose)
+{
+    buf_done(&compose->json);
+    buf_done(&compose->notes);
+}
+
+void compose_talk_passed(const struct options *options, const struct value *task)
+{
+    int64_t at, planned;
+    buf_auto struct buf words = {0};
+    if (!options_get(options, "at") || !times_read(task, "at", &at) || !times_read(task, "scheduled_at", &planned) ||
+        at >= planned)
+        return;
+    times_put_local(&words, at, "%Y-%m-%d %H:%M:%S");
+    terminal_talk(STR_FMT " has passed: runs now\n", STR_ARG(buf_str(&words)));
+}
+
+const char *compose_option(struct str pointer)
+{
+    for (size_t i = 0; i < array_count(fields); i++) {
+        char path[64];
+        int n = snprintf(path, sizeof path, "/%s%s%s", fields[i].within ? fields[i].within : "", fields[i].within ? "/" : "",
+                         fields[i].member);
+        if (str_starts(pointer, str_of(path)) && (pointer.n == (size_t)n || pointer.p[n] == '/'))
+            return fields[i].option;
+    }
+    return NULL;
+}
