@@ -1,8 +1,9 @@
 // Lists: tasks, jobs, and the jobs of one task, newest first.
 //
-// Not all that the store gives back matches (flow/match). So a list goes from page to page until it has as many as were asked
-// for, has come to the end, or has looked at LOOK_MAX rows or PAGES_MAX pages: then the answer is short, and its cursor leads on.
-// No list keeps the store for long, however little matches.
+// Not all that the store looks at matches, nor all that it gives back (flow/match). So a list goes from page to page until it has
+// as many as were asked for, has come to the end, has been at it for LOOK_MS, or its answer has BYTES_MAX bytes: then the answer
+// is short, and its cursor leads on. A page of the store is LOOK_MAX rows at most, and other reads go in between: no list keeps
+// the store for long, however little matches, nor takes much memory, however large tasks are.
 #include "api/params.h"
 #include "api/read.h"
 #include "api/render.h"
@@ -10,7 +11,7 @@
 #include "base/clock.h"
 #include "flow/match.h"
 
-enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, LOOK_MAX = 2000, PAGES_MAX = 10 };
+enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, LOOK_MAX = 2000, LOOK_MS = 50, BYTES_MAX = MATCH_BYTES_MAX };
 
 struct listing {
     struct store_list page;
@@ -18,8 +19,8 @@ struct listing {
     struct filter filter;
     struct buf body;
     uint32_t digest;
-    size_t limit, shown, pages;
-    int64_t now_ms;
+    size_t limit, shown;
+    struct now began;
 };
 
 static void begin_item(struct listing *listing)
@@ -38,17 +39,17 @@ static void put_task(struct listing *listing, const struct match *match)
                                     .job_count = match->job_count,
                                     .attempts = page->attempts,
                                     .attempt_count = page->attempt_count},
-                listing->now_ms);
+                listing->began.wall_ms);
 }
 
 static void put_page(struct listing *listing)
 {
     struct store_list *page = &listing->page;
-    struct match match = {.page = page, .filter = &listing->filter, .now_ms = listing->now_ms};
+    struct match match = {.page = page, .filter = &listing->filter, .now_ms = listing->began.wall_ms};
     while (match_next(&match)) {
         begin_item(listing);
         if (page->jobs)
-            render_job(&listing->body, match.jobs, page->attempts, page->attempt_count, listing->now_ms);
+            render_job(&listing->body, match.jobs, page->attempts, page->attempt_count, listing->began.wall_ms);
         else
             put_task(listing, &match);
     }
@@ -82,8 +83,15 @@ static void ask(struct listing *listing)
                  listing->filter.due_before;
     page->max = listing->limit - listing->shown;
     page->look = picky ? LOOK_MAX : page->max;
+    page->bytes_max = BYTES_MAX - listing->body.n;
     http_wait(listing->call.request, answer, listing);
     store_submit(listing->call.api->store, &page->op);
+}
+
+static bool may_go_on(const struct listing *listing)
+{
+    return listing->page.more && listing->shown < listing->limit && listing->body.n < BYTES_MAX &&
+           clock_now().mono_ms - listing->began.mono_ms < LOOK_MS;
 }
 
 static void answer(struct http_request *request, void *state)
@@ -97,9 +105,8 @@ static void answer(struct http_request *request, void *state)
         return;
     }
     put_page(listing);
-    bool full = (page->jobs ? page->found_count : page->task_count) == page->max; // else all rows were looked at that may be
     bool absent = page->task_id && !listing->shown && !page->more && page->before.at == INT64_MAX;
-    bool go_on = page->more && full && listing->shown < listing->limit && ++listing->pages < PAGES_MAX;
+    bool go_on = may_go_on(listing);
     if (absent) {
         buf_done(&listing->body);
         problem_say(request, ERR_NOT_FOUND, NULL, "There is no such task.");
@@ -149,7 +156,7 @@ static void list(const struct api_call *call, enum filter_of of, int64_t task_id
     struct listing *listing = arena_alloc(http_arena(request), sizeof *listing);
     struct store_list *page = &listing->page;
     int64_t limit = LIMIT_DEFAULT;
-    *listing = (struct listing){.call = *call, .filter = filter_any(of), .now_ms = clock_now().wall_ms};
+    *listing = (struct listing){.call = *call, .filter = filter_any(of), .began = clock_now()};
     struct query query = {.filter = &listing->filter};
     if (!params_number(call, "limit", 1, LIMIT_MAX, &limit))
         return;
@@ -157,7 +164,7 @@ static void list(const struct api_call *call, enum filter_of of, int64_t task_id
         problem_reply(request, &query.why);
         return;
     }
-    struct cursor newest = filter_newest(&listing->filter, listing->now_ms);
+    struct cursor newest = filter_newest(&listing->filter, listing->began.wall_ms);
     listing->limit = (size_t)limit;
     listing->digest = filter_digest(&listing->filter) + (uint32_t)task_id;
     *page = match_query(&listing->filter, call->tenant);

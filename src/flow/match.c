@@ -11,6 +11,7 @@ struct store_list match_query(const struct filter *filter, int32_t tenant)
                                .states = filter_stored_states(filter),
                                .queue = filter->queue,
                                .name = filter->name,
+                               .bytes_max = MATCH_BYTES_MAX,
                                .docs = jobs && filter_needs_task(filter)};
 }
 

@@ -4,7 +4,10 @@
 #include "core/filter.h"
 #include "store/store.h"
 
-// The page to ask for, but for where it begins and how long it may be.
+// About what the records of a page may take, in memory and in an answer: one task may have a quarter of it.
+enum { MATCH_BYTES_MAX = 4 * 1024 * 1024 };
+
+// The page to ask for, but for where it begins and how many rows it may have.
 struct store_list match_query(const struct filter *filter, int32_t tenant);
 
 // A walk over a page: the first three are given, the others are the row at hand.

@@ -323,14 +323,26 @@ int store_list_failed(const struct store_list *list)
     return 0;
 }
 
-bool store_list_look(struct store_list *list, size_t *looked, size_t given, struct store_key key)
+bool store_list_look(struct store_list *list, struct store_page *page, struct store_key key)
 {
-    list->more = *looked == list->look || given == list->max;
+    bool heavy = list->bytes_max && page->bytes >= list->bytes_max;
+    list->more = page->looked == list->look || page->given == list->max || heavy;
     if (list->more)
         return false;
-    ++*looked;
+    page->looked++;
     list->next = key;
     return true;
+}
+
+void store_list_give(const struct store_list *list, struct store_page *page, const struct store_get *records)
+{
+    page->given++;
+    while (page->tasks < list->task_count)
+        page->bytes += store_task_bytes(&list->tasks[page->tasks++]);
+    while (page->jobs < records->job_count)
+        page->bytes += store_job_bytes(&records->jobs[page->jobs++]);
+    while (page->attempts < records->attempt_count)
+        page->bytes += store_attempt_bytes(&records->attempts[page->attempts++]);
 }
 
 void store_op_clear(struct store_op *op)

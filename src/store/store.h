@@ -369,6 +369,9 @@ struct store_key {
 // at, and of those that match at most `max` are given back. So a page may be short, or empty, and yet there are more behind
 // `next`; but not when there is no such queue. Rows that have failed or were cancelled are found without looking at others, if
 // one such state alone is asked for.
+//
+// The page also ends behind the row with which its records have `bytes_max` bytes (store_…_bytes below), so at least one row is
+// given, and no more than that is ever held in memory. Rows that do not match cost none.
 struct store_list {
     struct store_op op;
     int32_t tenant;
@@ -378,6 +381,7 @@ struct store_list {
     struct str queue, name; // of that queue, of tasks of that name; .p == NULL: of all. Not with task_id
     struct store_key before;
     size_t max, look;
+    size_t bytes_max;         // 0: however many
     size_t max_jobs;          // of each task
     bool docs;                // jobs: with their tasks
     struct store_task *tasks; // out: the page; or, with docs, the task of each job
@@ -389,6 +393,24 @@ struct store_list {
     bool more; // out: there may be more, behind `next`
     struct store_key next;
 };
+
+// What a record counts for in a page: its texts, and about what it takes besides.
+enum { STORE_TASK_BYTES = 256, STORE_JOB_BYTES = 256, STORE_ATTEMPT_BYTES = 128 };
+
+static inline size_t store_task_bytes(const struct store_task *task)
+{
+    return STORE_TASK_BYTES + task->doc.n;
+}
+
+static inline size_t store_job_bytes(const struct job *job)
+{
+    return STORE_JOB_BYTES + job->reason.n + job->response.n + job->result.n;
+}
+
+static inline size_t store_attempt_bytes(const struct attempt *attempt)
+{
+    return STORE_ATTEMPT_BYTES + attempt->reason.n;
+}
 
 // A bulk: one action on everything that matches a filter, done bit by bit.
 enum store_bulk_state { STORE_BULK_RUNNING, STORE_BULK_DONE, STORE_BULK_STOPPED };

@@ -119,15 +119,19 @@ static bool job_matches(const struct memory *memory, const struct store_list *li
     return queue_matches(memory, list, job) && (!list->name.p || str_eq(list->name, job->task->task.name));
 }
 
-static void list_jobs(struct memory *memory, struct store_list *list, struct store_get *page)
+static void push_task(struct store_list *list, struct store_get *records, const struct memory_task *task)
+{
+    list->tasks = store_push(&records->op.arena, list->tasks, list->task_count, sizeof *list->tasks);
+    list->tasks[list->task_count++] = give_task(&records->op.arena, task);
+}
+
+static void list_jobs(struct memory *memory, struct store_list *list, struct store_get *records)
 {
     struct memory_found found = {0};
     struct memory_job *job;
     int64_t id;
-    size_t looked = 0;
+    struct store_page page = {0};
     int failed = store_list_failed(list);
-    if (list->queue.p && !has_queue(memory, list->tenant, list->queue))
-        return;
     for (size_t at = 0; (job = map_next(&memory->jobs, &at, &id));)
         if (job->job.tenant == list->tenant && is_behind((struct store_key){job->job.scheduled_at, id}, list->before) &&
             (!list->task_id || job->job.task_id == list->task_id) && (!failed || job->job.state == failed))
@@ -135,15 +139,14 @@ static void list_jobs(struct memory *memory, struct store_list *list, struct sto
     memory_found_sort(&found, compare_scheduled_at);
     for (size_t i = found.count; i > 0; i--) {
         job = found.jobs[i - 1];
-        if (!store_list_look(list, &looked, page->job_count, (struct store_key){job->job.scheduled_at, job->job.id}))
+        if (!store_list_look(list, &page, (struct store_key){job->job.scheduled_at, job->job.id}))
             break;
         if (!job_matches(memory, list, job))
             continue;
-        give_record(page, job);
-        if (!list->docs)
-            continue;
-        list->tasks = store_push(&page->op.arena, list->tasks, list->task_count, sizeof *list->tasks);
-        list->tasks[list->task_count++] = give_task(&page->op.arena, job->task);
+        give_record(records, job);
+        if (list->docs)
+            push_task(list, records, job->task);
+        store_list_give(list, &page, records);
     }
     mem_free(found.jobs);
 }
@@ -153,23 +156,23 @@ static int compare_tasks(const void *a, const void *b)
     return compare_ints((*(struct memory_task *const *)b)->task.id, (*(struct memory_task *const *)a)->task.id);
 }
 
-static void list_tasks(struct memory *memory, struct store_list *list, struct store_get *page)
+static void list_tasks(struct memory *memory, struct store_list *list, struct store_get *records)
 {
     struct memory_task **tasks = mem_zero((memory->tasks.count + 1) * sizeof *tasks), *task;
-    size_t count = 0, looked = 0;
+    struct store_page page = {0};
+    size_t count = 0;
     int64_t id;
     for (size_t at = 0; (task = map_next(&memory->tasks, &at, &id));)
         if (task->task.tenant == list->tenant && id < list->before.id && !task->gone)
             tasks[count++] = task;
     qsort(tasks, count, sizeof *tasks, compare_tasks);
-    for (size_t i = 0; i < count && store_list_look(list, &looked, list->task_count, (struct store_key){0, tasks[i]->task.id});
-         i++) {
+    for (size_t i = 0; i < count && store_list_look(list, &page, (struct store_key){0, tasks[i]->task.id}); i++) {
         if (!task_matches(list, tasks[i]))
             continue;
-        list->tasks = store_push(&page->op.arena, list->tasks, list->task_count, sizeof *list->tasks);
-        list->tasks[list->task_count++] = give_task(&page->op.arena, tasks[i]);
-        page->max_jobs = page->job_count + list->max_jobs;
-        give_jobs_of(page, tasks[i]);
+        push_task(list, records, tasks[i]);
+        records->max_jobs = records->job_count + list->max_jobs;
+        give_jobs_of(records, tasks[i]);
+        store_list_give(list, &page, records);
     }
     mem_free(tasks);
 }
@@ -177,14 +180,16 @@ static void list_tasks(struct memory *memory, struct store_list *list, struct st
 void memory_run_list(struct memory *memory, struct store_op *op)
 {
     struct store_list *list = container_of(op, struct store_list, op);
-    struct store_get page = {.op.arena = op->arena, .open_first = true};
+    struct store_get records = {.op.arena = op->arena, .open_first = true};
+    if (list->queue.p && !has_queue(memory, list->tenant, list->queue))
+        return;
     if (list->jobs)
-        list_jobs(memory, list, &page);
+        list_jobs(memory, list, &records);
     else
-        list_tasks(memory, list, &page);
-    op->arena = page.op.arena;
-    list->found = page.jobs;
-    list->found_count = page.job_count;
-    list->attempts = page.attempts;
-    list->attempt_count = page.attempt_count;
+        list_tasks(memory, list, &records);
+    op->arena = records.op.arena;
+    list->found = records.jobs;
+    list->found_count = records.job_count;
+    list->attempts = records.attempts;
+    list->attempt_count = records.attempt_count;
 }

@@ -32,8 +32,16 @@ void store_op_clear(struct store_op *op);
 // The state when only one that has failed, or was cancelled, is asked for: then no others are looked at. 0: all are.
 int store_list_failed(const struct store_list *list);
 
+// How far a page has come.
+struct store_page {
+    size_t looked, given, bytes;
+    size_t tasks, jobs, attempts; // so many of the records are in `bytes`
+};
+
 // Each row of a list is shown to this, in order: false when the page ends before it.
-bool store_list_look(struct store_list *list, size_t *looked, size_t given, struct store_key key);
+bool store_list_look(struct store_list *list, struct store_page *page, struct store_key key);
+// A row is given: its records are those that came to the list's tasks and to these jobs and attempts.
+void store_list_give(const struct store_list *list, struct store_page *page, const struct store_get *records);
 
 // The members of a bulk as they are stored, in their order; `id`, `tenant` and `version` come before them, `doc` behind.
 #define BULK_MOVING(X) X(state) X(holder) X(created_at) X(ended_at) X(matched) X(changed) X(unchanged) X(failed)

@@ -245,7 +245,8 @@ static const struct {
                       " SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_task WHERE j.task_id=?1 AND j.id<>j.task_id)"
                       " ORDER BY (?3 AND state>=5), scheduled_at DESC, id DESC LIMIT ?2",
                       true},
-    [SQL_LIST_TASKS] = {"SELECT " TASK_COLUMNS " WHERE t.tenant=?1 AND t.id<?2 AND NOT t.gone ORDER BY t.id DESC LIMIT ?3", true},
+    [SQL_LIST_TASKS] = {"SELECT id, lane, name FROM tasks WHERE tenant=?1 AND id<?2 AND NOT gone ORDER BY id DESC LIMIT ?3",
+                        true},
     [SQL_LIST_JOBS] = {"SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_listed WHERE j.tenant=?1" JOBS_BEHIND, true},
     [SQL_LIST_FAILED] = {"SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_failed WHERE j.tenant=?1 AND j.state=?5"
                          " AND j.state>=6" JOBS_BEHIND,
@@ -539,7 +540,7 @@ struct str db_bytes(sqlite3_stmt *stmt, int at, struct arena *arena)
 
 // ---- records
 
-int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena)
+static int read_numbers(sqlite3_stmt *stmt, struct job *ret_job)
 {
     int at = 0;
     ret_job->id = sqlite3_column_int64(stmt, at++);
@@ -547,11 +548,17 @@ int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena)
     JOB_FIXED(X)
     JOB_MOVING(X)
 #undef X
+    ret_job->reason = ret_job->response = ret_job->result = (struct str){0};
+    ret_job->lease_until = 0;
+    ret_job->result_left_out = false;
+    return at;
+}
+
+int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena)
+{
+    int at = read_numbers(stmt, ret_job);
     ret_job->reason = db_bytes(stmt, at++, arena);
     ret_job->response = db_bytes(stmt, at++, arena);
-    ret_job->lease_until = 0;
-    ret_job->result = (struct str){0};
-    ret_job->result_left_out = false;
     return at;
 }
 
@@ -560,6 +567,12 @@ int db_read_seen_job(struct db *db, sqlite3_stmt *stmt, struct job *ret_job, str
     int at = db_read_job(stmt, ret_job, arena);
     hands_see(db->hands, ret_job);
     return at;
+}
+
+void db_read_seen_numbers(struct db *db, sqlite3_stmt *stmt, struct job *ret_job)
+{
+    read_numbers(stmt, ret_job);
+    hands_see(db->hands, ret_job);
 }
 
 bool db_standing(struct db *db, int64_t id, struct job *ret_was)

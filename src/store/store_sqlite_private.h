@@ -229,6 +229,8 @@ struct str db_bytes(sqlite3_stmt *stmt, int at, struct arena *arena);
 // may meet such takes db_read_seen_job(), on the reader's thread, and sees what the claim has made of it.
 int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena);
 int db_read_seen_job(struct db *db, sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena);
+// The same without its texts, which may be large, for who has to decide first whether the job is wanted.
+void db_read_seen_numbers(struct db *db, sqlite3_stmt *stmt, struct job *ret_job);
 void db_add_job(struct db *db, const struct job *job, bool *ret_added);
 bool db_job_is_new(const struct job *job); // it is as all are that have never been claimed or ended
 void db_bind_new_job(sqlite3_stmt *stmt, size_t row, const struct job *job); // of SQL_ADD_JOBS_…, which are for such

@@ -132,13 +132,17 @@ static bool find_task(struct db *db, int64_t id, int32_t tenant, struct arena *a
     return true;
 }
 
+static void push_job(struct db *db, sqlite3_stmt *stmt, struct store_get *get)
+{
+    get->jobs = store_push(&get->op.arena, get->jobs, get->job_count, sizeof *get->jobs);
+    struct job *job = &get->jobs[get->job_count++];
+    db_read_lease(stmt, db_read_seen_job(db, stmt, job, &get->op.arena), job, &get->op.arena);
+}
+
 static void read_records(struct db *db, struct store_get *get, sqlite3_stmt *stmt)
 {
-    while (db_row(db, stmt)) {
-        get->jobs = store_push(&get->op.arena, get->jobs, get->job_count, sizeof *get->jobs);
-        struct job *job = &get->jobs[get->job_count++];
-        db_read_lease(stmt, db_read_seen_job(db, stmt, job, &get->op.arena), job, &get->op.arena);
-    }
+    while (db_row(db, stmt))
+        push_job(db, stmt, get);
 }
 
 static void read_get(struct db *db, struct store_op *op)
@@ -177,48 +181,69 @@ static bool is_named(struct db *db, int64_t task_id, struct str name)
     return db_found(db, stmt, &one);
 }
 
-static void list_jobs(struct db *db, struct store_list *list, int64_t lane, struct store_get *page)
+static bool job_matches(struct db *db, const struct store_list *list, int64_t lane, const struct job *job)
+{
+    return (!list->states || list->states & 1u << job->state) && (!lane || job->lane == lane) &&
+           (!list->name.p || is_named(db, job->task_id, list->name));
+}
+
+static void push_task(struct db *db, struct store_list *list, int64_t id, struct arena *arena)
+{
+    list->tasks = store_push(arena, list->tasks, list->task_count, sizeof *list->tasks);
+    struct store_task *task = &list->tasks[list->task_count++];
+    *task = (struct store_task){0};
+    find_task(db, id, list->tenant, arena, task);
+}
+
+static void list_jobs(struct db *db, struct store_list *list, int64_t lane, struct store_get *records)
 {
     sqlite3_stmt *stmt = select_jobs(db, list);
+    struct arena *arena = &records->op.arena;
+    struct store_page page = {0};
     struct job job;
-    size_t looked = 0;
     while (db_row(db, stmt)) {
-        db_read_lease(stmt, db_read_seen_job(db, stmt, &job, &page->op.arena), &job, &page->op.arena);
-        if (!store_list_look(list, &looked, page->job_count, (struct store_key){job.scheduled_at, job.id})) {
+        db_read_seen_numbers(db, stmt, &job);
+        if (!store_list_look(list, &page, (struct store_key){job.scheduled_at, job.id})) {
             db_end(stmt);
             return;
         }
-        if ((list->states && !(list->states & 1u << job.state)) || (lane && job.lane != lane) ||
-            (list->name.p && !is_named(db, job.task_id, list->name)))
+        if (!job_matches(db, list, lane, &job))
             continue;
-        page->jobs = store_push(&page->op.arena, page->jobs, page->job_count, sizeof *page->jobs);
-        page->jobs[page->job_count++] = job;
-        read_attempts(db, page, job.id);
-        if (!list->docs)
-            continue;
-        list->tasks = store_push(&page->op.arena, list->tasks, list->task_count, sizeof *list->tasks);
-        find_task(db, job.task_id, list->tenant, &page->op.arena, &list->tasks[list->task_count++]);
+        push_job(db, stmt, records);
+        read_attempts(db, records, job.id);
+        if (list->docs)
+            push_task(db, list, job.task_id, arena);
+        store_list_give(list, &page, records);
     }
 }
 
-static void list_tasks(struct db *db, struct store_list *list, struct store_get *page)
+// Whether the row, which has no more than this, is of that queue and name.
+static bool task_matches(sqlite3_stmt *stmt, const struct store_list *list, int64_t lane)
+{
+    struct str name = {.p = sqlite3_column_blob(stmt, 2)};
+    name.n = (size_t)sqlite3_column_bytes(stmt, 2);
+    return (!lane || sqlite3_column_int64(stmt, 1) == lane) && (!list->name.p || str_eq(list->name, name));
+}
+
+// Documents are read of those that match: they may be large.
+static void list_tasks(struct db *db, struct store_list *list, int64_t lane, struct store_get *records)
 {
     sqlite3_stmt *stmt = db_sql(db, SQL_LIST_TASKS, list->tenant, list->before.id, limit(list->look + 1));
-    size_t looked = 0;
+    struct store_page page = {0};
     while (db_row(db, stmt)) {
-        struct store_task task = read_task(stmt, &page->op.arena);
-        if (!store_list_look(list, &looked, list->task_count, (struct store_key){0, task.id})) {
+        int64_t id = sqlite3_column_int64(stmt, 0);
+        if (!store_list_look(list, &page, (struct store_key){0, id})) {
             db_end(stmt);
             return;
         }
-        if ((list->queue.p && !str_eq(list->queue, task.queue)) || (list->name.p && !str_eq(list->name, task.name)))
+        if (!task_matches(stmt, list, lane))
             continue;
-        list->tasks = store_push(&page->op.arena, list->tasks, list->task_count, sizeof *list->tasks);
-        list->tasks[list->task_count++] = task;
-        size_t first = page->job_count;
-        read_records(db, page, db_sql(db, SQL_GET_JOBS, task.id, limit(list->max_jobs), 1));
-        for (size_t i = first; i < page->job_count; i++)
-            read_attempts(db, page, page->jobs[i].id);
+        push_task(db, list, id, &records->op.arena);
+        size_t first = records->job_count;
+        read_records(db, records, db_sql(db, SQL_GET_JOBS, id, limit(list->max_jobs), 1));
+        for (size_t i = first; i < records->job_count; i++)
+            read_attempts(db, records, records->jobs[i].id);
+        store_list_give(list, &page, records);
     }
 }
 
@@ -232,17 +257,19 @@ static bool find_lane(struct db *db, const struct store_list *list, int64_t *ret
 static void read_list(struct db *db, struct store_op *op)
 {
     struct store_list *list = container_of(op, struct store_list, op);
-    struct store_get page = {.op.arena = op->arena};
+    struct store_get records = {.op.arena = op->arena};
     int64_t lane = 0;
-    if (!list->jobs)
-        list_tasks(db, list, &page);
-    else if (!list->queue.p || find_lane(db, list, &lane))
-        list_jobs(db, list, lane, &page);
-    op->arena = page.op.arena;
-    list->found = page.jobs;
-    list->found_count = page.job_count;
-    list->attempts = page.attempts;
-    list->attempt_count = page.attempt_count;
+    if (list->queue.p && !find_lane(db, list, &lane))
+        return;
+    if (list->jobs)
+        list_jobs(db, list, lane, &records);
+    else
+        list_tasks(db, list, lane, &records);
+    op->arena = records.op.arena;
+    list->found = records.jobs;
+    list->found_count = records.job_count;
+    list->attempts = records.attempts;
+    list->attempt_count = records.attempt_count;
 }
 
 static void read_bulks(struct db *db, struct store_op *op)

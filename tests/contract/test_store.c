@@ -1834,6 +1834,79 @@ static void pages_go_on_where_the_one_before_ended(void **state)
         }
 }
 
+// The rows of a page, from `first` on, are in order, and without the last of them the page would be too small.
+static size_t check_bytes(const struct store_list *page, size_t bytes_max, int64_t newest)
+{
+    size_t bytes = 0, last = 0;
+    assert_int_equal(page->task_count, page->found_count);
+    for (size_t i = 0; i < page->task_count; i++) {
+        last = store_task_bytes(&page->tasks[i]) + store_job_bytes(&page->found[i]);
+        bytes += last;
+        assert_int_equal(page->found[i].scheduled_at, newest - (int64_t)i);
+    }
+    assert_true(page->task_count >= 1 && bytes - last < bytes_max);
+    assert_true(!page->more || bytes >= bytes_max);
+    return page->task_count;
+}
+
+// What a page may hold is counted in bytes, too: whatever they are, the pages together are the list.
+static void a_page_ends_with_the_row_that_fills_its_bytes(void **state)
+{
+    enum { ROWS = 12, DOC = 5000 };
+    struct world *world = *state;
+    static char doc[DOC];
+    memset(doc, 'x', DOC);
+    for (int i = 0; i < ROWS; i++)
+        add(world, (struct sample){.scheduled_at = NOW + i, .doc = {doc, i % 3 ? DOC : 2}});
+    static const size_t bounds[] = {1, DOC, DOC + 2 * 256, DOC + 2 * 256 + 1, 1000000};
+    for (int jobs = 0; jobs < 2; jobs++)
+        for (size_t b = 0; b < array_count(bounds); b++) {
+            struct store_list want = {.jobs = jobs, .docs = jobs, .bytes_max = bounds[b]};
+            size_t found = 0;
+            do {
+                const struct store_list *page = list(world, want);
+                found += check_bytes(page, want.bytes_max, NOW + ROWS - 1 - (int64_t)found);
+                want.before = page->next;
+                if (!page->more)
+                    break;
+            } while (found < ROWS);
+            assert_int_equal(found, ROWS);
+        }
+}
+
+// Its attempts count, and what was looked at and does not match does not.
+static void only_what_is_given_counts_and_all_of_it(void **state)
+{
+    struct world *world = *state;
+    join(world, 5);
+    static char large[4000];
+    memset(large, 'x', sizeof large);
+    int64_t first = add(world, (struct sample){.queue = "a"}), tried = add(world, (struct sample){.queue = "a", .holder = 5});
+    for (int i = 0; i < 4; i++)
+        add(world, (struct sample){.queue = "b", .doc = {large, sizeof large}, .response = {large, sizeof large}});
+    struct store_list *page = list(world, (struct store_list){.queue = STR("a"), .bytes_max = 4000});
+    assert_int_equal(page->task_count, 2);
+    page = list(world, (struct store_list){.jobs = true, .queue = STR("a"), .bytes_max = 4000});
+    assert_int_equal(page->found_count, 2);
+    for (int i = 1; i <= 20; i++) {
+        struct job job = job_now(world, tried);
+        int64_t token = job.token;
+        struct attempt attempt = {.number = i, .reason = {large, 100}};
+        job.token++;
+        assert_int_equal(change(world, token, job, &attempt), ERR_OK);
+    }
+    for (int jobs = 0; jobs < 2; jobs++) {
+        page = list(world, (struct store_list){.jobs = jobs, .queue = STR("a"), .bytes_max = 4000});
+        assert_int_equal(page->found_count, 1);
+        assert_int_equal(page->found[0].id, tried);
+        assert_int_equal(page->attempt_count, 20);
+        assert_true(page->more);
+        page = list(world, (struct store_list){.jobs = jobs, .queue = STR("a"), .before = page->next, .bytes_max = 4000});
+        assert_int_equal(page->found_count, 1);
+        assert_int_equal(page->found[0].id, first);
+    }
+}
+
 // ---- amendments
 
 static struct store_get *get_task(struct world *world, int64_t id)
@@ -2234,6 +2307,8 @@ int main(int argc, char *argv[])
         PROMISE(jobs_are_listed_by_their_planned_time_newest_first),
         PROMISE(a_list_shows_what_matches_all_that_is_asked),
         PROMISE(pages_go_on_where_the_one_before_ended),
+        PROMISE(a_page_ends_with_the_row_that_fills_its_bytes),
+        PROMISE(only_what_is_given_counts_and_all_of_it),
         PROMISE(an_amendment_changes_a_task_and_its_jobs),
         PROMISE(an_amendment_of_what_has_moved_on_writes_nothing),
         PROMISE(an_amendment_of_what_is_absent_or_foreign_says_so),

@@ -508,8 +508,10 @@ static void step_list(struct pair *pair, struct store_op *ops[2])
         name = STR("name");
     struct store_key before = {newest ? INT64_MAX : some_time(pair), newest ? INT64_MAX : 1 + below(pair, IDS)};
     size_t max = 1 + (size_t)below(pair, 6), look = max + (size_t)below(pair, 20), max_jobs = (size_t)below(pair, 3);
+    size_t bytes_max = below(pair, 2) ? (size_t)below(pair, 3000) : 0;
+    bool docs = jobs && below(pair, 2);
     BOTH(store_list, STORE_LIST, .tenant = tenant, .jobs = jobs, .task_id = task_id, .states = states, .queue = queue,
-         .name = name, .before = before, .max = max, .look = look, .max_jobs = max_jobs)
+         .name = name, .before = before, .max = max, .look = look, .bytes_max = bytes_max, .max_jobs = max_jobs, .docs = docs)
 }
 
 static void step_amend(struct pair *pair, struct store_op *ops[2])

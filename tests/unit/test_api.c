@@ -2,6 +2,7 @@
 #include "fake_api.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "core/patch.h"
 
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -703,6 +704,83 @@ static void queues_are_listed_page_by_page(void **state)
     fake_free(request);
 }
 
+static int looks_in_vain;
+
+// A store that has to look at much: nothing matches in its first pages, and then the one job does.
+static void store_looks_long(struct store_op *op)
+{
+    struct store_list *list = container_of(op, struct store_list, op);
+    list->more = looks_in_vain > 0;
+    if (!looks_in_vain--) {
+        list_has(op);
+        return;
+    }
+    assert_true(list->before.id > looks_in_vain);
+    list->next = (struct store_key){list->before.at, looks_in_vain + 1};
+}
+
+// How much it may look at is a matter of time, so on a busy machine the first answer may be short all the same.
+static void a_list_looks_on_while_little_matches(void **state)
+{
+    fake.on_store = store_looks_long;
+    stored_job = (struct job){.id = 77, .task_id = 77, .state = JOB_SUCCESS};
+    stored_doc = "{\"url\":\"http://x/\"}";
+    bool found = false;
+    for (int tries = 0; tries < 100 && !found; tries++) {
+        looks_in_vain = 20;
+        struct http_request *request = fake_ask("GET", "/v1/jobs?queue=rare", NULL, NULL);
+        assert_int_equal(request->status, 200);
+        found = looks_in_vain < 0;
+        if (found) {
+            assert_json(fake_json(request), "items.0.id", "\"j000000000002d\"");
+            assert_json(fake_json(request), "next", "null");
+        }
+        fake_free(request);
+    }
+    assert_true(found);
+}
+
+static char *large_doc;
+static int large_tasks;
+
+// As many large tasks as are asked for, but no more than the bytes that are.
+static void store_has_large_tasks(struct store_op *op)
+{
+    struct store_list *list = container_of(op, struct store_list, op);
+    assert_true(list->bytes_max > 0);
+    list->tasks = arena_array(&op->arena, struct store_task, list->max);
+    for (size_t bytes = 0; large_tasks && list->task_count < list->max && bytes < list->bytes_max; large_tasks--) {
+        struct store_task *task = &list->tasks[list->task_count++];
+        *task = (struct store_task){.id = large_tasks, .tenant = 1, .version = 1, .doc = str_of(large_doc)};
+        bytes += store_task_bytes(task);
+    }
+    list->next.id = large_tasks + 1;
+    list->more = large_tasks > 0;
+}
+
+static void a_page_of_large_tasks_ends_early(void **state)
+{
+    enum { LARGE = 900000, TASKS = 12, PAGE_MAX = 6 << 20 };
+    large_doc = mem_zero(LARGE + 1);
+    snprintf(large_doc, LARGE, "{\"url\":\"http://x/\",\"body\":\"");
+    memset(large_doc + strlen(large_doc), 'x', LARGE - strlen(large_doc) - 2);
+    memcpy(large_doc + LARGE - 2, "\"}", 2);
+    fake.on_store = store_has_large_tasks;
+    large_tasks = TASKS;
+    int pages = 0;
+    while (large_tasks) {
+        int before = large_tasks;
+        struct http_request *request = fake_ask("GET", "/v1/tasks?limit=1000", NULL, NULL);
+        assert_int_equal(request->status, 200);
+        assert_true(request->reply.n < PAGE_MAX && large_tasks < before);
+        assert_true(large_tasks == 0 || before - large_tasks >= 4);
+        fake_free(request);
+        pages++;
+    }
+    assert_true(pages > 1);
+    mem_free(large_doc);
+}
+
 // Two processes counted in the minute that is not over.
 static void give_minutes(struct store_series *series)
 {
@@ -826,6 +904,8 @@ int main(void)
         TEST(a_word_that_is_refused_says_why),
         TEST(a_queue_is_held_and_let_go),
         TEST(queues_are_listed_page_by_page),
+        TEST(a_list_looks_on_while_little_matches),
+        TEST(a_page_of_large_tasks_ends_early),
         TEST(stats_count_what_is_pending),
         TEST(stats_add_up_what_all_processes_counted),
         TEST(a_series_has_a_point_for_each_step),
