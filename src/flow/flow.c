@@ -65,6 +65,7 @@ int64_t flow_turn(struct flow *flow, struct now now)
         flow->node.clock_set = false;
         return 0;
     }
+    next = time_min(next, failures_turn(&flow->node.failures, now)); // before whoever finds some
     next = time_min(next, complete_turn(flow->complete, now));
     next = time_min(next, reap_turn(flow->reap, now));
     next = time_min(next, sweep_turn(flow->sweep, now));
@@ -89,6 +90,7 @@ void flow_leave(struct flow *flow)
 {
     hear_leave(flow->hear);
     report_leave(flow->report);
+    failures_leave(&flow->node.failures);
     beat_leave(flow->beat);
 }
 

@@ -107,9 +107,16 @@ static void tell_changed(struct node *node, const struct job *job, const struct 
                                               .next_at = type == NEWS_RETRIED ? job->due_at : 0});
 }
 
+static bool is_failure(const struct job *job)
+{
+    return job->state == JOB_ABORTED || job->state == JOB_BURIED;
+}
+
 void node_changed(struct node *node, const struct job *job, const struct attempt *attempt, struct str queue, struct str name)
 {
     tally_changed(&node->tally, job, attempt);
+    if (is_failure(job))
+        failures_note(&node->failures, job, queue, name);
     if (news_wanted(node->news))
         tell_changed(node, job, attempt, queue, name);
 }
@@ -119,12 +126,13 @@ void node_changed_doc(struct node *node, const struct job *job, const struct att
     struct task task;
     struct arena arena;
     char why[ERR_WHY_MAX];
-    tally_changed(&node->tally, job, attempt);
-    if (!news_wanted(node->news))
+    if (!news_wanted(node->news) && !is_failure(job)) {
+        tally_changed(&node->tally, job, attempt);
         return;
+    }
     arena_init(&arena);
     task_read(&task, doc, &arena, why); // what cannot be read is told all the same
-    tell_changed(node, job, attempt, task.queue, task.name);
+    node_changed(node, job, attempt, task.queue, task.name);
     arena_done(&arena);
 }
 

@@ -6,6 +6,7 @@
 #include "base/rand.h"
 #include "broker/broker.h"
 #include "core/id.h"
+#include "flow/failures.h"
 #include "flow/lanes.h"
 #include "flow/news.h"
 #include "flow/tally.h"
@@ -33,10 +34,11 @@ struct node {
     pthread_mutex_t id_lock;
     struct id_maker ids; // under id_lock
 
-    bool beat_soon;  // the flow thread's: something is to be said to the others with a beat
-    bool clock_set;  // the flow thread's: the clock was corrected, and the turn under way still has the time of before
-    int64_t said_at; // the flow thread's, monotonic: when a failure of the store was last logged
-    int unsaid;      // and how many were not since
+    bool beat_soon;           // the flow thread's: something is to be said to the others with a beat
+    bool clock_set;           // the flow thread's: the clock was corrected, and the turn under way still has the time of before
+    int64_t said_at;          // the flow thread's, monotonic: when a failure of the store was last logged
+    int unsaid;               // and how many were not since
+    struct failures failures; // the flow thread's
 
     // Which life this is. Changes only when this process was declared dead by the others and begins anew.
     _Atomic int64_t incarnation;
@@ -62,7 +64,7 @@ int64_t node_make_id(struct node *node, int64_t wall_ms);
 void node_say_failed(struct node *node, const char *who, const struct store_op *op, int64_t mono_ms);
 
 // What happens to a job is counted, and told to whoever listens: it was stored; an attempt of it begins; a step of it was
-// written.
+// written, of which the flow thread speaks alone. The log is told of failures.
 void node_submitted(struct node *node, const struct job *job, struct str queue, struct str name, int64_t now_ms);
 void node_started(struct node *node, const struct run *run);
 void node_changed(struct node *node, const struct job *job, const struct attempt *attempt, struct str queue, struct str name);
