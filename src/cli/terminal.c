@@ -22,6 +22,7 @@ void terminal_init(void)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
             _exit(CLI_UNWRITTEN);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); // a file that may not grow (ulimit -f) is a full disk: the write says so
 }
 
 static bool write_all(int fd, struct str data)

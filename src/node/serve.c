@@ -409,6 +409,7 @@ static void block_signals(sigset_t *ret_signals, sigset_t *ret_ending)
     sigaddset(ret_signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, ret_signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); // a file that may not grow (ulimit -f) is a full disk: the write says so
 }
 
 int serve(struct config *config)

@@ -40,11 +40,6 @@ struct sqlite {
 
 // ---- failures
 
-static enum err err_of(int rc)
-{
-    return (rc & 0xff) == SQLITE_FULL ? ERR_STORAGE_FULL : ERR_STORE_UNAVAILABLE;
-}
-
 static void roll_back(struct db *db)
 {
     if (!sqlite3_get_autocommit(db->handle)) {
@@ -68,17 +63,20 @@ static void commit(struct writer *writer)
     CRASH_POINT("store.after_commit");
 }
 
-static void fail_group(struct writer *writer, struct list *group)
+static void fail_group(struct sqlite *sqlite, struct list *group)
 {
-    db_die_if_fsync_failed(&writer->db, false);
+    struct db *db = &sqlite->writer.db;
+    db_die_if_fsync_failed(db, false);
     list_each (group, node)
-        store_op_fail(list_entry(node, struct store_op, link), err_of(writer->db.rc), writer->db.why);
-    roll_back(&writer->db);
-    writer_forget(writer);
+        store_op_fail(list_entry(node, struct store_op, link), db_err(db), db->why);
+    roll_back(db);
+    wal_cut_off(&sqlite->wal);
+    writer_forget(&sqlite->writer);
 }
 
-static void run_group(struct writer *writer, struct list *group)
+static void run_group(struct sqlite *sqlite, struct list *group)
 {
+    struct writer *writer = &sqlite->writer;
     db_run(&writer->db, writer->db.stmts[SQL_BEGIN]);
     list_each (group, node) {
         struct store_op *op = list_entry(node, struct store_op, link);
@@ -90,7 +88,7 @@ static void run_group(struct writer *writer, struct list *group)
     }
     commit(writer);
     if (writer->db.rc)
-        fail_group(writer, group);
+        fail_group(sqlite, group);
     else
         writer_settle(writer);
     desk_give_back(group);
@@ -106,7 +104,7 @@ static void *writer_main(void *ctx)
             wal_empty(&sqlite->wal);
         while (!list_empty(&waiting)) {
             desk_take_group(&waiting, GROUP_ROWS_MAX, NULL, &group);
-            run_group(&sqlite->writer, &group);
+            run_group(sqlite, &group);
             wal_keep_short(&sqlite->wal);
         }
     }
@@ -124,7 +122,7 @@ static void run_read(struct db *db, struct store_op *op)
     db_run(db, db->stmts[SQL_COMMIT]);
     hands_end_read(db->hands);
     if (db->rc) {
-        store_op_fail(op, err_of(db->rc), db->why);
+        store_op_fail(op, db_err(db), db->why);
         roll_back(db);
     }
     op->done(op);
@@ -202,7 +200,7 @@ static enum err load_hands(struct sqlite *sqlite, char why[ERR_WHY_MAX])
     struct db *db = &sqlite->writer.db;
     hands_load(&sqlite->hands, db);
     snprintf(why, ERR_WHY_MAX, "%s", db->why);
-    return db->rc ? err_of(db->rc) : ERR_OK;
+    return db->rc ? db_err(db) : ERR_OK;
 }
 
 static enum err open_all(struct sqlite *sqlite, const char *dir, char why[ERR_WHY_MAX])

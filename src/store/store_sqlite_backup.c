@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static void fail(struct store_op *op, sqlite3 *handle, int rc)
+static void fail(struct store_op *op, sqlite3 *handle)
 {
     char why[ERR_WHY_MAX];
     snprintf(why, sizeof why, "the copy could not be made: %.200s", sqlite3_errmsg(handle));
-    store_op_fail(op, (rc & 0xff) == SQLITE_FULL ? ERR_STORAGE_FULL : ERR_STORE_UNAVAILABLE, why);
+    store_op_fail(op, db_err_of(sqlite3_extended_errcode(handle), sqlite3_system_errno(handle)), why);
 }
 
 static int vacuum_into(sqlite3 *handle, const char *copy)
@@ -35,7 +35,7 @@ static void copy_out(struct backup *backup, sqlite3 *handle, struct store_backup
     unlink(copy); // of a process that died over it
     int rc = vacuum_into(handle, copy);
     if (rc)
-        fail(&op->op, handle, rc);
+        fail(&op->op, handle);
     else if ((op->fd = open(copy, O_RDONLY | O_CLOEXEC)) < 0)
         store_op_fail(&op->op, ERR_STORE_UNAVAILABLE, strerror(errno));
     unlink(copy);
@@ -64,7 +64,7 @@ static void run(struct backup *backup, struct store_backup *op)
     if (show(backup, handle))
         store_op_fail(&op->op, ERR_STOPPING, "the store is being closed");
     else if (rc)
-        fail(&op->op, handle, rc);
+        fail(&op->op, handle);
     else
         copy_out(backup, handle, op);
     show(backup, NULL);

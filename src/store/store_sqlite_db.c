@@ -9,6 +9,7 @@
 #include "store/store_sqlite_private.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -421,8 +422,7 @@ static enum err prepare_writer(struct db *db, char why[ERR_WHY_MAX])
 enum err db_open(struct db *db, const char *path, struct hands *hands, enum db_role role, char why[ERR_WHY_MAX])
 {
     *db = (struct db){.hands = hands};
-    const char *vfs = role == DB_WRITES ? vfs_start(&db->vfs) : NULL;
-    if (sqlite3_open_v2(path, &db->handle, roles[role].flags | SQLITE_OPEN_NOMUTEX, vfs) != SQLITE_OK)
+    if (sqlite3_open_v2(path, &db->handle, roles[role].flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return fail(db->handle, path, why);
     sqlite3_extended_result_codes(db->handle, 1);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -437,29 +437,60 @@ void db_close(struct db *db)
     for (int i = 0; i < SQL_TOTAL; i++)
         sqlite3_finalize(db->stmts[i]);
     sqlite3_close(db->handle);
-    vfs_end(&db->vfs);
     *db = (struct db){0};
 }
 
 // ---- using statements
+
+// Of the last write that failed: transactions are written into the WAL and nowhere else. (Of a COMMIT, sqlite3_system_errno()
+// does not tell.)
+static int write_error(struct db *db)
+{
+    sqlite3_file *wal = NULL;
+    int error = 0;
+    sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal);
+    if (wal && wal->pMethods)
+        wal->pMethods->xFileControl(wal, SQLITE_FCNTL_LAST_ERRNO, &error);
+    return error;
+}
 
 void db_note(struct db *db, int rc)
 {
     if (db->rc || rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE)
         return;
     db->rc = rc;
+    db->system_error = rc == SQLITE_IOERR_WRITE ? write_error(db) : 0;
     snprintf(db->why, sizeof db->why, "SQLite: %s (%d)", sqlite3_errmsg(db->handle), rc);
+}
+
+// SQLite knows only ENOSPC as a full disk. A quota and a limit on the size of files (ulimit -f) are others. The index of the WAL
+// (IOERR_SHMSIZE) fails to grow for no other reason.
+enum err db_err_of(int rc, int system_error)
+{
+    bool no_room = system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG;
+    bool full = (rc & 0xff) == SQLITE_FULL || rc == SQLITE_IOERR_SHMSIZE || (rc == SQLITE_IOERR_WRITE && no_room);
+    return full ? ERR_STORAGE_FULL : ERR_STORE_UNAVAILABLE;
+}
+
+enum err db_err(const struct db *db)
+{
+    return db_err_of(db->rc, db->system_error);
 }
 
 void db_die_if_fsync_failed(const struct db *db, bool in_commit)
 {
-    bool in_io = (db->rc & 0xff) == SQLITE_IOERR;
+    bool in_io = (db->rc & 0xff) == SQLITE_IOERR && db_err(db) != ERR_STORAGE_FULL;
     if (db->rc != SQLITE_IOERR_FSYNC && db->rc != SQLITE_IOERR_DIR_FSYNC && !(in_commit && in_io))
         return;
-    static const char words[] = "rota: the disk did not take a commit (fsync failed). What is on it is uncertain, so rota stops "
-                                "here; start it again when the disk is well.\n";
-    ssize_t ignored = write(STDERR_FILENO, words, sizeof words - 1);
-    ignored += write(STDERR_FILENO, db->why, strlen(db->why));
+    db_die("rota: the disk did not take a commit (fsync failed). What is on it is uncertain, so rota stops here; start it again "
+           "when the disk is well.\n",
+           db->why);
+}
+
+_Noreturn void db_die(const char *words, const char *why)
+{
+    ssize_t ignored = write(STDERR_FILENO, words, strlen(words));
+    ignored += write(STDERR_FILENO, why, strlen(why));
     ignored += write(STDERR_FILENO, "\n", 1);
     (void)ignored;
     _exit(EXIT_FSYNC);

@@ -177,26 +177,16 @@ struct hands {
     int64_t reads_begun, reads_ended;
 };
 
-// What lies between SQLite and the files of the connection that writes: store_sqlite_vfs.c.
-struct vfs {
-    sqlite3_vfs layer;
-    sqlite3_vfs *below;
-    char name[32];
-};
-
-const char *vfs_start(struct vfs *vfs); // returns the name to open a connection with; it stays where it is until vfs_end()
-void vfs_end(struct vfs *vfs);          // once that is closed, or if it was never started
-
 // The first failure sticks in `rc` and makes everything behind it do nothing, so a verb reads as if nothing could fail and
 // whoever ends the transaction looks once.
 struct db {
     sqlite3 *handle;
     sqlite3_stmt *stmts[SQL_TOTAL];
-    int rc; // extended result code, SQLITE_OK while all is well
+    int rc;           // extended result code, SQLITE_OK while all is well
+    int system_error; // the errno behind it, if a write failed
     char why[ERR_WHY_MAX];
     struct change_batch batch; // the writer's: what SQL_CHANGE_… asks while it runs
     struct hands *hands;
-    struct vfs vfs; // the writer's
 };
 
 enum { DB_PAGE_BYTES = 4096 }; // SQLite's default
@@ -211,8 +201,11 @@ enum db_role {
 err_check enum err db_open(struct db *db, const char *path, struct hands *hands, enum db_role role, char why[ERR_WHY_MAX]);
 void db_close(struct db *db);
 
-void db_note(struct db *db, int rc); // remembers the first failure
+void db_note(struct db *db, int rc);          // remembers the first failure
+enum err db_err_of(int rc, int system_error); // what a failure is to who asked: a full disk, or another
+enum err db_err(const struct db *db);         // what the first one is
 void db_die_if_fsync_failed(const struct db *db, bool in_commit);
+_Noreturn void db_die(const char *words, const char *why);                               // the disk is not to be trusted
 sqlite3_stmt *db_with(struct db *db, enum sql sql, size_t count, const int64_t *values); // with its first parameters bound
 #define db_sql(db, sql, ...) db_with((db), (sql), sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__})
 bool db_row(struct db *db, sqlite3_stmt *stmt);    // steps; false at the end, where the statement is reset
@@ -310,6 +303,7 @@ void wal_close(struct wal *wal); // leaves an empty WAL
 int wal_unmoved(const struct wal *wal);
 void wal_keep_short(struct wal *wal); // after a commit
 void wal_empty(struct wal *wal);      // when nobody is waiting
+void wal_cut_off(struct wal *wal);    // after a rollback, before anybody is told of it: what it wrote into the WAL
 
 // What makes copies, on a thread of its own.
 struct backup {

@@ -122,6 +122,52 @@ void wal_empty(struct wal *wal)
         move_rest(wal, wal->most > TRUNCATE_PAGES ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE);
 }
 
+// ---- after a failure
+
+// Where the WAL ends is in its index, which all connections share: "The WAL-Index Format" in SQLite's description of its files.
+enum { INDEX_BYTES = 32768, INDEX_FRAMES = 16, WAL_HEADER = 32, WAL_FRAME = 24 + DB_PAGE_BYTES };
+
+static int find_end(struct db *db, sqlite3_int64 *ret_end)
+{
+    sqlite3_file *file = NULL;
+    volatile void *index = NULL;
+    int rc = sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (rc == SQLITE_OK)
+        rc = file->pMethods->xShmMap(file, 0, INDEX_BYTES, 0, &index);
+    if (rc == SQLITE_OK && !index)
+        rc = SQLITE_IOERR_SHMMAP;
+    if (rc == SQLITE_OK)
+        *ret_end = WAL_HEADER + WAL_FRAME * (sqlite3_int64) * (volatile uint32_t *)((volatile char *)index + INDEX_FRAMES);
+    return rc;
+}
+
+static int cut(struct db *db)
+{
+    sqlite3_file *file = NULL;
+    sqlite3_int64 end = 0, size = 0;
+    int rc = find_end(db, &end);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    if (rc == SQLITE_OK)
+        rc = file->pMethods->xFileSize(file, &size);
+    if (rc != SQLITE_OK || size <= end)
+        return rc;
+    rc = file->pMethods->xTruncate(file, end);
+    return rc == SQLITE_OK ? file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) : rc;
+}
+
+// A transaction that was rolled back may have left frames behind the last commit, even its own commit: a file system without
+// room can fail a write of which every byte that differs is in the file by then. SQLite passes over them and writes the next
+// transaction there. But a start after a crash takes what it finds, and would bring to life what was refused. So they go.
+void wal_cut_off(struct wal *wal)
+{
+    int rc = cut(wal->writer);
+    if (rc != SQLITE_OK)
+        db_die("rota: the disk did not take back a commit that failed. What is on it is uncertain, so rota stops here; start it "
+               "again when the disk is well.\n",
+               sqlite3_errstr(rc));
+}
+
 // ---- beginning and end
 
 enum err wal_start(struct wal *wal, struct db *writer, const char *path, char why[ERR_WHY_MAX])

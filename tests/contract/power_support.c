@@ -46,6 +46,9 @@ static struct power_seen *seen;
 static bool planned, counting;
 static enum power_from plan_from;
 static uint64_t calls_left;
+static bool will_be_full, full_at_the_end;
+static uint64_t full_after; // so many writes to the WAL
+static bool end_is_next;    // the head of the frame that ends a transaction was written, and its page was not
 
 // ---- what is on the disk
 
@@ -199,6 +202,8 @@ static void count_call(const struct image *image, bool is_write, bool is_truncat
         counting = true;
     if (plan_from == POWER_FROM_RESTART && seen->restarts)
         counting = true;
+    if (plan_from == POWER_FROM_REFUSED && seen->refused)
+        counting = true;
     if (counting && calls_left-- == 0)
         cut();
 }
@@ -259,19 +264,57 @@ static void removed(const char *name)
     pthread_mutex_unlock(&lock);
 }
 
+void power_full(uint64_t after, bool at_the_end)
+{
+    pthread_mutex_lock(&lock);
+    full_after = after;
+    full_at_the_end = at_the_end;
+    will_be_full = true;
+    pthread_mutex_unlock(&lock);
+}
+
+static bool is_full(const void *from, int n)
+{
+    enum { FRAME_HEAD = 24, FRAME_ENDS_AT = 4 };
+    bool ends = end_is_next && n != FRAME_HEAD;
+    end_is_next = n == FRAME_HEAD && memcmp((const char *)from + FRAME_ENDS_AT, (char[4]){0}, 4) != 0;
+    if (!will_be_full || (full_after && full_after--) || (full_at_the_end && !ends))
+        return false;
+    will_be_full = false;
+    return true;
+}
+
+// Whether a write finds room; and how many of its bytes are taken if it does not.
+static bool has_room(const struct image *image, const void *from, int n, int *ret_taken)
+{
+    *ret_taken = n;
+    if (!image || !image->is_wal)
+        return true;
+    pthread_mutex_lock(&lock);
+    bool full = is_full(from, n);
+    if (full && rand_below(&dice, 2))
+        *ret_taken = (int)rand_below(&dice, (uint64_t)n);
+    seen->refused += full;
+    pthread_mutex_unlock(&lock);
+    return !full;
+}
+
 static int write_pending(struct disk_file *file, const void *from, int n, sqlite3_int64 at)
 {
     struct image *image = file->mine;
-    int rc = REAL_FILE(file, xWrite, from, n, at);
+    int taken;
+    bool fits = has_room(image, from, n, &taken);
+    int rc = taken ? REAL_FILE(file, xWrite, from, taken, at) : SQLITE_OK;
     if (!image || rc != SQLITE_OK)
         return rc;
     pthread_mutex_lock(&lock);
     if (image->is_wal && at == 0 && n == WAL_HEADER && image->size > WAL_HEADER)
         seen->restarts++;
-    add_pending(image, (size_t)at, from, (size_t)n);
+    if (taken)
+        add_pending(image, (size_t)at, from, (size_t)taken);
     count_call(image, true, false);
     pthread_mutex_unlock(&lock);
-    return rc;
+    return fits ? SQLITE_OK : SQLITE_FULL;
 }
 
 static int truncate_pending(struct disk_file *file, sqlite3_int64 size)

@@ -19,6 +19,7 @@ enum power_from {
     POWER_FROM_CHECKPOINT, // the first write to the database itself
     POWER_FROM_RESTART,    // the WAL is begun anew over the old one
     POWER_FROM_CUT_BACK,   // the WAL is truncated
+    POWER_FROM_REFUSED,    // the disk was full
 };
 
 // What happened until the cut. Lives in memory that is shared with the parent.
@@ -30,12 +31,17 @@ struct power_seen {
     uint64_t checkpoint_ends; // the database was synced
     uint64_t restarts;        // the WAL was begun anew over the old one
     uint64_t cut_backs;       // it was truncated
+    uint64_t refused;         // writes failed for lack of room
 };
 
 void power_on(enum power_disk disk, uint64_t seed, struct power_seen *seen);
 
 // The power goes in the call (write, truncate, fsync) that comes `calls` calls behind the one that `from` names.
 void power_plan(enum power_from from, uint64_t calls);
+
+// The disk has no room for a write to the WAL, the one behind `after` more, or the first behind them that ends a transaction: it
+// takes none of its bytes, some, or all, and fails.
+void power_full(uint64_t after, bool at_the_end);
 
 void power_await_cut_back(void); // returns when the WAL has been truncated
 

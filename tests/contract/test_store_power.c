@@ -65,6 +65,7 @@ struct scenario {
     size_t doc_max;
     size_t first_bytes; // of documents, in the first batch: large ones until it is reached
     bool goes_quiet;    // once, half way: until the writer has cut the WAL back
+    bool fills_up;      // now and then there is no room for what is to be written
     void (*plan)(struct rand *rand, int round);
 };
 
@@ -150,15 +151,25 @@ static struct str slice(size_t max)
     return (struct str){pool + below(POOL_BYTES - n), n};
 }
 
+// Then nothing of it may ever be seen.
+static bool found_no_room(const struct store_op *op, const char *what)
+{
+    bool full = run.scenario->fills_up && op->err == ERR_STORAGE_FULL;
+    expect(full || !op->err, what, op->why);
+    return full;
+}
+
 static void done_add(struct store_op *op)
 {
     struct flight_add *add = (struct flight_add *)op;
-    expect(!op->err, "add", op->why);
+    bool full = found_no_room(op, "add");
     for (size_t i = 0; i < add->op.count; i++) {
+        add->first[i].is_moving = false;
+        if (full)
+            continue;
         expect(!add->items[i].err && !add->items[i].existing_id, "an item", err_info(add->items[i].err)->code);
         add->first[i].now = (struct version){.job = add->jobs[i]};
         add->first[i].is_there = true;
-        add->first[i].is_moving = false;
     }
     end_flight(op);
 }
@@ -202,11 +213,13 @@ static void submit_add(void)
 static void done_change(struct store_op *op)
 {
     struct flight_change *change = (struct flight_change *)op;
-    expect(!op->err, "change", op->why);
+    bool full = found_no_room(op, "change");
     for (size_t i = 0; i < change->op.count; i++) {
+        change->entries[i]->is_moving = false;
+        if (full)
+            continue;
         expect(!change->steps[i].err, "a step", err_info(change->steps[i].err)->code);
         change->entries[i]->now = change->entries[i]->next;
-        change->entries[i]->is_moving = false;
     }
     end_flight(op);
 }
@@ -264,7 +277,7 @@ static void submit_change(void)
 static void done_claim(struct store_op *op)
 {
     struct flight_claim *claim = (struct flight_claim *)op;
-    expect(!op->err, "claim", op->why);
+    found_no_room(op, "claim");
     for (size_t i = 0; i < claim->op.job_count; i++) {
         const struct job *job = &claim->op.jobs[i].job;
         struct entry *entry = &run.ledger->entries[job->id - FIRST_ID];
@@ -298,6 +311,8 @@ static void next_batch(void)
     }
     while (run.bytes < run.scenario->first_bytes)
         submit_add();
+    if (run.scenario->fills_up && below(3) == 0)
+        power_full(below(30), below(2));
     for (size_t i = 1 + below(4); i > 0; i--)
         submit_add();
     for (size_t i = below(3); i > 0; i--)
@@ -358,7 +373,7 @@ struct verdict {
     int wrong;  // neither what was acknowledged nor what was wanted; a phantom; half an operation
     int broken; // the database contradicts itself, or cannot be opened
     int cuts, in_checkpoint, acknowledged;
-    uint64_t restarts, cut_backs, wal_syncs, beside;
+    uint64_t restarts, cut_backs, wal_syncs, beside, refused;
     char first[400];
 };
 
@@ -644,6 +659,7 @@ static void add_up(struct verdict *verdict, const struct ledger *ledger, int64_t
     verdict->cut_backs += ledger->seen.cut_backs;
     verdict->wal_syncs += ledger->seen.wal_syncs;
     verdict->beside += ledger->seen.beside;
+    verdict->refused += ledger->seen.refused;
     verdict->acknowledged += (int)(ledger->acknowledged - acknowledged_before);
 }
 
@@ -739,10 +755,20 @@ static void plan_cut_back(struct rand *rand, int round)
     power_plan(POWER_FROM_CUT_BACK, rand_below(rand, 2) ? 0 : rand_below(rand, 60));
 }
 
+// When something was refused for lack of room: before the next write, or soon behind it.
+static void plan_refused(struct rand *rand, int round)
+{
+    power_plan(POWER_FROM_REFUSED, rand_below(rand, 2) ? rand_below(rand, 6) : rand_below(rand, 100));
+}
+
 static const struct scenario small = {.rounds = 5, .batches = 12, .doc_max = 2000, .plan = plan_anywhere};
 static const struct scenario large = {.rounds = 2, .batches = 40, .doc_max = 200000, .plan = plan_checkpoint};
 static const struct scenario quiet = {
     .rounds = 1, .batches = 2, .doc_max = 2000, .first_bytes = 68 << 20, .goes_quiet = true, .plan = plan_cut_back};
+
+static const struct scenario filling = {.rounds = 10, .batches = 20, .doc_max = 9000, .fills_up = true, .plan = plan_refused};
+static const struct scenario filling_large = {
+    .rounds = 2, .batches = 40, .doc_max = 200000, .fills_up = true, .plan = plan_checkpoint};
 
 // ---- the promises
 
@@ -771,6 +797,16 @@ static void cutting_a_large_wal_back_loses_nothing(void **state)
     struct verdict verdict = run_seeds(&quiet, 2);
     assert_nothing_lost(&verdict);
     assert_true(verdict.cut_backs > 0);
+}
+
+static void what_a_full_disk_refused_never_comes_to_life(void **state)
+{
+    struct verdict verdict = run_seeds(&filling, 20);
+    assert_nothing_lost(&verdict);
+    assert_true(verdict.refused > 0);
+    verdict = run_seeds(&filling_large, 2);
+    assert_nothing_lost(&verdict);
+    assert_true(verdict.refused > 0 && verdict.restarts > 0);
 }
 
 static void with_synchronous_normal_the_loss_is_found(void **state)
@@ -822,6 +858,7 @@ int main(void)
         cmocka_unit_test(what_was_acknowledged_is_there_after_power_loss),
         cmocka_unit_test(checkpoints_lose_nothing),
         cmocka_unit_test(cutting_a_large_wal_back_loses_nothing),
+        cmocka_unit_test(what_a_full_disk_refused_never_comes_to_life),
         cmocka_unit_test(with_synchronous_normal_the_loss_is_found),
         cmocka_unit_test(with_a_log_not_waited_for_the_loss_is_found),
         cmocka_unit_test(with_pages_not_waited_for_the_loss_is_found),

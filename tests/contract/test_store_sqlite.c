@@ -4,6 +4,7 @@
 #include "store/store_sqlite_private.h"
 #include "store_support.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -18,11 +19,17 @@ enum { A = 11 };
 
 // ---- a disk that fails when told to
 
-enum { WAL_HEADER = 32 };
+enum { WAL_HEADER = 32, FRAME_HEAD = 24 };
 
-static atomic_bool disk_is_full, disk_is_broken, database_is_broken;
+static atomic_bool disk_is_broken, database_is_broken;
+static _Atomic enum fullness {
+    HAS_ROOM,
+    IS_FULL,      // as SQLite says it
+    HAS_QUOTA,    // the system says EDQUOT, which SQLite takes for a failure
+    HAS_LIMIT,    // EFBIG, likewise
+    TOOK_AND_FULL // it says so when the last byte of a commit is in the file
+} fullness;
 static atomic_int wal_begun;          // how often it was begun, or begun anew
-static atomic_int wal_writes;         // all others
 static atomic_bool moving_is_held_up; // the mover waits before it writes its next page
 static sem_t mover_waits, mover_may_go;
 
@@ -39,6 +46,34 @@ static void *tell_kind(const char *name)
     return n > 3 && strcmp(name + n - 3, ".db") == 0 ? &database : NULL;
 }
 
+static ssize_t (*system_pwrite)(int fd, const void *bytes, size_t n, off_t at);
+
+static ssize_t pwrite_within_limits(int fd, const void *bytes, size_t n, off_t at)
+{
+    if (fullness != HAS_QUOTA && fullness != HAS_LIMIT)
+        return system_pwrite(fd, bytes, n, at);
+    errno = fullness == HAS_QUOTA ? EDQUOT : EFBIG;
+    return -1;
+}
+
+// SQLite has a table of the system's calls for such as want others.
+static void limit_writes(void)
+{
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    system_pwrite = (ssize_t(*)(int, const void *, size_t, off_t))vfs->xGetSystemCall(vfs, "pwrite64");
+    if (!system_pwrite || vfs->xSetSystemCall(vfs, "pwrite64", (sqlite3_syscall_ptr)pwrite_within_limits) != SQLITE_OK)
+        abort();
+}
+
+// The frame that ends a transaction says how many pages the database has then; others say 0. Its head is written, then its page.
+static bool ends_commit(struct disk_file *file, const char *from, int n)
+{
+    static atomic_bool is_next;
+    bool ends = is_next && n == DB_PAGE_BYTES;
+    is_next = !file->mine && n == FRAME_HEAD && memcmp(from + 4, (char[4]){0}, 4) != 0;
+    return ends;
+}
+
 static int write_unless_full(struct disk_file *file, const void *from, int n, sqlite3_int64 at)
 {
     bool is_database = file->mine;
@@ -46,10 +81,9 @@ static int write_unless_full(struct disk_file *file, const void *from, int n, sq
         sem_post(&mover_waits);
         sem_wait(&mover_may_go);
     }
-    bool begins = at == 0 && n == WAL_HEADER;
-    wal_begun += !is_database && begins;
-    wal_writes += !is_database && !begins;
-    return disk_is_full ? SQLITE_FULL : REAL_FILE(file, xWrite, from, n, at);
+    wal_begun += !is_database && at == 0 && n == WAL_HEADER;
+    int rc = fullness == IS_FULL ? SQLITE_FULL : REAL_FILE(file, xWrite, from, n, at);
+    return fullness == TOOK_AND_FULL && ends_commit(file, from, n) ? SQLITE_FULL : rc;
 }
 
 static int sync_unless_broken(struct disk_file *file, int flags)
@@ -60,6 +94,7 @@ static int sync_unless_broken(struct disk_file *file, int flags)
 
 static int put_layer(void **state)
 {
+    limit_writes();
     sem_init(&mover_waits, 0, 0);
     sem_init(&mover_may_go, 0, 0);
     return disk_put(&(struct disk_hooks){.opened = tell_kind, .write = write_unless_full, .sync = sync_unless_broken});
@@ -346,19 +381,26 @@ static void a_directory_that_cannot_be_made_is_named(void **state)
     assert_int_equal(store_open(&store, "sqlite:", why), ERR_BAD_REQUEST);
 }
 
-static void a_full_disk_is_said_and_forgotten_when_there_is_room(void **state)
+enum { LARGE = 1 << 20, WAL_MOVED_AT = 16, FEW = 64 }; // documents of 1 MiB: so many, and the WAL is moved
+
+static int64_t add_large(struct world *world)
 {
-    struct world *world = *state;
+    static char doc[LARGE];
+    return add(world, (struct sample){.doc = {doc, LARGE}});
+}
+
+static void is_said_and_forgotten_when_there_is_room(struct world *world, enum fullness kind)
+{
     enum err err;
     int64_t before = add(world, (struct sample){0});
-    disk_is_full = true;
+    fullness = kind;
     struct store_new *item = try_add(world, (struct sample){.queue = "made in vain"}, &err);
     assert_int_equal(err, ERR_STORAGE_FULL);
     assert_int_equal(item->err, ERR_STORAGE_FULL);
     struct store_claim *op = claim(world, A, NOW, job_now(world, before).lane, 10);
     assert_int_equal(op->op.err, ERR_STORAGE_FULL);
     assert_int_equal(op->job_count, 0);
-    disk_is_full = false;
+    fullness = HAS_ROOM;
     assert_int_equal(get_job(world, item->task->id)->op.err, ERR_NOT_FOUND);
     assert_int_equal(job_now(world, before).state, JOB_READY);
     int64_t after = add(world, (struct sample){.queue = "made in vain"});
@@ -373,24 +415,67 @@ static void a_full_disk_is_said_and_forgotten_when_there_is_room(void **state)
     assert_int_equal(stats->counts[JOB_WATCHING], 1);
 }
 
-// ---- the WAL
-
-enum { LARGE = 1 << 20, WAL_MOVED_AT = 16, FEW = 64 }; // documents of 1 MiB: so many, and the WAL is moved
-
-static int64_t add_large(struct world *world)
+static void a_full_disk_is_said_and_forgotten_when_there_is_room(void **state)
 {
-    static char doc[LARGE];
-    return add(world, (struct sample){.doc = {doc, LARGE}});
+    is_said_and_forgotten_when_there_is_room(*state, IS_FULL);
 }
 
-static void a_transaction_is_written_in_one_piece(void **state)
+static void a_quota_is_a_full_disk(void **state)
+{
+    is_said_and_forgotten_when_there_is_room(*state, HAS_QUOTA);
+}
+
+static void a_limit_on_the_size_of_files_is_a_full_disk(void **state)
+{
+    is_said_and_forgotten_when_there_is_room(*state, HAS_LIMIT);
+}
+
+// What is on the disk now, as a start after a crash would find it.
+static struct world *crashed(const struct world *world)
+{
+    struct world *after = world_new("sqlite");
+    char command[400];
+    store_close(after->store);
+    snprintf(command, sizeof command, "rm -r %s/data && cp -r %s/data %s/data", after->dir, world->dir, after->dir);
+    assert_int_equal(system(command), 0);
+    world_open(after);
+    return after;
+}
+
+static bool is_there(struct world *world, int64_t id)
+{
+    return get_job(world, id)->op.err == ERR_OK;
+}
+
+static void refuse_and_crash(struct world *world, int64_t before)
+{
+    enum err err;
+    fullness = TOOK_AND_FULL;
+    struct store_new *refused = try_add(world, (struct sample){0}, &err);
+    fullness = HAS_ROOM;
+    assert_int_equal(err, ERR_STORAGE_FULL);
+    struct world *after = crashed(world);
+    assert_false(is_there(after, refused->task->id));
+    assert_true(is_there(after, before));
+    world_free(after);
+}
+
+// Also by the first transaction of a WAL, and by one that begins it anew.
+static void what_a_full_disk_refused_stays_refused(void **state)
 {
     struct world *world = *state;
-    add(world, (struct sample){.doc = STR("{}")});
-    wal_writes = 0;
-    add(world, (struct sample){.doc = STR("{}")}); // some six pages
-    assert_int_equal(wal_writes, 1);
+    int64_t before = add(world, (struct sample){0});
+    refuse_and_crash(world, before);
+    world_reopen(world);
+    refuse_and_crash(world, before);
+    int begun = wal_begun;
+    while (wal_begun == begun)
+        before = add_large(world);
+    refuse_and_crash(world, before);
+    assert_true(is_there(world, add(world, (struct sample){0})));
 }
+
+// ---- the WAL
 
 static void writes_go_on_while_the_wal_is_moved(void **state)
 {
@@ -483,7 +568,9 @@ int main(void)
         PROMISE(what_is_leased_is_in_no_hand),
         PROMISE(a_directory_that_cannot_be_made_is_named),
         PROMISE(a_full_disk_is_said_and_forgotten_when_there_is_room),
-        PROMISE(a_transaction_is_written_in_one_piece),
+        PROMISE(a_quota_is_a_full_disk),
+        PROMISE(a_limit_on_the_size_of_files_is_a_full_disk),
+        PROMISE(what_a_full_disk_refused_stays_refused),
         PROMISE(writes_go_on_while_the_wal_is_moved),
         PROMISE(the_wal_begins_anew_though_writes_never_pause),
         PROMISE(when_fsync_fails_the_process_ends),

@@ -4,6 +4,7 @@ With room again it goes on without a restart.
 """
 
 import os
+import resource
 import subprocess
 
 import pytest
@@ -108,3 +109,34 @@ def test_what_was_acknowledged_before_a_full_disk_survives_a_kill(disk, rota_on_
     assert rota.api.post("/v1/queues/held/resume").status == 200
     rota.api.wait_idle()
     ledger.assert_clean(rota.api, target)
+
+
+def test_what_a_full_disk_refused_does_not_come_to_life_after_a_kill(disk, rota_on_it, target):
+    rota, ledger = rota_on_it, Ledger()
+    assert rota.api.post("/v1/queues/held/pause").status == 200
+    fill(rota.api, target, ledger)
+    disk.grow()
+    wait_until(lambda: rota.api.post("/v1/queues/other/pause").status == 200, "there is room")
+    rota.kill()
+    rota.start()
+    assert rota.api.post("/v1/queues/held/resume").status == 200
+    rota.api.wait_idle()
+    ledger.assert_clean(rota.api, target)
+
+
+@pytest.mark.stores("sqlite")
+def test_a_limit_on_the_size_of_files_is_a_full_disk(rota, api, target):
+    ledger = Ledger()
+    assert api.post("/v1/queues/held/pause").status == 200
+    largest = max(os.path.getsize(os.path.join(rota.data, name)) for name in os.listdir(rota.data))
+    _, most = resource.prlimit(rota.process.pid, resource.RLIMIT_FSIZE, (largest + 100_000, resource.RLIM_INFINITY))
+    fill(api, target, ledger)
+    assert "full" in str(api.get("/readyz").json)
+    resource.prlimit(rota.process.pid, resource.RLIMIT_FSIZE, (most, most))
+    wait_until(lambda: submit(api, target, ledger).status == 201, "it takes tasks again", interval=0.2)
+    wait_until(lambda: api.get("/readyz").status == 200, "it is ready again")
+    rota.kill()
+    rota.start()
+    assert api.post("/v1/queues/held/resume").status == 200
+    api.wait_idle()
+    ledger.assert_clean(api, target)
