@@ -1,5 +1,5 @@
 // Everything that is checked before a body is read stands in api_begin(), in this order: may this place call, who is it, is there
-// such a route, does it take these query parameters and this type of body.
+// such a route, is there room for it, does it take these query parameters and this type of body.
 //
 // What it does not do: look into bodies. Handlers do.
 #include "api/routes.h"
@@ -261,6 +261,13 @@ static enum err check_role(const struct api *api, const struct route *route, str
                        "This node runs jobs and takes no requests about them: ask one that has the role api.");
 }
 
+static enum err check_crowd(struct http_request *request, const struct route *route, struct problem *why)
+{
+    if (route->everywhere || !http_crowded(request))
+        return ERR_OK;
+    return problem_set(why, ERR_BUSY, NULL, "All connections of this server are taken (http.connections). Nothing was done.");
+}
+
 size_t api_begin(void *ctx, struct http_request *request)
 {
     const struct api *api = ctx;
@@ -274,6 +281,8 @@ size_t api_begin(void *ctx, struct http_request *request)
         err = check_path(request, &route, &why);
     if (!err)
         err = check_role(api, route, &why);
+    if (!err)
+        err = check_crowd(request, route, &why);
     if (!err)
         err = check_query(request, route, &why);
     if (!err)

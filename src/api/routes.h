@@ -22,7 +22,7 @@ struct route {
     const char *query; // names of the parameters it takes, with a space between
     void (*handle)(const struct api_call *call);
     const char *about;
-    bool everywhere; // also on a node without the role api
+    bool everywhere; // also on a node without the role api, and when all connections are taken
 };
 
 // ERR_NOT_FOUND: no such path. ERR_METHOD_NOT_ALLOWED: it has other methods. HEAD is taken where GET is. The path may have

@@ -8,6 +8,11 @@
 // belongs to the HTTP thread alone, and a batch of resumes costs one wake-up. A connection stays in epoll for reading, also while
 // its request is worked on: only if it has something to say then is it taken out. So a request costs a recv and a send.
 //
+// When all connections are taken, whoever comes is let into a small reserve. Who brings a request from there takes the place of a
+// connection that has been silent for a while; if there is none, only what tells how the server is gets an answer (the handler
+// decides: http_crowded), everything else a refusal, and the connection ends. So nobody is closed without a word, and a crowd
+// does not keep out who asks whether the server lives.
+//
 // A request may outlive its connection (the client left while it waited): it goes on without one, so that whoever waits for its
 // end is not forgotten. Does not route, and does not know what a task is.
 #include "http/server.h"
@@ -22,6 +27,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -47,6 +53,9 @@ enum {
     LINGER_MS = 2000,
     SEND_PATIENCE = 5, // times the idle timeout, for an answer
     DEAF_MS = 100,     // when no descriptor is left for a newcomer
+    RESERVE = 16,      // connections for who comes when all are taken
+    RESERVE_MS = 2000, // for each part of what they do there
+    GRACE_MS = 2000,   // who was heard of within this time does not have to make room: it may be about to ask
     READ_SIZE = 64 * 1024,
     STREAM_BLOCK = 16 * 1024,
     BUFFER_KEPT = 16 * 1024, // capacity that an idle connection may keep
@@ -66,7 +75,7 @@ enum peer_state { PEER_HEAD, PEER_BODY, PEER_WORK, PEER_SEND, PEER_STREAM, PEER_
 
 struct peer {
     struct list link;  // of all; of the dead, until the end of the turn
-    struct list idle;  // of those between two requests, longest first
+    struct list idle;  // of those between two requests, longest first; or of the reserve, first come first
     struct list again; // of those that have more to be read already
     struct http_server *server;
     int fd;
@@ -81,6 +90,7 @@ struct peer {
     uint64_t file_left;
     bool half_closed;            // the client sends no more
     bool closing;                // behind this answer
+    bool reserved;               // it came when all places were taken, and is in the reserve
     int64_t active_ns, began_ns; // when it last moved; since when it is in this state
     size_t discarded;
     struct wheel_node timer;
@@ -126,9 +136,10 @@ struct http_server {
     atomic_bool quiesced, stopping;
     atomic_int resuming; // threads within http_resume()
     // From here on the HTTP thread's.
-    struct list peers, idle, again, dead, streams;
-    int peer_count, request_count;
-    bool deaf; // newcomers are not listened to
+    struct list peers, idle, reserve, again, dead, streams;
+    int peer_count, reserve_count, request_count;
+    int spare_fd; // given up for a newcomer when there is no other descriptor; -1: it was
+    bool deaf;    // newcomers are not listened to
     size_t bodies;
     int64_t now_ns, deaf_until_ns, stop_at_ns;
     struct wheel timers;
@@ -284,7 +295,8 @@ static struct buf *put_head(struct http_request *request, int status, const char
 {
     struct peer *peer = request->peer;
     struct buf *out = &peer->out;
-    peer->closing |= request->head.closes || request->head.old || request->unread || is_quiesced(request->server);
+    peer->closing |=
+        peer->reserved || request->head.closes || request->head.old || request->unread || is_quiesced(request->server);
     buf_puts(out, "HTTP/1.1 ");
     buf_put_int(out, status);
     buf_putc(out, ' ');
@@ -429,6 +441,7 @@ static void peer_close(struct peer *peer)
     buf_done(&peer->in);
     buf_done(&peer->out);
     server->peer_count--;
+    server->reserve_count -= peer->reserved;
 }
 
 static void free_dead(struct http_server *server)
@@ -451,6 +464,8 @@ static void watch(struct peer *peer, uint32_t want)
 static int64_t deadline_ns(const struct peer *peer)
 {
     int64_t idle_ns = peer->server->config.idle_timeout_s * INT64_C(1000000000), idle_until = peer->active_ns + idle_ns;
+    if (peer->reserved && peer->state != PEER_WORK)
+        return peer->began_ns + RESERVE_MS * INT64_C(1000000);
     switch (peer->state) {
     case PEER_HEAD: // a head that drips has no more time than one that does not come
         return peer->in.n ? time_min(idle_until, peer->began_ns + idle_ns) : idle_until;
@@ -478,6 +493,37 @@ static void set_timer(struct peer *peer)
         return;
     wheel_remove(&peer->server->timers, &peer->timer);
     wheel_add(&peer->server->timers, &peer->timer, at_ms);
+}
+
+// ---- answers are sent
+
+enum sent { SENT_ALL, SENT_PART, SENT_FAILED };
+
+static enum sent send_out(struct peer *peer)
+{
+    while (peer->out_at < peer->out.n) {
+        int more = peer->file >= 0 ? MSG_MORE : 0;
+        ssize_t n = send(peer->fd, peer->out.p + peer->out_at, peer->out.n - peer->out_at, MSG_NOSIGNAL | more);
+        if (n < 0)
+            return errno == EAGAIN || errno == EINTR ? SENT_PART : SENT_FAILED;
+        peer->out_at += (size_t)n;
+        peer->active_ns = peer->server->now_ns;
+    }
+    for (int i = 0; peer->file >= 0 && peer->file_left; i++) {
+        if (i == FILE_BLOCKS)
+            return SENT_PART; // others have their turn
+        ssize_t n = sendfile(peer->fd, peer->file, NULL, peer->file_left < READ_SIZE ? peer->file_left : READ_SIZE);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return SENT_PART;
+        if (n <= 0)
+            return SENT_FAILED; // 0: the file has become shorter
+        peer->file_left -= (uint64_t)n;
+        peer->active_ns = peer->server->now_ns;
+    }
+    peer->out.n = peer->out_at = 0;
+    if (peer->out.cap > BUFFER_KEPT)
+        buf_done(&peer->out);
+    return SENT_ALL;
 }
 
 // ---- a request begins
@@ -572,7 +618,8 @@ static struct http_request *request_new(struct peer *peer)
     request->query_end = &request->query;
     peer->request = request;
     peer->server->request_count++;
-    list_remove(&peer->idle);
+    if (!peer->reserved)
+        list_remove(&peer->idle);
     return request;
 }
 
@@ -588,7 +635,7 @@ static void begin(struct http_request *request, struct str head)
     }
     uint64_t length = request->head.length > 0 ? (uint64_t)request->head.length : 0;
     request->complete = !length && !request->head.chunked;
-    request->unread = !request->complete && (request->head.asks_first || length > DISCARD_MAX);
+    request->unread = !request->complete && (request->head.asks_first || length > DISCARD_MAX || request->peer->reserved);
     wrong = read_target(request);
     if (wrong)
         refuse(request, ERR_BAD_REQUEST, wrong);
@@ -617,6 +664,54 @@ static void handle(struct http_request *request)
     assert(request->answered || request->next);
 }
 
+// ---- who may have a place
+
+static const char crowded[] = "All connections of this server are taken.";
+
+static bool is_full(const struct http_server *server)
+{
+    return server->peer_count - server->reserve_count >= server->config.connections_max || server->spare_fd < 0;
+}
+
+// Closes who has to make room. Who has begun to ask, or only just come, is told why, as far as the kernel takes it at once.
+static void turn_away(struct peer *peer)
+{
+    if (peer->state == PEER_HEAD && (peer->in.n || peer->reserved)) {
+        refuse_and_close(request_new(peer), ERR_BUSY, crowded);
+        if (send_out(peer) == SENT_ALL)
+            shutdown(peer->fd, SHUT_WR);
+    }
+    peer_close(peer);
+}
+
+// Makes room: the connection that has been without a request for the longest has to go.
+static bool make_room(struct http_server *server)
+{
+    if (list_empty(&server->idle))
+        return false;
+    struct peer *peer = list_entry(server->idle.next, struct peer, idle);
+    if (peer->began_ns + GRACE_MS * INT64_C(1000000) > server->now_ns)
+        return false;
+    turn_away(peer);
+    return true;
+}
+
+// Who brings a request goes before who brings none.
+static void leave_reserve(struct peer *peer)
+{
+    struct http_server *server = peer->server;
+    if (!peer->reserved || (is_full(server) && !make_room(server)))
+        return;
+    peer->reserved = false;
+    server->reserve_count--;
+    list_remove(&peer->idle);
+}
+
+bool http_crowded(struct http_request *request)
+{
+    return request->peer && request->peer->reserved;
+}
+
 // ---- what came is read
 
 // Empty lines before a request are passed over, as old clients send them behind a body.
@@ -636,6 +731,7 @@ static bool take_head(struct peer *peer, struct str *rest)
     size_t n = head_size(*rest, &peer->scanned);
     if (!n && rest->n <= HEADERS_MAX)
         return false;
+    leave_reserve(peer);
     struct http_request *request = request_new(peer);
     peer->scanned = 0;
     if (!n || n > HEADERS_MAX)
@@ -712,36 +808,7 @@ static bool take_body(struct http_request *request, struct str *rest)
     return request->complete;
 }
 
-// ---- answers are sent
-
-enum sent { SENT_ALL, SENT_PART, SENT_FAILED };
-
-static enum sent send_out(struct peer *peer)
-{
-    while (peer->out_at < peer->out.n) {
-        int more = peer->file >= 0 ? MSG_MORE : 0;
-        ssize_t n = send(peer->fd, peer->out.p + peer->out_at, peer->out.n - peer->out_at, MSG_NOSIGNAL | more);
-        if (n < 0)
-            return errno == EAGAIN || errno == EINTR ? SENT_PART : SENT_FAILED;
-        peer->out_at += (size_t)n;
-        peer->active_ns = peer->server->now_ns;
-    }
-    for (int i = 0; peer->file >= 0 && peer->file_left; i++) {
-        if (i == FILE_BLOCKS)
-            return SENT_PART; // others have their turn
-        ssize_t n = sendfile(peer->fd, peer->file, NULL, peer->file_left < READ_SIZE ? peer->file_left : READ_SIZE);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            return SENT_PART;
-        if (n <= 0)
-            return SENT_FAILED; // 0: the file has become shorter
-        peer->file_left -= (uint64_t)n;
-        peer->active_ns = peer->server->now_ns;
-    }
-    peer->out.n = peer->out_at = 0;
-    if (peer->out.cap > BUFFER_KEPT)
-        buf_done(&peer->out);
-    return SENT_ALL;
-}
+// ---- answers end
 
 // The answer is out.
 static void finish(struct peer *peer)
@@ -846,6 +913,15 @@ static uint32_t wanted_events(const struct peer *peer)
     return out | (is_reading(peer) && !peer->half_closed ? EPOLLIN : 0u) | (streams ? EPOLLRDHUP : 0u);
 }
 
+// It has begun to ask: from now on it is not the one that has been silent for the longest.
+static void wait_again(struct peer *peer)
+{
+    if (peer->state != PEER_HEAD || peer->reserved)
+        return;
+    list_remove(&peer->idle);
+    list_append(&peer->server->idle, &peer->idle);
+}
+
 // As far as it gets with what came. What is left over is kept.
 static void drive(struct peer *peer, struct str came)
 {
@@ -880,6 +956,7 @@ static void drive(struct peer *peer, struct str came)
         peer->in.n = rest.n;
     } else {
         buf_put(&peer->in, rest);
+        wait_again(peer);
     }
     uint32_t want = wanted_events(peer);
     if ((want & ~EPOLLIN) != (peer->watched & ~EPOLLIN) || (want & EPOLLIN && !(peer->watched & EPOLLIN)))
@@ -935,7 +1012,7 @@ static bool listen_again(struct http_server *server, bool listens)
     return !epoll_ctl(server->epoll_fd, listens ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, server->listen_fd, &event);
 }
 
-static void welcome(struct http_server *server, int fd)
+static struct peer *welcome(struct http_server *server, int fd, bool reserved)
 {
     struct peer *peer = mem_zero(sizeof *peer);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
@@ -943,35 +1020,55 @@ static void welcome(struct http_server *server, int fd)
     peer->fd = fd;
     peer->file = -1;
     peer->watched = EPOLLIN;
+    peer->reserved = reserved;
     set_state(peer, PEER_HEAD);
     list_append(&server->peers, &peer->link);
-    list_append(&server->idle, &peer->idle);
+    list_append(reserved ? &server->reserve : &server->idle, &peer->idle);
     server->peer_count++;
+    server->reserve_count += reserved;
     epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &(struct epoll_event){.events = EPOLLIN, .data.ptr = peer});
     set_timer(peer);
+    return peer;
 }
 
-// Makes room for a newcomer: the connection that has been without a request for the longest has to go.
-static bool make_room(struct http_server *server)
+static bool turn_away_oldest(struct http_server *server)
 {
-    if (list_empty(&server->idle))
+    if (list_empty(&server->reserve))
         return false;
-    peer_close(list_entry(server->idle.next, struct peer, idle));
+    turn_away(list_entry(server->reserve.next, struct peer, idle));
     return true;
+}
+
+// No descriptor is left for a newcomer: somebody makes room, or the one goes that was kept for this.
+static bool free_descriptor(struct http_server *server)
+{
+    if (make_room(server) || turn_away_oldest(server))
+        return true;
+    if (server->spare_fd < 0)
+        return false;
+    close(server->spare_fd);
+    server->spare_fd = -1;
+    return true;
+}
+
+// The reserve is small, so who is let into it is heard at once: others come behind.
+static void let_in(struct http_server *server, int fd)
+{
+    bool reserved = is_full(server) && !make_room(server);
+    if (reserved && server->reserve_count >= server->config.reserve_max)
+        turn_away_oldest(server);
+    struct peer *peer = welcome(server, fd, reserved);
+    if (reserved)
+        on_readable(peer);
 }
 
 static void on_newcomers(struct http_server *server)
 {
     for (int i = 0; i < ACCEPTS; i++) {
-        if (server->peer_count >= server->config.connections_max && !make_room(server)) {
-            server->deaf_until_ns = server->now_ns + DEAF_MS * INT64_C(1000000);
-            listen_again(server, false);
-            return;
-        }
         int fd = accept4(server->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            welcome(server, fd);
-        } else if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) && !make_room(server)) {
+            let_in(server, fd);
+        } else if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) && !free_descriptor(server)) {
             server->deaf_until_ns = server->now_ns + DEAF_MS * INT64_C(1000000);
             listen_again(server, false);
             return;
@@ -1026,12 +1123,16 @@ static void take_messages(struct http_server *server)
 
 static void on_late(struct peer *peer)
 {
-    struct http_request *request = peer->request;
-    if (peer->state != PEER_BODY) {
+    if (peer->state == PEER_BODY) {
+        refuse_instead(peer->request, ERR_REQUEST_TIMEOUT, "The body did not arrive in time.");
+    } else if (peer->state == PEER_HEAD && (peer->in.n || peer->reserved)) {
+        refuse_and_close(request_new(peer), peer->reserved ? ERR_BUSY : ERR_REQUEST_TIMEOUT,
+                         peer->reserved ? crowded : "The headers did not arrive in time.");
+        set_state(peer, PEER_BODY);
+    } else {
         peer_close(peer);
         return;
     }
-    refuse_instead(request, ERR_REQUEST_TIMEOUT, "The body did not arrive in time.");
     drive(peer, (struct str){0});
 }
 
@@ -1126,6 +1227,8 @@ static void turn(struct http_server *server)
     if (is_quiesced(server) && server->deaf_until_ns != TIME_NEVER)
         on_quiesce(server);
     free_dead(server);
+    if (server->spare_fd < 0)
+        server->spare_fd = fcntl(server->wake_fd, F_DUPFD_CLOEXEC, 0);
 }
 
 static void *run(void *arg)
@@ -1170,6 +1273,7 @@ enum err http_server_start(struct http_server **ret_server, const struct http_se
         return ERR_BAD_REQUEST;
     struct http_server *server = mem_zero(sizeof *server);
     server->config = *config;
+    server->config.reserve_max = config->reserve_max ? config->reserve_max : RESERVE;
     server->waker.wake = on_wake;
     http_server_limit_bodies(server, config->body_timeout_ms ? config->body_timeout_ms : BODY_TIMEOUT_MS,
                              config->bodies_max ? config->bodies_max : BODIES_MAX);
@@ -1179,16 +1283,17 @@ enum err http_server_start(struct http_server **ret_server, const struct http_se
     wheel_init(&server->timers, server->now_ns / 1000000);
     mailbox_init(&server->resumed, &server->waker);
     mailbox_init(&server->woken, &server->waker);
-    struct list *lists[] = {&server->peers, &server->idle, &server->again, &server->dead, &server->streams};
+    struct list *lists[] = {&server->peers, &server->idle, &server->reserve, &server->again, &server->dead, &server->streams};
     for (size_t i = 0; i < array_count(lists); i++)
         list_init(lists[i]);
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    server->spare_fd = fcntl(server->wake_fd, F_DUPFD_CLOEXEC, 0);
     struct epoll_event wakes = {.events = EPOLLIN, .data.ptr = server};
     bool ready = listen_again(server, true) && !epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, server->wake_fd, &wakes);
     if (!ready || (errno = pthread_create(&server->thread, NULL, run, server))) {
         snprintf(why, ERR_WHY_MAX, "the HTTP server cannot be started on %s: %s", config->listen, strerror(errno));
-        int fds[] = {fd, server->epoll_fd, server->wake_fd};
+        int fds[] = {fd, server->epoll_fd, server->wake_fd, server->spare_fd};
         for (size_t i = 0; i < array_count(fds); i++)
             if (fds[i] >= 0)
                 close(fds[i]);
@@ -1241,6 +1346,8 @@ void http_server_stop(struct http_server *server)
     close(server->listen_fd);
     close(server->wake_fd);
     close(server->epoll_fd);
+    if (server->spare_fd >= 0)
+        close(server->spare_fd);
     mailbox_done(&server->resumed);
     mailbox_done(&server->woken);
     mem_free(server);

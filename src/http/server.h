@@ -19,6 +19,7 @@ struct http_server_config {
     int socket;         // one that listens already and is the server's from now on, in place of `listen`; 0: none
     int bound;          // one that http_bind gave for `listen`, and is the server's from now on; 0: none
     int connections_max;
+    int reserve_max;     // connections more, for who comes when those are taken: see http_crowded(); 0: 16
     int idle_timeout_s;  // of a connection that sends or takes nothing
     int body_timeout_ms; // from the headers to the end of the body, else `request_timeout`; 0: 30 s
     size_t bodies_max;   // bytes of body kept for all requests together, else `busy`; small ones are always taken; 0: 256 MiB
@@ -51,6 +52,9 @@ void http_server_quiesce(struct http_server *server);
 // Waits until every waiting request was resumed by somebody, and a little for answers still being sent; accepts NULL.
 void http_server_stop(struct http_server *server);
 
+// Is the request in the reserve, because all connections are taken? Then only what tells how the server is should be answered,
+// everything else refused as `busy`. The connection is closed behind either.
+bool http_crowded(struct http_request *request);
 struct str http_method(struct http_request *request);
 struct str http_host(struct http_request *request);                     // who is asked; .p == NULL: it was not said
 struct str http_path(struct http_request *request);                     // as it came, without query; what is escaped can be read

@@ -63,8 +63,10 @@ const struct setting settings[SETTING_COUNT] = {
                                 "limit is this node's; several nodes have it each."},
     [SET_CALLS_KEEP_RESPONSE] = {"calls.keep_response", SETTING_SIZE, "SIZE", "4KiB", 0, 64 * KIB, .reloads = true,
                                  .help = "how much of a target's answer is kept with the job"},
-    [SET_HTTP_CONNECTIONS] = {"http.connections", SETTING_NUMBER, "N", "4096", 8, 65536,
-                              .help = "connections of clients at once"},
+    [SET_HTTP_CONNECTIONS] = {"http.connections", SETTING_NUMBER, "N", "4096", 8, 65536, .help = "connections of clients at once",
+                              .about = "When all are taken, who brings a request takes the place of one that has been silent for "
+                                       "two seconds; if there is none it is answered with 503 busy. /healthz, /readyz and "
+                                       "/metrics are answered even then: 16 connections more are kept for that."},
     [SET_HTTP_IDLE_TIMEOUT] = {"http.idle_timeout", SETTING_DURATION, "DURATION", "60s", 5 * SECOND, HOUR,
                                .help = "how long a client's connection may be silent"},
     [SET_HTTP_BODY_TIMEOUT] = {"http.body_timeout", SETTING_DURATION, "DURATION", "30s", SECOND, HOUR, .reloads = true,

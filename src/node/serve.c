@@ -33,12 +33,13 @@ enum {
     CLOSE_MS = 10000,     // what the rest of a stop may take: answers being sent, the store's last writes
     DESCRIPTORS_OWN = 32, // the store, the loops, the resolver
     DESCRIPTORS_MIN = 64,
+    RESERVE_MAX = 16, // connections for who comes when all are taken
 };
 
 // Who may have how many descriptors. Were they not shared out, clients who only connect would leave none for calls to targets,
 // and every job would lose an attempt; or the calls would leave none to be asked by.
 struct shares {
-    int slots, connections_in;
+    int slots, connections_in, reserve_in;
 };
 
 struct server {
@@ -113,8 +114,10 @@ static bool share_descriptors(const struct config *config, struct shares *ret_sh
                  (unsigned long long)count);
         return false;
     }
-    int most = DESCRIPTORS_OWN + 4 * slots + connections;
+    int most = DESCRIPTORS_OWN + RESERVE_MAX + 4 * slots + connections;
     int room = (count < (rlim_t)most ? (int)count : most) - DESCRIPTORS_OWN;
+    ret_shares->reserve_in = room / 8 < RESERVE_MAX ? room / 8 : RESERVE_MAX;
+    room -= ret_shares->reserve_in;
     ret_shares->slots = room / 4 < slots ? room / 4 : slots;
     room -= 2 * ret_shares->slots; // as many calls, and as many connections kept open for the next ones
     ret_shares->connections_in = room < connections ? room : connections;
@@ -149,6 +152,7 @@ static bool start_http(struct server *server, const struct shares *shares, char 
                                       .socket = server->socket,
                                       .bound = server->bound,
                                       .connections_max = shares->connections_in + 1, // the watch has one
+                                      .reserve_max = shares->reserve_in,
                                       .idle_timeout_s = (int)(config_number(config, SET_HTTP_IDLE_TIMEOUT) / 1000),
                                       .begin = api_begin,
                                       .handle = api_handle,

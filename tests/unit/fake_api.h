@@ -63,6 +63,11 @@ struct str http_path(struct http_request *request)
     return request->path;
 }
 
+bool http_crowded(struct http_request *request)
+{
+    return http_header(request, "X-Crowded").p;
+}
+
 struct str http_host(struct http_request *request)
 {
     return http_header(request, "Host");

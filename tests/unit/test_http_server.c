@@ -14,12 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-enum { BODY_MAX = 1000, LARGE = 200 * 1024, SMALL = 50 * 1024, HELD_MAX = 16 };
+enum { BODY_MAX = 1000, LARGE = 200 * 1024, SMALL = 50 * 1024, HELD_MAX = 16, FEW = 4, RESERVE = 2 };
 
 // The server under test and the requests its handler holds.
 struct world {
@@ -140,6 +141,8 @@ static size_t on_begin(void *ctx, struct http_request *request)
 {
     if (str_is(http_path(request), "/never"))
         reply_text(request, 404, "never");
+    else if (http_crowded(request) && !str_is(http_path(request), "/health"))
+        reply_text(request, 503, "crowded");
     return str_starts(http_path(request), STR("/large")) ? LARGE : BODY_MAX;
 }
 
@@ -169,10 +172,11 @@ static void on_refuse(void *ctx, struct http_request *request, enum err err, con
     reply_text(request, err_info(err)->status, err_info(err)->code);
 }
 
-static void start(int idle_timeout_s, int body_timeout_ms)
+static void start_with(int connections_max, int idle_timeout_s, int body_timeout_ms)
 {
     struct http_server_config config = {.listen = "127.0.0.1:0",
-                                        .connections_max = 100,
+                                        .connections_max = connections_max,
+                                        .reserve_max = RESERVE,
                                         .idle_timeout_s = idle_timeout_s,
                                         .body_timeout_ms = body_timeout_ms,
                                         .bodies_max = LARGE + LARGE / 2,
@@ -184,6 +188,11 @@ static void start(int idle_timeout_s, int body_timeout_ms)
     world.held_count = world.ended = world.closed = 0;
     world.endless = false;
     buf_done(&world.told);
+}
+
+static void start(int idle_timeout_s, int body_timeout_ms)
+{
+    start_with(100, idle_timeout_s, body_timeout_ms);
 }
 
 static int setup(void **state)
@@ -201,18 +210,22 @@ static int teardown(void **state)
 
 // --- a client
 
-static int dial(void)
+static bool reach(int fd)
 {
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)http_server_port(world.server))};
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     struct timeval limit = {.tv_sec = 60};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    if (connect(fd, (struct sockaddr *)&to, sizeof to)) {
-        close(fd);
-        return -1;
-    }
-    return fd;
+    return !connect(fd, (struct sockaddr *)&to, sizeof to);
+}
+
+static int dial(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (reach(fd))
+        return fd;
+    close(fd);
+    return -1;
 }
 
 static void say(int fd, const char *text)
@@ -220,12 +233,17 @@ static void say(int fd, const char *text)
     assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
 
-static int get(const char *path)
+static void ask(int fd, const char *path)
 {
-    int fd = dial();
     char text[512];
     snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
     say(fd, text);
+}
+
+static int get(const char *path)
+{
+    int fd = dial();
+    ask(fd, path);
     return fd;
 }
 
@@ -791,6 +809,162 @@ static void a_body_that_drips_is_timed_out(void **state)
     close(fd);
 }
 
+static void a_head_that_stays_away_is_timed_out(void **state)
+{
+    http_server_stop(world.server);
+    start(1, 0);
+    int fd = dial();
+    say(fd, "GET /late HTTP/1.1\r\nHost: x");
+    expect_answer(fd, 408, "request_timeout");
+    expect_closed(fd);
+}
+
+// --- a full house
+
+static void fill(int fds[], int count)
+{
+    http_server_stop(world.server);
+    start_with(FEW, 60, 0);
+    for (int i = 0; i < count; i++)
+        fds[i] = get("/wait");
+    pthread_mutex_lock(&world.lock);
+    while (world.held_count < count)
+        pthread_cond_wait(&world.changed, &world.lock);
+    pthread_mutex_unlock(&world.lock);
+}
+
+static void empty(int fds[], int count)
+{
+    for (int i = 0; i < count; i++) {
+        http_resume(take_held());
+        close(fds[i]);
+    }
+    wait_until_ended(count);
+}
+
+static void expect_last(int fd, int status, const char *body)
+{
+    struct answer answer = hear(fd);
+    assert_int_equal(answer.status, status);
+    assert_string_equal(answer.body, body);
+    assert_true(answer.closes);
+    expect_closed(fd);
+}
+
+static void who_comes_when_all_are_busy_is_told_so_and_health_is_answered(void **state)
+{
+    int busy[FEW];
+    fill(busy, FEW);
+    for (int i = 0; i < 3 * RESERVE; i++) {
+        expect_last(get("/health"), 200, "GET /health ");
+        expect_last(get("/other"), 503, "crowded");
+        int fd = dial(); // its body is not waited for
+        say(fd, "POST /other HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhe");
+        expect_last(fd, 503, "crowded");
+    }
+    empty(busy, FEW);
+}
+
+static void who_says_nothing_in_a_full_house_makes_room_for_who_does(void **state)
+{
+    int busy[FEW], silent[2 * RESERVE];
+    fill(busy, FEW);
+    for (int i = 0; i < 2 * RESERVE; i++)
+        silent[i] = dial();
+    for (int i = 0; i < RESERVE; i++)
+        expect_last(silent[i], 503, "busy");
+    expect_last(get("/health"), 200, "GET /health ");
+    say(silent[2 * RESERVE - 1], "GET /he"); // the rest does not come
+    for (int i = RESERVE; i < 2 * RESERVE; i++)
+        expect_last(silent[i], 503, "busy");
+    empty(busy, FEW);
+}
+
+// Asks until there is room.
+static void ask_until_served(void)
+{
+    for (;;) {
+        int fd = get("/other");
+        struct answer answer = hear(fd);
+        close(fd);
+        if (answer.status == 200)
+            return;
+        assert_string_equal(answer.body, "crowded");
+        poll(NULL, 0, 10);
+    }
+}
+
+static void who_has_been_silent_for_a_while_makes_room(void **state)
+{
+    int busy[FEW - 2], kept = -1, half = -1;
+    fill(busy, FEW - 2);
+    kept = get("/kept");
+    expect_answer(kept, 200, "GET /kept ");
+    half = dial();
+    say(half, "GET /half HTTP/1.1\r\nHo");
+    expect_last(get("/other"), 503, "crowded"); // they may be about to ask
+    ask(kept, "/again");
+    expect_answer(kept, 200, "GET /again ");
+    ask_until_served();
+    expect_last(half, 503, "busy");
+    int more = get("/wait"); // takes the place that was given up
+    ask_until_served();
+    expect_closed(kept);
+    empty(busy, FEW - 2);
+    http_resume(take_held());
+    close(more);
+}
+
+static void when_one_leaves_the_next_is_served(void **state)
+{
+    int busy[FEW];
+    fill(busy, FEW);
+    expect_last(get("/other"), 503, "crowded");
+    struct pollfd waiting[FEW];
+    for (int i = 0; i < FEW; i++)
+        waiting[i] = (struct pollfd){.fd = busy[i], .events = POLLIN};
+    http_resume(take_held());
+    assert_int_equal(poll(waiting, FEW, -1), 1);
+    for (int i = 0; i < FEW; i++)
+        if (waiting[i].revents)
+            close(busy[i]);
+    ask_until_served();
+    for (int i = 1; i < FEW; i++)
+        http_resume(take_held());
+    for (int i = 0; i < FEW; i++)
+        if (!waiting[i].revents)
+            close(busy[i]);
+}
+
+static void without_a_descriptor_who_comes_is_answered_one_after_another(void **state)
+{
+    enum { CLIENTS = 6, LIMIT = 256 };
+    int clients[CLIENTS], fillers[LIMIT], filler_count = 0;
+    struct rlimit before, tight;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    tight = (struct rlimit){.rlim_cur = LIMIT, .rlim_max = before.rlim_max};
+    for (int i = 0; i < CLIENTS; i++)
+        clients[i] = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    while ((fillers[filler_count] = dup(clients[0])) >= 0)
+        filler_count++;
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_true(reach(clients[i]));
+        ask(clients[i], i % 2 ? "/health" : "/other");
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        struct answer answer = hear(clients[i]);
+        assert_int_equal(answer.status, i % 2 ? 200 : 503);
+        assert_true(answer.closes);
+    }
+    while (filler_count)
+        close(fillers[--filler_count]);
+    for (int i = 0; i < CLIENTS; i++)
+        close(clients[i]);
+    setrlimit(RLIMIT_NOFILE, &before);
+    ask_until_served();
+}
+
 static void broken_framing_never_reaches_a_handler(void **state)
 {
 #define ROW(text)             \
@@ -928,6 +1102,12 @@ int main(void)
         promise(a_stream_that_is_not_read_does_not_keep_the_server_from_stopping),
         promise(a_body_that_stays_away_is_timed_out),
         promise(a_body_that_drips_is_timed_out),
+        promise(a_head_that_stays_away_is_timed_out),
+        promise(who_comes_when_all_are_busy_is_told_so_and_health_is_answered),
+        promise(who_says_nothing_in_a_full_house_makes_room_for_who_does),
+        promise(who_has_been_silent_for_a_while_makes_room),
+        promise(when_one_leaves_the_next_is_served),
+        promise(without_a_descriptor_who_comes_is_answered_one_after_another),
         promise(broken_framing_never_reaches_a_handler),
         promise(after_doubtful_framing_the_connection_is_closed),
         promise(a_head_in_pieces_is_taken),

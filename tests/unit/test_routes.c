@@ -163,6 +163,8 @@ static void refusals_before_the_body(void **state)
         {"POST", "/v1/tasks", "Content-Type: application/x-www-form-urlencoded", "{}", 415, "\"unsupported_type\""},
         {"POST", "/v1/tasks", "Content-Type: application/json; charset=latin1", "{}", 415, "\"unsupported_type\""},
         {"POST", "/v1/tasks/t1/cancel", "Content-Type: application/x-ndjson", "{}", 415, "\"unsupported_type\""},
+        {"GET", "/v1/stats", "X-Crowded: 1", NULL, 503, "\"busy\""},
+        {"POST", "/v1/tasks", "X-Crowded: 1", "{}", 503, "\"busy\""},
         {"GET", "/healthz", NULL, "{}", 413, "\"too_large\""},
     };
     for (size_t i = 0; i < array_count(cases); i++) {
@@ -182,6 +184,7 @@ static void loopback_names_are_let_in(void **state)
         "Origin: http://127.0.0.1:3000\nSec-Fetch-Site: cross-site",
         "Sec-Fetch-Site: same-origin",
         "Sec-Fetch-Site: none",
+        "X-Crowded: 1",
     };
     for (size_t i = 0; i < array_count(headers); i++) {
         struct http_request *request = fake_ask("GET", "/healthz", headers[i], NULL);
