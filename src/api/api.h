@@ -26,6 +26,7 @@ struct api {
     struct report *report; // NULL: nothing is counted
     struct beat *beat;     // NULL: the store is taken to be there
     struct events *events;
+    bool copying;       // a backup is being made, or lies there until its client has it: another waits until it is gone
     const char *listen; // as given to the server: on a loopback address only loopback names may call
     bool no_api;        // only the operational routes are served: other nodes have the rest
     // Can this process do its work? If not, writes a JSON array of sentences that say what is missing. NULL: always.

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+// One at a time: each lies on the disk beside the database until its client has it.
 struct copying {
     struct store_backup backup;
     struct api_call call;
@@ -16,12 +17,22 @@ static void copied(struct store_op *op)
     http_resume(container_of(op, struct copying, backup.op)->call.request);
 }
 
+static void copy_gone(void *ctx)
+{
+    struct api *api = ctx;
+    api->copying = false;
+}
+
 static void answer_backup(struct http_request *request, void *state)
 {
     struct copying *copying = state;
     struct store_backup *backup = &copying->backup;
+    struct api *api = copying->call.api;
     struct stat file;
-    if (backup->op.err == ERR_UNSUPPORTED) {
+    api->copying = false;
+    if (backup->op.err == ERR_STORAGE_FULL) {
+        problem_say(request, ERR_STORAGE_FULL, NULL, "There is no copy: %s.", backup->op.why);
+    } else if (backup->op.err == ERR_UNSUPPORTED) {
         problem_say(request, ERR_UNSUPPORTED, NULL, "There is no backup through rota here: %s.", backup->op.why);
     } else if (backup->op.err) {
         problem_store(request, backup->op.err, backup->op.why);
@@ -30,14 +41,21 @@ static void answer_backup(struct http_request *request, void *state)
         problem_store(request, ERR_INTERNAL, "the copy cannot be looked at");
     } else {
         http_header_set(request, "Content-Disposition", "attachment; filename=\"rota.db\"");
-        http_reply_file(request, "application/octet-stream", backup->fd, (uint64_t)file.st_size);
+        api->copying = true;
+        http_reply_file(request, "application/octet-stream",
+                        &(struct http_file){.fd = backup->fd, .size = (uint64_t)file.st_size, .closed = copy_gone, .ctx = api});
     }
     store_op_done(&backup->op);
 }
 
 void ops_backup(const struct api_call *call)
 {
+    if (call->api->copying) {
+        problem_say(call->request, ERR_BUSY, NULL, "Another backup is being made or fetched, and there is one at a time.");
+        return;
+    }
     struct copying *copying = arena_alloc(http_arena(call->request), sizeof *copying);
+    call->api->copying = true;
     copying->call = *call;
     store_op_init(&copying->backup.op, STORE_BACKUP, copied);
     http_wait(call->request, answer_backup, copying);

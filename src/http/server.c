@@ -52,6 +52,7 @@ enum {
     STOP_WAIT_MS = 5000,            // for clients that are slow to take their last answer
     LINGER_MS = 2000,
     SEND_PATIENCE = 5, // times the idle timeout, for an answer
+    FILE_RATE = 262,   // bytes a millisecond that must be taken of a file
     DEAF_MS = 100,     // when no descriptor is left for a newcomer
     RESERVE = 16,      // connections for who comes when all are taken
     RESERVE_MS = 2000, // for each part of what they do there
@@ -86,7 +87,7 @@ struct peer {
     struct http_request *request;
     struct buf out;
     size_t out_at;
-    int file; // -1: none
+    struct http_file file; // fd -1: none
     uint64_t file_left;
     bool half_closed;            // the client sends no more
     bool closing;                // behind this answer
@@ -342,18 +343,28 @@ void http_reply(struct http_request *request, int status, const char *type, stru
     buf_done(body);
 }
 
-void http_reply_file(struct http_request *request, const char *type, int fd, uint64_t size)
+static void close_file(struct http_file *file)
 {
+    if (file->fd < 0)
+        return;
+    close(file->fd);
+    file->fd = -1;
+    file->closed(file->ctx);
+}
+
+void http_reply_file(struct http_request *request, const char *type, const struct http_file *file)
+{
+    struct http_file unwanted = *file;
     assert(!request->answered);
     request->answered = true;
     if (request->peer)
-        put_length(put_head(request, 200, type), size);
+        put_length(put_head(request, 200, type), file->size);
     if (!request->peer || wants_head_only(request)) {
-        close(fd);
+        close_file(&unwanted);
         return;
     }
-    request->peer->file = fd;
-    request->peer->file_left = size;
+    request->peer->file = *file;
+    request->peer->file_left = file->size;
 }
 
 struct http_stream *http_reply_stream(struct http_request *request, const char *type, const struct http_stream_ops *ops,
@@ -435,8 +446,7 @@ static void peer_close(struct peer *peer)
     list_remove(&peer->again);
     list_remove(&peer->link);
     list_append(&server->dead, &peer->link);
-    if (peer->file >= 0)
-        close(peer->file);
+    close_file(&peer->file);
     close(peer->fd);
     buf_done(&peer->in);
     buf_done(&peer->out);
@@ -460,6 +470,12 @@ static void watch(struct peer *peer, uint32_t want)
     epoll_ctl(peer->server->epoll_fd, EPOLL_CTL_MOD, peer->fd, &event);
 }
 
+// How long what was sent of a file may have taken.
+static int64_t file_ns(const struct peer *peer)
+{
+    return (int64_t)((peer->file.size - peer->file_left) / FILE_RATE) * 1000000;
+}
+
 // When it is to be looked at whether the connection has had its time.
 static int64_t deadline_ns(const struct peer *peer)
 {
@@ -478,7 +494,7 @@ static int64_t deadline_ns(const struct peer *peer)
     case PEER_STREAM:
         return peer->out_at < peer->out.n ? idle_until : TIME_NEVER;
     case PEER_SEND: // who takes a little now and then does not keep its place for ever
-        return peer->file >= 0 ? idle_until : time_min(idle_until, peer->began_ns + SEND_PATIENCE * idle_ns);
+        return time_min(idle_until, peer->began_ns + (peer->file.fd >= 0 ? idle_ns + file_ns(peer) : SEND_PATIENCE * idle_ns));
     default:
         return idle_until;
     }
@@ -502,17 +518,17 @@ enum sent { SENT_ALL, SENT_PART, SENT_FAILED };
 static enum sent send_out(struct peer *peer)
 {
     while (peer->out_at < peer->out.n) {
-        int more = peer->file >= 0 ? MSG_MORE : 0;
+        int more = peer->file.fd >= 0 ? MSG_MORE : 0;
         ssize_t n = send(peer->fd, peer->out.p + peer->out_at, peer->out.n - peer->out_at, MSG_NOSIGNAL | more);
         if (n < 0)
             return errno == EAGAIN || errno == EINTR ? SENT_PART : SENT_FAILED;
         peer->out_at += (size_t)n;
         peer->active_ns = peer->server->now_ns;
     }
-    for (int i = 0; peer->file >= 0 && peer->file_left; i++) {
+    for (int i = 0; peer->file.fd >= 0 && peer->file_left; i++) {
         if (i == FILE_BLOCKS)
             return SENT_PART; // others have their turn
-        ssize_t n = sendfile(peer->fd, peer->file, NULL, peer->file_left < READ_SIZE ? peer->file_left : READ_SIZE);
+        ssize_t n = sendfile(peer->fd, peer->file.fd, NULL, peer->file_left < READ_SIZE ? peer->file_left : READ_SIZE);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return SENT_PART;
         if (n <= 0)
@@ -816,9 +832,7 @@ static void finish(struct peer *peer)
     request_free(peer->request);
     peer->request = NULL;
     peer->discarded = 0;
-    if (peer->file >= 0)
-        close(peer->file);
-    peer->file = -1;
+    close_file(&peer->file);
     if (peer->closing && peer->half_closed) {
         peer_close(peer);
     } else if (peer->closing) {
@@ -1018,7 +1032,7 @@ static struct peer *welcome(struct http_server *server, int fd, bool reserved)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     peer->server = server;
     peer->fd = fd;
-    peer->file = -1;
+    peer->file.fd = -1;
     peer->watched = EPOLLIN;
     peer->reserved = reserved;
     set_state(peer, PEER_HEAD);

@@ -68,12 +68,20 @@ struct arena *http_arena(struct http_request *request);
 // For every query parameter, in order. Stops when `each` returns false, and then returns false.
 bool http_query_each(struct http_request *request, bool (*each)(void *ctx, struct str name, struct str value), void *ctx);
 
+struct http_file {
+    int fd;
+    uint64_t size;
+    void (*closed)(void *ctx);
+    void *ctx;
+};
+
 void http_header_set(struct http_request *request, const char *name, const char *value); // of the answer
 void http_reply(struct http_request *request, int status, const char *type,
                 struct buf *body); // takes the bytes of `body`, which may be NULL
 
-// Answers 200 with a file from its beginning, and closes it when it is sent.
-void http_reply_file(struct http_request *request, const char *type, int fd, uint64_t size);
+// Answers 200 with a file from its beginning, and closes it when it is sent, or the client has left or is too slow: after the
+// idle timeout it must have taken 256 KiB for each second. Then, or at once, closed() is called, on the HTTP thread.
+void http_reply_file(struct http_request *request, const char *type, const struct http_file *file);
 // An answer without an end. read() is called on the HTTP thread whenever there is room to send: it copies up to `max` bytes and
 // returns how many; 0: nothing now, it sleeps until it is woken; -1: that was all. closed() comes last, on the HTTP thread,
 // whatever happened; until then the stream may be woken and cut. When the

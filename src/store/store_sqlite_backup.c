@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static void fail(struct store_op *op, sqlite3 *handle)
@@ -28,11 +29,41 @@ static int vacuum_into(sqlite3 *handle, const char *copy)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+static int64_t read_number(sqlite3 *handle, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    int64_t number = 0;
+    if (!sqlite3_prepare_v2(handle, sql, -1, &stmt, NULL) && sqlite3_step(stmt) == SQLITE_ROW)
+        number = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    return number;
+}
+
+// A copy that fills the disk would keep everybody from submitting: it is not begun unless an eighth of it stays free besides.
+static bool has_room(const struct backup *backup, sqlite3 *handle, struct store_op *op)
+{
+    char why[ERR_WHY_MAX];
+    struct statvfs disk;
+    int64_t pages = read_number(handle, "PRAGMA page_count") - read_number(handle, "PRAGMA freelist_count");
+    int64_t size = pages * read_number(handle, "PRAGMA page_size");
+    if (statvfs(backup->dir, &disk))
+        return true; // the copy will find out
+    int64_t room = (int64_t)(disk.f_bavail * disk.f_frsize), needed = size + size / 8;
+    if (room >= needed)
+        return true;
+    snprintf(why, sizeof why, "it needs %lld KiB beside the database, and %lld KiB are free", (long long)needed >> 10,
+             (long long)room >> 10);
+    store_op_fail(op, ERR_STORAGE_FULL, why);
+    return false;
+}
+
 static void copy_out(struct backup *backup, sqlite3 *handle, struct store_backup *op)
 {
     char copy[4096 + 32];
     snprintf(copy, sizeof copy, "%s/backup.tmp", backup->dir);
     unlink(copy); // of a process that died over it
+    if (!has_room(backup, handle, &op->op))
+        return;
     int rc = vacuum_into(handle, copy);
     if (rc)
         fail(&op->op, handle);

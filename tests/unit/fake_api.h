@@ -129,7 +129,7 @@ void http_header_set(struct http_request *request, const char *name, const char 
         (struct fake_pair){str_of(name), arena_copy(&request->arena, str_of(value))};
 }
 
-void http_reply_file(struct http_request *request, const char *type, int fd, uint64_t size)
+void http_reply_file(struct http_request *request, const char *type, const struct http_file *file)
 {
     fail_msg("no file is answered here");
 }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -137,6 +138,14 @@ static void open_stream(struct http_request *request)
     pthread_mutex_unlock(&world.lock);
 }
 
+static void send_file(struct http_request *request)
+{
+    enum { SIZE = 64 << 20 };
+    int fd = memfd_create("file", MFD_CLOEXEC);
+    assert_int_equal(ftruncate(fd, SIZE), 0);
+    http_reply_file(request, "application/octet-stream", &(struct http_file){.fd = fd, .size = SIZE, .closed = close_stream});
+}
+
 static size_t on_begin(void *ctx, struct http_request *request)
 {
     if (str_is(http_path(request), "/never"))
@@ -162,6 +171,8 @@ static void on_handle(void *ctx, struct http_request *request)
         http_resume(request);
     } else if (str_is(path, "/stream")) {
         open_stream(request);
+    } else if (str_is(path, "/file")) {
+        send_file(request);
     } else {
         echo(request);
     }
@@ -670,10 +681,10 @@ static void tell(const char *text)
     pthread_mutex_unlock(&world.lock);
 }
 
-static void wait_until_closed(void)
+static void wait_until_closed(int count)
 {
     pthread_mutex_lock(&world.lock);
-    while (!world.closed)
+    while (world.closed < count)
         pthread_cond_wait(&world.changed, &world.lock);
     pthread_mutex_unlock(&world.lock);
 }
@@ -710,7 +721,7 @@ static void a_stream_sends_what_comes_when_it_comes(void **state)
     tell("!");
     assert_false(hear_chunk(fd, &rest, &clean));
     assert_true(clean && rest.n == 0);
-    wait_until_closed();
+    wait_until_closed(1);
     close(fd);
 }
 
@@ -742,7 +753,7 @@ static void a_client_that_left_is_noticed_when_its_stream_is_woken(void **state)
     assert_int_equal(hear(fd).status, 200);
     close(fd);
     tell("");
-    wait_until_closed();
+    wait_until_closed(1);
 }
 
 static void a_stream_can_be_cut_while_its_client_does_not_read(void **state)
@@ -754,7 +765,7 @@ static void a_stream_can_be_cut_while_its_client_does_not_read(void **state)
         pthread_cond_wait(&world.changed, &world.lock);
     http_stream_cut(world.stream);
     pthread_mutex_unlock(&world.lock);
-    wait_until_closed();
+    wait_until_closed(1);
     close(fd);
 }
 
@@ -768,7 +779,7 @@ static void streams_end_when_the_server_stops(void **state)
     http_server_quiesce(world.server);
     assert_false(hear_chunk(asleep, &rest, &clean));
     assert_true(clean);
-    wait_until_closed();
+    wait_until_closed(1);
     close(asleep);
 }
 
@@ -806,6 +817,55 @@ static void a_body_that_drips_is_timed_out(void **state)
     while (!poll(&answered, 1, 10)) // one byte for every 10 ms without an answer
         send(fd, "x", 1, MSG_NOSIGNAL);
     expect_answer(fd, 408, "request_timeout");
+    close(fd);
+}
+
+static int ask_for_file(const char *method)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){4096}, sizeof(int)); // so that little of it is under way
+    assert_true(reach(fd));
+    say(fd, method);
+    say(fd, " /file HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    return fd;
+}
+
+static void a_file_is_closed_when_it_was_sent_or_is_not_wanted(void **state)
+{
+    static char bytes[1 << 20];
+    int fd = ask_for_file("HEAD");
+    wait_until_closed(1);
+    close(fd);
+    fd = ask_for_file("GET");
+    while (recv(fd, bytes, sizeof bytes, 0) > 0)
+        ;
+    close(fd);
+    wait_until_closed(2);
+    fd = ask_for_file("GET");
+    assert_true(recv(fd, bytes, 1, 0) == 1);
+    close(fd); // it leaves
+    wait_until_closed(3);
+}
+
+static bool is_closed(void)
+{
+    pthread_mutex_lock(&world.lock);
+    bool closed = world.closed;
+    pthread_mutex_unlock(&world.lock);
+    return closed;
+}
+
+// A sip now and then is progress, but not enough of it.
+static void who_takes_a_file_too_slowly_loses_it(void **state)
+{
+    http_server_stop(world.server);
+    start(1, 0);
+    char sip[4096];
+    int fd = ask_for_file("GET");
+    while (!is_closed()) {
+        assert_true(recv(fd, sip, sizeof sip, 0) > 0);
+        poll(NULL, 0, 50);
+    }
     close(fd);
 }
 
@@ -1102,6 +1162,8 @@ int main(void)
         promise(a_stream_that_is_not_read_does_not_keep_the_server_from_stopping),
         promise(a_body_that_stays_away_is_timed_out),
         promise(a_body_that_drips_is_timed_out),
+        promise(a_file_is_closed_when_it_was_sent_or_is_not_wanted),
+        promise(who_takes_a_file_too_slowly_loses_it),
         promise(a_head_that_stays_away_is_timed_out),
         promise(who_comes_when_all_are_busy_is_told_so_and_health_is_answered),
         promise(who_says_nothing_in_a_full_house_makes_room_for_who_does),
