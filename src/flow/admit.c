@@ -75,22 +75,23 @@ static void try_push(struct node *node, struct admission *admission, size_t i, i
     struct job *job = &admission->jobs[i];
     if (job->due_at > now.wall_ms + LANES_AHEAD_MS)
         return;
-    int64_t lane = lanes_take(node->lanes, admission->tenant, admission->tasks[i].queue, now.wall_ms);
+    struct str doc = admission->tasks[i].doc;
+    int64_t lane = lanes_take(node->lanes, admission->tenant, admission->tasks[i].queue, doc.n, now.wall_ms);
     if (!lane)
         return;
     if (job_claim(job, incarnation, now.wall_ms)) {
-        lanes_give(node->lanes, lane);
+        lanes_give(node->lanes, lane, doc.n);
         return;
     }
     job->lane = lane;
-    admission->runs[i] = run_new(job, admission->tasks[i].doc);
+    admission->runs[i] = run_new(job, doc);
 }
 
 static void drop_push(struct node *node, struct run *run)
 {
     if (!run)
         return;
-    lanes_give(node->lanes, run->job.lane);
+    lanes_give(node->lanes, run->job.lane, run->doc_size);
     run_free(run);
 }
 

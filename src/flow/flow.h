@@ -20,8 +20,9 @@
 #include "flow/sweep.h"
 
 struct flow_config {
-    int room;  // jobs held at most
-    int slots; // attempts at once
+    int room;          // jobs held at most …
+    size_t room_bytes; // … and bytes of their documents
+    int slots;         // attempts at once
     uint64_t seed;
     bool api_only;                                   // neither claims nor runs jobs: other nodes of the store do
     void (*correct_clock)(void *ctx, int64_t by_ms); // see struct node

@@ -6,6 +6,10 @@
 // (and then what is near, too: its owner is behind). An owner is thus there first, and what it leaves lying, because it is busy
 // or dead, somebody else takes a moment later.
 //
+// Room is counted twice: in jobs, and in bytes of their documents, both shared alike (core/share). A claim is told how many bytes
+// a lane may take, and takes one job at least, so that a large one is never stuck. What is reserved while a claim is under way is
+// what its documents are likely to have, going by the last ones.
+//
 // A lane that has used up its share is set aside and looked at again when a place is given back. Because a lane that holds
 // nothing always gets a place while there is one, at most `room` lanes can be set aside.
 #include "flow/lanes.h"
@@ -25,12 +29,16 @@ enum {
     QUEUE_NAME_MAX = 64,
     WALK_MAX = 1000,
     REST_MS = 200,
-    WORTH = 32,        // places that are worth a claim of jobs
-    URGENT_MS = 1000,  // which are due later than this
-    BACKLOG_MS = 1000, // what has been due for less than this is not a backlog
-    ANEW_MS = 2000,    // so often a claim begins at the first id: another node may have given back what has a smaller one
-    ASK_FIRST = 128,   // jobs, of a lane that was never claimed from; later four times what the last claim brought,
-    ASK_MIN = 32,      // but not fewer
+    WORTH = 32,          // places that are worth a claim of jobs
+    URGENT_MS = 1000,    // which are due later than this
+    BACKLOG_MS = 1000,   // what has been due for less than this is not a backlog
+    ANEW_MS = 2000,      // so often a claim begins at the first id: another node may have given back what has a smaller one
+    ASK_FIRST = 128,     // jobs, of a lane that was never claimed from; later four times what the last claim brought,
+    ASK_MIN = 32,        // but not fewer
+    SIZE_FIRST = 512,    // bytes that a document is taken for before one has been seen; a claim may bring
+    SIZE_TIMES = 4,      // so many times as many as the last documents had,
+    SIZE_MIN = 65536,    // but not fewer than this,
+    SIZE_MOST = 8 << 20, // nor more: they are all read at once when they come
 };
 
 struct lane {
@@ -44,6 +52,8 @@ struct lane {
     bool aside;   // in lanes->aside: no room when last looked at
     int weight;
     int held;
+    int64_t bytes;         // of the documents of those that are held
+    int64_t size;          // of one document, on the average of the last claim
     size_t ask;            // how many jobs a claim asks for at most, so that it has room for other lanes
     int64_t next_due;      // of what waits in it, as far as is known
     int64_t next_id;       // and of what is due at that time, none that waits has a smaller id, as far as is known
@@ -61,6 +71,7 @@ struct lane {
 struct lanes {
     pthread_mutex_t lock;
     int room, used;
+    int64_t bytes_room, bytes_used;
     _Atomic int paused; // how many lanes are: while none is, nobody has to ask under the lock
     struct lanes_news news;
     int64_t behind_ms;                            // when a claim last left something that was due
@@ -72,12 +83,13 @@ struct lanes {
     struct list aside;
 };
 
-struct lanes *lanes_new(int room)
+struct lanes *lanes_new(int room, size_t bytes)
 {
     struct lanes *lanes = mem_zero(sizeof *lanes);
     pthread_mutex_init(&lanes->lock, NULL);
     list_init(&lanes->aside);
     lanes->room = room;
+    lanes->bytes_room = (int64_t)bytes;
     memset(lanes->mine, true, sizeof lanes->mine);
     return lanes;
 }
@@ -123,6 +135,7 @@ static struct lane *learn(struct lanes *lanes, int64_t id, int32_t tenant, struc
     memcpy(lane->queue, queue.p, queue.n);
     lane->weight = 1;
     lane->ask = ASK_FIRST;
+    lane->size = SIZE_FIRST;
     lane->next_due = lane->due_meanwhile = TIME_NEVER;
     map_put(&lanes->by_id, id, lane);
     int64_t hash = name_hash(tenant, queue);
@@ -200,6 +213,26 @@ static int more_room(const struct lanes *lanes, const struct lane *lane)
     return share_more(lanes->room, lanes->used, lane->held, lane->weight);
 }
 
+// In KiB, which fit an int.
+static int64_t more_bytes(const struct lanes *lanes, const struct lane *lane)
+{
+    return share_more((int)(lanes->bytes_room >> 10), (int)(lanes->bytes_used >> 10), (int)(lane->bytes >> 10), lane->weight) *
+           INT64_C(1024);
+}
+
+static bool has_room(const struct lanes *lanes)
+{
+    return lanes->used < lanes->room && lanes->bytes_used < lanes->bytes_room;
+}
+
+static void hold(struct lanes *lanes, struct lane *lane, int places, int64_t bytes)
+{
+    lane->held += places;
+    lanes->used += places;
+    lane->bytes += bytes;
+    lanes->bytes_used += bytes;
+}
+
 // What has waited for a moment only is not a backlog: it is claimed soon, whoever overtakes it. If it were one, all that comes
 // while it is being claimed would have to be claimed, too, and a lane that jobs keep coming to would never again do without.
 static bool has_backlog(const struct lane *lane, int64_t now_ms)
@@ -207,40 +240,36 @@ static bool has_backlog(const struct lane *lane, int64_t now_ms)
     return lane->next_due <= now_ms - BACKLOG_MS;
 }
 
-int64_t lanes_take(struct lanes *lanes, int32_t tenant, struct str queue, int64_t now_ms)
+int64_t lanes_take(struct lanes *lanes, int32_t tenant, struct str queue, size_t bytes, int64_t now_ms)
 {
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = find_name(lanes, tenant, queue);
-    bool take = lane && lane->told && !lane->paused && !has_backlog(lane, now_ms) && more_room(lanes, lane) > 0;
-    if (take) {
-        lane->held++;
-        lanes->used++;
-    }
+    bool take = lane && lane->told && !lane->paused && !has_backlog(lane, now_ms) && more_room(lanes, lane) > 0 &&
+                more_bytes(lanes, lane) >= (int64_t)bytes;
+    if (take)
+        hold(lanes, lane, 1, (int64_t)bytes);
     pthread_mutex_unlock(&lanes->lock);
     return take ? lane->id : 0;
 }
 
-void lanes_give(struct lanes *lanes, int64_t id)
+void lanes_give(struct lanes *lanes, int64_t id, size_t bytes)
 {
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = map_get(&lanes->by_id, id);
-    assert(lane && lane->held > 0);
-    lane->held--;
-    lanes->used--;
+    assert(lane && lane->held > 0 && lane->bytes >= (int64_t)bytes);
+    hold(lanes, lane, -1, -(int64_t)bytes);
     pthread_mutex_unlock(&lanes->lock);
 }
 
-bool lanes_hold(struct lanes *lanes, int64_t id)
+bool lanes_hold(struct lanes *lanes, int64_t id, size_t bytes)
 {
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = map_get(&lanes->by_id, id);
-    bool hold = lane && lanes->used < lanes->room;
-    if (hold) {
-        lane->held++;
-        lanes->used++;
-    }
+    bool holds = lane && has_room(lanes);
+    if (holds)
+        hold(lanes, lane, 1, (int64_t)bytes);
     pthread_mutex_unlock(&lanes->lock);
-    return hold;
+    return holds;
 }
 
 bool lanes_note(struct lanes *lanes, int64_t id, int32_t tenant, struct str queue, int64_t due_ms)
@@ -310,7 +339,7 @@ int lanes_room(struct lanes *lanes, int64_t id)
 {
     pthread_mutex_lock(&lanes->lock);
     const struct lane *lane = map_get(&lanes->by_id, id);
-    int room = lane ? more_room(lanes, lane) : 1;
+    int room = lane && more_bytes(lanes, lane) ? more_room(lanes, lane) : !lane;
     pthread_mutex_unlock(&lanes->lock);
     return room;
 }
@@ -334,11 +363,18 @@ struct lanes_news lanes_news(struct lanes *lanes)
     return news;
 }
 
+// How many bytes a claim of so many jobs may bring: as many as it is likely to, within the lane's share.
+static int64_t bytes_to_ask(const struct lanes *lanes, const struct lane *lane, size_t jobs)
+{
+    int64_t likely = time_max(SIZE_TIMES * lane->size * (int64_t)jobs, SIZE_MIN);
+    return time_min(time_min(likely, SIZE_MOST), more_bytes(lanes, lane));
+}
+
 static bool plan_one(struct lanes *lanes, struct lane *lane, int64_t now_ms, size_t max_jobs, struct store_want *ret_want)
 {
     size_t more = (size_t)more_room(lanes, lane);
     bool urgent = lane->next_due <= now_ms + URGENT_MS;
-    if (more == 0 || (more < WORTH && !urgent)) {
+    if (more == 0 || !more_bytes(lanes, lane) || (more < WORTH && !urgent)) {
         set_aside(lanes, lane);
         return false;
     }
@@ -346,8 +382,8 @@ static bool plan_one(struct lanes *lanes, struct lane *lane, int64_t now_ms, siz
         more = lane->ask;
     if (more > max_jobs)
         more = max_jobs;
-    lane->held += (int)more;
-    lanes->used += (int)more;
+    int64_t bytes = bytes_to_ask(lanes, lane, more);
+    hold(lanes, lane, (int)more, bytes);
     lane->planned = true;
     lane->planned_ms = lane->served_ms = now_ms;
     lane->due_meanwhile = TIME_NEVER;
@@ -356,7 +392,8 @@ static bool plan_one(struct lanes *lanes, struct lane *lane, int64_t now_ms, siz
     if (!lane->next_id)
         lane->anew_ms = now_ms;
     arrange(lanes, lane);
-    *ret_want = (struct store_want){.lane = lane->id, .max = more, .from_ms = lane->next_due, .from_id = lane->next_id};
+    *ret_want = (struct store_want){
+        .lane = lane->id, .max = more, .bytes = (size_t)bytes, .from_ms = lane->next_due, .from_id = lane->next_id};
     return true;
 }
 
@@ -365,7 +402,7 @@ size_t lanes_plan(struct lanes *lanes, int64_t now_ms, struct store_want *ret_wa
     size_t count = 0;
     pthread_mutex_lock(&lanes->lock);
     look_again(lanes);
-    while (count < max_wants && max_jobs > 0 && lanes->used < lanes->room) {
+    while (count < max_wants && max_jobs > 0 && has_room(lanes)) {
         struct heap_node *top = heap_top(&lanes->due);
         if (!top || top->key > now_ms + (count ? LANES_AHEAD_MS - LANES_BEGIN_MS : 0))
             break;
@@ -383,18 +420,19 @@ size_t lanes_plan(struct lanes *lanes, int64_t now_ms, struct store_want *ret_wa
     return count;
 }
 
-void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t got, bool known)
+void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t got, size_t bytes, bool known)
 {
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = map_get(&lanes->by_id, want->lane);
     assert(lane && lane->planned && got <= want->max);
-    lane->held -= (int)(want->max - got);
-    lanes->used -= (int)(want->max - got);
+    hold(lanes, lane, -(int)(want->max - got), (int64_t)bytes - (int64_t)want->bytes);
     lane->planned = false;
     // Something was due and nothing came: another node paused the lane, or has its jobs under way. Asking again at once, and
     // again, would be all this node does.
     if (known && got == 0 && want->max > 0 && want->next_due <= lane->planned_ms + LANES_AHEAD_MS)
         lane->served_ms = lane->planned_ms + REST_MS;
+    if (known && got)
+        lane->size = (int64_t)(bytes / got);
     if (known) {
         lane->ask = got > ASK_MIN / 4 ? 4 * got : ASK_MIN;
         lane->news.dues = ++lanes->news.dues;
@@ -411,7 +449,7 @@ void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t go
 int64_t lanes_next_plan(struct lanes *lanes)
 {
     pthread_mutex_lock(&lanes->lock);
-    struct heap_node *top = lanes->used < lanes->room ? heap_top(&lanes->due) : NULL;
+    struct heap_node *top = has_room(lanes) ? heap_top(&lanes->due) : NULL;
     int64_t at = top ? top->key : TIME_NEVER;
     pthread_mutex_unlock(&lanes->lock);
     return at;

@@ -12,14 +12,15 @@ enum {
 
 struct lanes;
 
-struct lanes *lanes_new(int room); // how many jobs this node holds at most
+struct lanes *lanes_new(int room, size_t bytes); // how many jobs this node holds at most, and how many bytes of documents
 void lanes_free(struct lanes *lanes);
 
-// Takes one place for a job that is due now or soon, if its lane is known to the store as not paused, without backlog and within
-// its share: the push path. Returns the lane, or 0.
-int64_t lanes_take(struct lanes *lanes, int32_t tenant, struct str queue, int64_t now_ms);
-void lanes_give(struct lanes *lanes, int64_t lane); // a place is free again
-bool lanes_hold(struct lanes *lanes, int64_t lane); // takes a place for a job found held; false: no room, or the lane is unknown
+// Takes one place for a job that is due now or soon and has a document of so many bytes, if its lane is known to the store as not
+// paused, without backlog and within its share of both: the push path. Returns the lane, or 0.
+int64_t lanes_take(struct lanes *lanes, int32_t tenant, struct str queue, size_t bytes, int64_t now_ms);
+void lanes_give(struct lanes *lanes, int64_t lane, size_t bytes); // a place is free again
+// Takes a place for a job found held. False: no room, or the lane is unknown.
+bool lanes_hold(struct lanes *lanes, int64_t lane, size_t bytes);
 
 // Something waits in this lane and is due then. Learns lanes it does not know. True: that is sooner than what was known, so
 // lanes_plan() may find something earlier than lanes_next_plan() said.
@@ -48,8 +49,9 @@ void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str q
 // share allows. The places are taken until lanes_planned() says what came of it. Returns how many wants were written.
 size_t lanes_plan(struct lanes *lanes, int64_t now_ms, struct store_want *ret_wants, size_t max_wants, size_t max_jobs);
 
-// What came of a want: `got` of its places stay taken. `known` says that next_due and next_id are an answer.
-void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t got, bool known);
+// What came of a want: `got` of its places stay taken, by documents of so many bytes. `known` says that next_due and next_id are
+// an answer.
+void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t got, size_t bytes, bool known);
 
 int64_t lanes_next_plan(struct lanes *lanes); // when lanes_plan() may find something; TIME_NEVER while there is no room
 int lanes_held(struct lanes *lanes);

@@ -29,6 +29,7 @@ enum {
 // A job in hand. The run itself travels, and belongs to whoever has it; it is here only while it waits in the wheel.
 struct hold {
     int64_t job_id, token, lane;
+    size_t bytes;    // of its document
     struct run *run; // in the wheel, or NULL: on its way
     bool given_up;   // and is on its way back without having begun
     bool asked;      // somebody waits for its end
@@ -166,7 +167,7 @@ static void forget(struct pull *pull, struct hold *hold)
         wheel_remove(&pull->wheel, &hold->run->timer);
         run_free(hold->run);
     }
-    lanes_give(pull->node->lanes, hold->lane);
+    lanes_give(pull->node->lanes, hold->lane, hold->bytes);
     if (hold->asked)
         close_asks(pull, hold->job_id);
     mem_free(hold);
@@ -200,7 +201,7 @@ static void call_off(struct pull *pull, int64_t job_id)
 static void take_in_hand(struct pull *pull, struct run *run, struct now now)
 {
     struct hold *hold = mem_alloc(sizeof *hold);
-    *hold = (struct hold){.job_id = run->job.id, .token = run->token, .lane = run->job.lane};
+    *hold = (struct hold){.job_id = run->job.id, .token = run->token, .lane = run->job.lane, .bytes = run->doc_size};
     struct hold *earlier = map_put(&pull->held, hold->job_id, hold);
     if (earlier) { // that it could be claimed again shows that its end was written
         mark(MARK_CLAIMED_AGAIN);
@@ -281,10 +282,12 @@ static void take_claim(struct pull *pull, struct now now)
     CRASH_POINT("pull.after_claim");
     size_t at = 0;
     for (size_t i = 0; i < claim->want_count; i++) {
-        size_t from = at;
-        while (!claim->op.err && at < claim->job_count && claim->jobs[at].job.lane == claim->wants[i].lane)
+        size_t from = at, bytes = 0;
+        while (!claim->op.err && at < claim->job_count && claim->jobs[at].job.lane == claim->wants[i].lane) {
+            bytes += claim->jobs[at].doc.n;
             take_claimed(pull, &claim->jobs[at++], now);
-        lanes_planned(pull->node->lanes, &claim->wants[i], at - from, !claim->op.err);
+        }
+        lanes_planned(pull->node->lanes, &claim->wants[i], at - from, bytes, !claim->op.err);
     }
     if (claim->op.err) {
         mark(MARK_CLAIM_FAILED);
@@ -307,7 +310,7 @@ static bool adopt(struct pull *pull, const struct store_job *found, struct now n
     if (hold || returned)
         return found->job.token <= (hold ? hold->token : (int64_t)returned);
     mark(MARK_ADOPTED);
-    if (lanes_hold(pull->node->lanes, found->job.lane)) {
+    if (lanes_hold(pull->node->lanes, found->job.lane, found->doc.n)) {
         take_claimed(pull, found, now);
         return true;
     }

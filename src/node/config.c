@@ -75,8 +75,11 @@ const struct setting settings[SETTING_COUNT] = {
                               .help = "memory for large bodies that are on their way",
                               .about = "What comes beyond is answered with 503 busy; bodies up to 64 KiB are always taken."},
     [SET_JOBS_IN_HAND] = {"jobs.in_hand", SETTING_NUMBER, "N", "32768", 64, 100000,
-                          .help = "jobs kept in memory: due within 5 s, or running",
-                          .about = "The rest waits in the store. Fewer need less memory when tasks have large bodies."},
+                          .help = "jobs kept in memory: due within 5 s, or running", .about = "The rest waits in the store."},
+    [SET_JOBS_IN_HAND_BYTES] =
+        {"jobs.in_hand_bytes", SETTING_SIZE, "SIZE", "64MiB", 4 * MIB, 64 * GIB, .help = "memory for the tasks of jobs in hand",
+         .about = "One queue alone may have half of them. What is beyond waits in the store, so that tasks with "
+                  "large bodies do not fill the memory."},
 };
 
 // ---- names

@@ -26,6 +26,7 @@ enum setting_id {
     SET_HTTP_BODY_TIMEOUT,
     SET_HTTP_BODY_MEMORY,
     SET_JOBS_IN_HAND,
+    SET_JOBS_IN_HAND_BYTES,
     SETTING_COUNT
 };
 

@@ -201,6 +201,7 @@ static bool start_flow(struct server *server, const struct shares *shares, char 
     struct exec_http_config exec = {
         .connections_max = shares->slots, .private_allowed = true, .user_agent = "rota/" ROTA_VERSION};
     struct flow_config flow = {.room = room,
+                               .room_bytes = (size_t)config_number(config, SET_JOBS_IN_HAND_BYTES),
                                .slots = shares->slots,
                                .api_only = !(config_number(config, SET_ROLE) & ROLES_RUN),
                                .correct_clock = correct_clock};

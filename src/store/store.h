@@ -196,9 +196,12 @@ struct store_add {
     size_t count;
 };
 
+enum { STORE_SMALL_DOC = 4096 };
+
 struct store_want {
     int64_t lane;
     size_t max;       // at most so many; 0 only asks for next_due
+    size_t bytes;     // of documents: what would go beyond is left alone, but for the first of the lane; 0: however many
     int64_t from_ms;  // what is due before is left alone: who knows that there is nothing spares the store to look for it
     int64_t from_id;  // and of what is due at from_ms, smaller ids may be left alone, too
     int64_t next_due; // out: of what is left waiting in the lane and due from then on, TIME_NEVER when nothing
@@ -206,7 +209,8 @@ struct store_want {
 };
 
 // Takes waiting jobs with from_ms <= due_at <= until_ms, lane by lane: highest priority first, then earliest due_at, then lowest
-// id. Paused lanes give nothing. The records come back as job_claim() leaves them. ERR_FENCED as above.
+// id, up to one that a want has no bytes left for. Documents of less than STORE_SMALL_DOC bytes need not be counted. Paused lanes
+// give nothing. The records come back as job_claim() leaves them. ERR_FENCED as above.
 struct store_claim {
     struct store_op op;
     int64_t holder, now_ms, until_ms;

@@ -167,13 +167,18 @@ static void claim_job(struct memory *memory, struct store_claim *claim, struct m
 static void claim_lane(struct memory *memory, struct store_claim *claim, struct store_want *want)
 {
     const struct memory_lane *lane = memory_lane_by_id(memory, want->lane);
-    size_t left = lane && !lane->paused ? want->max : 0;
+    size_t left = lane && !lane->paused ? want->max : 0, bytes = 0;
     for (int64_t place = want->lane * STORE_PLACES; left && place < (want->lane + 1) * STORE_PLACES; place++) {
         size_t at = memory_find(memory, (struct spot){place, want->from_ms, want->from_id});
         while (left && at < memory->place_count && store_place(&memory->places[at]->job) == place &&
                memory->places[at]->job.due_at <= claim->until_ms) {
             // Taking the job removes it from its place, so the next one comes to where it was.
             struct memory_job *job = memory->places[at];
+            bytes += job->task->task.paused ? 0 : job->task->task.doc.n;
+            if (!store_want_fits(want, bytes, left)) {
+                left = 0;
+                break;
+            }
             claim_job(memory, claim, job);
             at = memory_find(memory, (struct spot){place, want->from_ms, want->from_id});
             left--;

@@ -590,6 +590,25 @@ static void make_days_of(struct pg_link *link, const struct entry *entries, size
                 pg_make_days(link, (const struct job *const[]){&entries[i].item->jobs[k]}, 1);
 }
 
+void pg_note_large(struct pg_link *link)
+{
+    pg_run(link, "INSERT INTO @meta(name, value) VALUES('" PG_LARGE "', 1) ON CONFLICT DO NOTHING", 0, NULL, NULL, NULL);
+}
+
+static bool is_large(const struct store_new *item)
+{
+    return item->task && item->task->doc.n >= STORE_SMALL_DOC;
+}
+
+static void note_large(struct pg_link *link, const struct entry *entries, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_large(entries[i].item)) {
+            pg_note_large(link);
+            return;
+        }
+}
+
 void pg_add_group(struct pg_link *link, struct list *group)
 {
     struct holders holders = {0};
@@ -597,6 +616,7 @@ void pg_add_group(struct pg_link *link, struct list *group)
     struct entry *entries = list_entries(link, group, &holders, &count);
     make_days_of(link, entries, count);
     pg_begin(link, "BEGIN");
+    note_large(link, entries, count);
     if (holders.count) {
         pg_begin_query(link);
         pg_put(link, fence);

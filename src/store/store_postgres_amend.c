@@ -73,6 +73,8 @@ void pg_amend_send(struct pg_link *link, struct store_op *op)
     struct store_amend *amend = container_of(op, struct store_amend, op);
     const struct store_task *task = &amend->task;
     struct pg_rows rows;
+    if (task->doc.n >= STORE_SMALL_DOC)
+        pg_note_large(link);
     send_lane(link, task);
     if (amend->gone) // who adds a job has locked its task: then the statement below, which begins behind it, sees that job
         pg_sql(link, "SELECT FROM @tasks WHERE id=$1 FOR UPDATE", NULL, NULL, task->id);

@@ -4,6 +4,9 @@
 // enough; rows that somebody else has locked are left out, never waited for. The CTE is MATERIALIZED, or the limit might be
 // exceeded. What a claim does to a record is asked of core once, and the statement does the same.
 //
+// Where a want has a bound of bytes, the sizes of the documents are looked up, but only in a database that has ever had a large
+// one (a row of `meta`, which who adds it writes): else every claim would pay for what nobody uses.
+//
 // The documents are read by a statement behind it, which therefore sees what was committed before the rows were locked. In the
 // claim itself they would be as old as its snapshot, though a row that an AMEND changed meanwhile is taken as it is now: a job
 // would run as its task was before a change that had long been answered.
@@ -32,9 +35,16 @@ static const char claim_from[] = "WITH w AS MATERIALIZED (SELECT s.*, " LOOK_FRO
 static const char claim_picked[] =
     " s JOIN @lanes l ON l.id=s.lane WHERE NOT l.paused AND s.max>0"
     " AND EXISTS (SELECT FROM @incarnations WHERE id=$2 AND NOT dead)),"
-    " p AS MATERIALIZED (SELECT w.lane, x.id, x.state FROM w CROSS JOIN LATERAL (SELECT y.id, y.state"
-    " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state FROM @jobs j WHERE j.waits_at=g"
+    " f AS MATERIALIZED (SELECT w.lane, w.bytes, x.id, x.state, x.task_id FROM w CROSS JOIN LATERAL (SELECT y.id, y.state, y.task_id"
+    " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state, j.task_id FROM @jobs j WHERE j.waits_at=g"
     " AND j.state IN (1,2) AND " FROM_ON("w.floor", "w.from_id") " AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
+    " large AS MATERIALIZED (SELECT EXISTS (SELECT FROM @meta WHERE name='" PG_LARGE "') AS seen),"
+    " sized AS (SELECT f.*, row_number() OVER () AS no, coalesce(octet_length(" PG_DOC_TO_RUN("f") "),0) AS size FROM f"
+    " WHERE (SELECT seen FROM large)),"
+    " summed AS (SELECT sized.*, sum(size) OVER (PARTITION BY lane ORDER BY no) AS bytes_upto, min(no) OVER (PARTITION BY lane) AS first"
+    " FROM sized),"
+    " p AS MATERIALIZED (SELECT lane, id, state FROM f WHERE NOT (SELECT seen FROM large)"
+    " UNION ALL SELECT lane, id, state FROM summed WHERE bytes=0 OR bytes_upto<=bytes OR no=first),"
     " i AS (INSERT INTO @hands(holder,look_at,remain,ids) SELECT $2, " PG_CLOCK_MS "+3000, count(*), array_agg(id) FROM p"
     " HAVING count(*)>0 RETURNING number),"
     " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, hand=(SELECT number FROM i), picked_at=$3, started_at=0, completed_at=0,"
@@ -143,11 +153,12 @@ static void want_rows(struct pg_link *link, struct pg_rows *rows, const struct p
 {
     pg_rows_init(rows, &link->arena, part->count);
     int64_t *lanes = pg_rows_ints(rows, "lane"), *most = pg_rows_ints(rows, "max"), *from = pg_rows_ints(rows, "from_ms"),
-            *ids = pg_rows_ints(rows, "from_id");
+            *ids = pg_rows_ints(rows, "from_id"), *bytes = pg_rows_ints(rows, "bytes");
     for (size_t i = 0; i < part->count; i++) {
         lanes[i] = part->wants[i].lane;
         from[i] = part->wants[i].from_ms;
         ids[i] = part->wants[i].from_id;
+        bytes[i] = (int64_t)part->wants[i].bytes;
         most[i] = part->wants[i].max > INT32_MAX ? INT32_MAX : (int64_t)part->wants[i].max;
     }
 }

@@ -195,6 +195,10 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
 #define PG_DOC_OF(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id)"
 #define PG_DOC_TO_RUN(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id AND NOT t.paused)"
 
+// The row of `meta` that says that a document of STORE_SMALL_DOC bytes or more has been stored, ever.
+#define PG_LARGE "large_docs"
+void pg_note_large(struct pg_link *link); // within the transaction that stores one, before it locks anything
+
 #define PG_CLOCK_MS "floor(extract(epoch FROM clock_timestamp())*1000)::bigint" // the server's
 
 // Lowers the floors of lanes in which jobs (lane, due_at) are to wait from now on. Lanes are locked in order of id, so that two

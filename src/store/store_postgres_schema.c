@@ -140,6 +140,10 @@ static const char *const steps[][9] = {
         "INSERT INTO @hands(holder,look_at,ids) SELECT -waits_at, 0, array_agg(id) FROM @jobs WHERE waits_at<0 GROUP BY waits_at",
         "UPDATE @jobs SET waits_at=lane*16+9-priority WHERE waits_at<0",
     },
+    {
+        // Claims look up the sizes of documents only where there has been a large one.
+        "INSERT INTO @meta(name, value) SELECT '" PG_LARGE "', 1 WHERE EXISTS (SELECT FROM @tasks WHERE octet_length(doc)>=4096)",
+    },
 };
 
 enum { SCHEMA_VERSION = array_count(steps), MIGRATION_MS = 600000 };

@@ -23,6 +23,12 @@ static inline bool store_step_leased(const struct store_step *step)
 // A slot behind `count` results: the array lives in the operation's arena and doubles as it fills.
 void *store_push(struct arena *arena, void *array, size_t count, size_t size) __attribute__((returns_nonnull));
 
+// May a job be claimed with which the documents of its lane are so many bytes, when `left` of the want's jobs are not taken yet?
+static inline bool store_want_fits(const struct store_want *want, size_t bytes, size_t left)
+{
+    return !want->bytes || bytes <= want->bytes || left == want->max;
+}
+
 // The operation failed as a whole: what it gave back before is taken away, and every item says the same.
 void store_op_fail(struct store_op *op, enum err err, const char *why);
 

@@ -544,34 +544,58 @@ static void claim_job(struct writer *writer, const struct store_claim *claim, st
     count(writer, job->lane, job->state, 1);
 }
 
-// Takes up to `max` at one place: all there are from a time on, to the last one that was read.
-static size_t take_place(struct writer *writer, struct store_claim *claim, int64_t place, int64_t from_ms, size_t max)
+// What a lane may still give to a claim.
+struct taking {
+    struct store_claim *claim;
+    const struct store_want *want;
+    size_t left, bytes; // jobs; bytes of documents that were taken
+};
+
+// The job at hand has gone into the claim. False: there is no room for it, nor for any behind it.
+static bool take_row(struct writer *writer, struct taking *taking, sqlite3_stmt *stmt)
+{
+    struct store_claim *claim = taking->claim;
+    claim->jobs = store_push(&claim->op.arena, claim->jobs, claim->job_count, sizeof *claim->jobs);
+    struct store_job *job = &claim->jobs[claim->job_count];
+    int at = db_read_job(stmt, &job->job, &claim->op.arena);
+    taking->bytes += (size_t)sqlite3_column_bytes(stmt, at);
+    if (!store_want_fits(taking->want, taking->bytes, taking->left)) {
+        sqlite3_reset(stmt);
+        taking->left = 0;
+        return false;
+    }
+    job->doc = db_bytes(stmt, at, &claim->op.arena);
+    claim_job(writer, claim, &job->job);
+    claim->job_count++;
+    taking->left--;
+    return true;
+}
+
+// Takes what it may at one place: all there are from a time on, to the last one that was read.
+static void take_place(struct writer *writer, struct taking *taking, int64_t place)
 {
     struct db *db = &writer->db;
-    size_t first = claim->job_count;
+    struct store_claim *claim = taking->claim;
+    size_t first = claim->job_count, max = taking->left;
+    int64_t from_ms = taking->want->from_ms;
     sqlite3_stmt *stmt = db_sql(db, SQL_WAITING, place, from_ms, claim->until_ms, max > INT32_MAX ? INT32_MAX : (int64_t)max);
-    while (db_row(db, stmt)) {
-        claim->jobs = store_push(&claim->op.arena, claim->jobs, claim->job_count, sizeof *claim->jobs);
-        struct store_job *job = &claim->jobs[claim->job_count++];
-        int at = db_read_job(stmt, &job->job, &claim->op.arena);
-        job->doc = db_bytes(stmt, at, &claim->op.arena);
-        claim_job(writer, claim, &job->job);
-    }
+    bool more = true;
+    while (more && db_row(db, stmt))
+        more = take_row(writer, taking, stmt);
     if (claim->job_count == first)
-        return 0;
+        return;
     const struct job *last = &claim->jobs[claim->job_count - 1].job;
     db_run(db, db_sql(db, SQL_TAKE, place, from_ms, last->due_at, last->id));
-    return claim->job_count - first;
 }
 
 static void take_lane(struct writer *writer, struct store_claim *claim, struct store_want *want)
 {
     const struct cached_lane *lane = want->max ? lane_by_id(writer, want->lane) : NULL;
-    size_t left = lane && !lane->paused ? want->max : 0;
+    struct taking taking = {claim, want, .left = lane && !lane->paused ? want->max : 0};
     int64_t place = want->lane * STORE_PLACES, due_at;
-    for (; left && db_next_place(&writer->db, want->lane, want->from_ms, &place, &due_at); place++)
+    for (; taking.left && db_next_place(&writer->db, want->lane, want->from_ms, &place, &due_at); place++)
         if (due_at <= claim->until_ms)
-            left -= take_place(writer, claim, place, want->from_ms, left);
+            take_place(writer, &taking, place);
     want->next_due = db_next_due(&writer->db, want->lane, want->from_ms);
 }
 

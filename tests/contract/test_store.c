@@ -585,6 +585,55 @@ static void a_claim_takes_at_most_what_was_asked_and_says_what_is_next(void **st
     assert_int_equal(op->wants[0].next_due, NOW - 99);
 }
 
+static struct store_claim *claim_bytes(struct world *world, const char *queue, size_t max, size_t bytes)
+{
+    struct store_claim *op = OP(world, store_claim, STORE_CLAIM);
+    struct store_want *want = world_mem(world, sizeof *want);
+    *want = (struct store_want){.lane = lane_of(world, TENANT, queue), .max = max, .bytes = bytes};
+    op->holder = A;
+    op->now_ms = op->until_ms = NOW;
+    op->wants = want;
+    op->want_count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op;
+}
+
+// A document of so many bytes; what is in it is nobody's business here.
+static struct str doc_of(struct world *world, size_t size)
+{
+    char *text = world_mem(world, size);
+    memset(text, 'x', size);
+    return (struct str){text, size};
+}
+
+static void a_claim_takes_no_more_bytes_than_were_asked_for(void **state)
+{
+    struct world *world = *state;
+    struct str large = doc_of(world, 100000), small = doc_of(world, STORE_SMALL_DOC / 2);
+    int64_t made[5];
+    for (int i = 0; i < 5; i++)
+        made[i] = add(world, (struct sample){.due_at = NOW - 10 + i, .doc = large});
+    struct store_claim *op = claim_bytes(world, "q", 10, 250000);
+    ASSERT_IDS(op, made[0], made[1]);
+    assert_int_equal(op->jobs[1].doc.n, large.n);
+    assert_int_equal(op->wants[0].next_due, NOW - 8);
+    op = claim_bytes(world, "q", 10, 200000); // to the byte
+    ASSERT_IDS(op, made[2], made[3]);
+    op = claim_bytes(world, "q", 10, 1); // one at least: it may never become less
+    ASSERT_IDS(op, made[4]);
+    int64_t first = add(world, (struct sample){.queue = "r", .due_at = NOW - 3, .doc = small});
+    int64_t second = add(world, (struct sample){.queue = "r", .due_at = NOW - 2, .doc = small});
+    add(world, (struct sample){.queue = "r", .due_at = NOW - 1, .doc = large});
+    int64_t least = add(world, (struct sample){.queue = "r", .due_at = NOW - 5, .priority = 1, .doc = small});
+    op = claim_bytes(world, "r", 10, 50000);
+    ASSERT_IDS(op, first, second); // what is behind a large one waits with it
+    assert_int_equal(op->wants[0].next_due, NOW - 5);
+    op = claim_bytes(world, "r", 10, 0); // without a bound
+    assert_int_equal(op->job_count, 2);
+    assert_int_equal(op->jobs[1].job.id, least);
+    assert_int_equal(op->wants[0].next_due, TIME_NEVER);
+}
+
 static void a_claim_of_nothing_only_asks_when(void **state)
 {
     struct world *world = *state;
@@ -2092,6 +2141,35 @@ static void a_task_whose_jobs_must_have_ended_is_not_gone_while_one_runs(void **
     }
 }
 
+static void the_document_of_a_paused_task_has_no_bytes(void **state)
+{
+    struct world *world = *state;
+    struct str large = doc_of(world, 100000);
+    for (int i = 0; i < 3; i++) {
+        struct store_amend *amend = make_amend(world, add(world, (struct sample){.due_at = NOW - 10 + i, .doc = large}));
+        amend->count = 0; // the job waits as it did
+        amend->task.paused = i == 1;
+        assert_int_equal(call(world, &amend->op), ERR_OK);
+    }
+    struct store_claim *op = claim_bytes(world, "q", 10, 200000);
+    assert_int_equal(op->job_count, 3);
+    assert_int_equal(op->jobs[1].doc.n, 0);
+}
+
+// A document may become large after it was stored.
+static void an_amendment_may_make_a_document_large(void **state)
+{
+    struct world *world = *state;
+    struct str large = doc_of(world, 100000);
+    for (int i = 0; i < 3; i++) {
+        struct store_amend *amend = make_amend(world, add(world, (struct sample){.due_at = NOW - 10 + i}));
+        amend->count = 0;
+        amend->task.doc = large;
+        assert_int_equal(call(world, &amend->op), ERR_OK);
+    }
+    assert_int_equal(claim_bytes(world, "q", 10, 250000)->job_count, 2);
+}
+
 static void who_wants_to_run_gets_no_document_of_a_paused_task(void **state)
 {
     struct world *world = *state;
@@ -2266,6 +2344,9 @@ int main(int argc, char *argv[])
         PROMISE(ten_thousand_are_added_at_once),
         PROMISE(a_claim_takes_highest_priority_then_earliest_then_lowest_id),
         PROMISE(a_claim_takes_at_most_what_was_asked_and_says_what_is_next),
+        PROMISE(a_claim_takes_no_more_bytes_than_were_asked_for),
+        PROMISE(the_document_of_a_paused_task_has_no_bytes),
+        PROMISE(an_amendment_may_make_a_document_large),
         PROMISE(a_claim_of_nothing_only_asks_when),
         PROMISE(what_is_due_later_is_not_claimed),
         PROMISE(what_is_due_before_is_left_alone),

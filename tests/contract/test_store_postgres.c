@@ -499,7 +499,7 @@ static void migrations_go_on_after_a_cut_at_any_point(void **state)
         proxy_cut_at_sync(proxy, 0);
         store_close(store);
         world_open(world); // goes on where it was cut
-        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 11);
+        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 12);
         join(world, A);
         add(world, (struct sample){0});
     }

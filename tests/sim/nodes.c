@@ -169,6 +169,7 @@ void node_start(struct sim_node *node)
     node->exec = sim_exec_new(node);
     node->correction_ms = node->found_ms = 0;
     struct flow_config config = {.room = ROOM,
+                                 .room_bytes = ROOM_BYTES,
                                  .slots = SLOTS,
                                  .seed = rand_next(&world->rand),
                                  .api_only = world->api_node && node->number == 0,

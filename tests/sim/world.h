@@ -11,6 +11,7 @@
 enum {
     NODES = 3,
     ROOM = 40,
+    ROOM_BYTES = 16 * 1024, // of documents
     SLOTS = 16,
     QUEUES = 4,  // q1 … of each tenant
     TENANTS = 2, // 1 …

@@ -337,7 +337,10 @@ struct play *play_new(struct play_config config)
     assert_int_equal(store_open(&play->store.memory, "memory:", why), ERR_OK);
     play->broker = broker_local_new(config.broker_max ? config.broker_max : 100, &play->waker, &play->waker);
     play->exec.exec.ops = &exec_played;
-    struct flow_config flow = {.room = config.room ? config.room : 100, .slots = config.slots ? config.slots : 10, .seed = 1};
+    struct flow_config flow = {.room = config.room ? config.room : 100,
+                               .room_bytes = config.room_bytes ? config.room_bytes : 64 << 20,
+                               .slots = config.slots ? config.slots : 10,
+                               .seed = 1};
     play->flow = flow_new(&flow, &play->store.store, play->broker, &play->exec.exec, &play->waker, &play->waker);
     play->node = &play->flow->node;
     play->lanes = play->flow->lanes;

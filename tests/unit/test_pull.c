@@ -450,8 +450,9 @@ static void stopping_waits_for_a_push_that_is_under_way(void **state)
     atomic_store(&play->node->stopping, true);
     turn(play);
     assert_false(flow_drained(play->flow));
-    assert_int_equal(lanes_take(play->lanes, PLAY_TENANT, STR("q"), play->now.wall_ms), lane);
-    pull_push(play->flow->pull, play_run(play, 5, lane, 5));
+    struct run *run = play_run(play, 5, lane, 5);
+    assert_int_equal(lanes_take(play->lanes, PLAY_TENANT, STR("q"), run->doc_size, play->now.wall_ms), lane);
+    pull_push(play->flow->pull, run);
     node_push_end(play->node);
     assert_false(flow_drained(play->flow));
     turn(play);
