@@ -79,10 +79,8 @@ static void answer(struct http_request *request, void *state);
 static void ask(struct listing *listing)
 {
     struct store_list *page = &listing->page;
-    bool picky = page->states || page->queue.p || page->name.p || listing->filter.label_count || listing->filter.state >= 0 ||
-                 listing->filter.due_before;
     page->max = listing->limit - listing->shown;
-    page->look = picky ? LOOK_MAX : page->max;
+    page->look = filter_takes_all(&listing->filter) ? page->max : LOOK_MAX;
     page->bytes_max = BYTES_MAX - listing->body.n;
     http_wait(listing->call.request, answer, listing);
     store_submit(listing->call.api->store, &page->op);

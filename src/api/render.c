@@ -75,19 +75,6 @@ static void put_attempt(struct buf *buf, const struct attempt *attempt)
     buf_putc(buf, '}');
 }
 
-// Narrows `attempts` to those of one job: they lie together.
-static void find_attempts(int64_t job_id, const struct attempt **attempts, size_t *count)
-{
-    size_t from = 0;
-    while (from < *count && (*attempts)[from].job_id != job_id)
-        from++;
-    size_t to = from;
-    while (to < *count && (*attempts)[to].job_id == job_id)
-        to++;
-    *attempts = to > from ? *attempts + from : NULL;
-    *count = to - from;
-}
-
 // Attempts that did not succeed are kept apart; the one that runs or succeeded is only in the job's own record.
 static void put_attempts(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t count)
 {
@@ -106,15 +93,14 @@ static void put_attempts(struct buf *buf, const struct job *job, const struct at
     buf_putc(buf, ']');
 }
 
-// null until an attempt has begun; false for good once one began late.
-static const char *sla_met(const struct job *job, const struct attempt *attempts, size_t count)
+static void put_lateness(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t count)
 {
-    if (job->late_stage != STAGE_NONE)
-        return "false";
-    bool started = job->started_at != 0;
-    for (size_t i = 0; i < count && !started; i++)
-        started = attempts[i].started_at != 0;
-    return started ? "true" : "null";
+    static const char *const met[] = {[JOB_SLA_OPEN] = "null", [JOB_SLA_MET] = "true", [JOB_SLA_MISSED] = "false"};
+    const char *stage = job_stage_text(job->late_stage);
+    buf_puts(buf, ",\"sla_met\":");
+    buf_puts(buf, met[job_sla(job, attempts, count)]);
+    put_int(buf, ",\"late_by\":", job_late_by(job, attempts, count), -1);
+    put_text(buf, ",\"late_stage\":", str_of(stage), stage != NULL);
 }
 
 static void put_delays(struct buf *buf, const struct job *job)
@@ -128,8 +114,7 @@ static void put_delays(struct buf *buf, const struct job *job)
 
 void render_job(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t attempt_count, int64_t now_ms)
 {
-    find_attempts(job->id, &attempts, &attempt_count);
-    const char *late = job_stage_text(job->late_stage);
+    attempts = job_attempts(job->id, attempts, &attempt_count);
     put_id(buf, "{\"id\":", ID_JOB, job->id);
     put_id(buf, ",\"task_id\":", ID_TASK, job->task_id);
     put_id(buf, ",\"parent_job_id\":", ID_JOB, job->parent_id);
@@ -149,9 +134,7 @@ void render_job(struct buf *buf, const struct job *job, const struct attempt *at
     buf_puts(buf, job->result_left_out ? ",\"result_left_out\":true" : ",\"result_left_out\":false");
     put_json(buf, ",\"progress\":", !ended ? job->result : (struct str){0});
     put_text(buf, ",\"reason\":", job->reason, job->reason.n > 0);
-    buf_puts(buf, ",\"sla_met\":");
-    buf_puts(buf, sla_met(job, attempts, attempt_count));
-    put_text(buf, ",\"late_stage\":", str_of(late), late != NULL);
+    put_lateness(buf, job, attempts, attempt_count);
     put_delays(buf, job);
     put_int(buf, ",\"retry_count\":", job->retries, -1);
     put_id(buf, ",\"executor\":", ID_INCARNATION, job->holder);
@@ -179,9 +162,11 @@ void render_task(struct buf *buf, const struct task_view *view, int64_t now_ms)
 {
     enum { USUAL_SIZE = 2048 };
     const struct job *job = task_job_to_show(view->jobs, view->job_count);
+    const char *outcome = task_outcome_text(task_outcome_of(view->jobs, view->job_count));
     buf_reserve(buf, USUAL_SIZE);
     put_id(buf, "{\"id\":", ID_TASK, view->stored->id);
     put_text(buf, ",\"state\":", str_of(task_state_text(task_state_of(view->stored->paused, view->jobs, view->job_count))), true);
+    put_text(buf, ",\"outcome\":", str_of(outcome), outcome != NULL);
     put_time(buf, ",\"scheduled_at\":", job ? job->scheduled_at : 0);
     buf_putc(buf, ',');
     task_render(view->task, buf);

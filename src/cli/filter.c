@@ -12,11 +12,19 @@
 enum { SHOWN_MAX = 64 };
 
 const struct option verb_filter_options[] = {
-    {"state", 0, "STATE", "only those in this state: of tasks active, paused, done, cancelled; of jobs as in docs/states.md",
-     .choices = "active paused done blocked delayed ready watching reserved success aborted buried cancelled"},
+    {"state", 0, "STATE",
+     "only those in this state: of tasks active, paused, done, cancelled; of jobs as in docs/states.md; of both waiting, "
+     "running, "
+     "success, failed",
+     .choices =
+         "active paused done waiting running failed blocked delayed ready watching reserved success aborted buried cancelled"},
     {"queue", 0, "NAME", "only those in this queue"},
     {"name", 0, "NAME", "only those of exactly this name"},
     {"label", 0, "NAME=VALUE", "only those with this label; several: with all of them", true},
+    {"sla-met", 0, "true|false", "only those whose attempts all began within their SLA, or did not", .choices = "true false"},
+    {"late-stage", 0, "STAGE", "only those that this stage made late", .choices = "puller queue target"},
+    {"tracing-id", 0, "ID", "only those of exactly this tracing_id"},
+    {"created-by", 0, "WHO", "only those of exactly this created_by"},
     {"due-before", 0, "TIME", "only those planned before: a time as of submit --at, or from now: 10m 1h30m"},
     {0},
 };
@@ -56,18 +64,25 @@ static int read_time(struct cli *cli, const char *option, struct str *value)
     return CLI_OK;
 }
 
+// sla-met is sla_met there.
+static struct str api_name(struct cli *cli, const char *option)
+{
+    struct str name = arena_copy(&cli->arena, str_of(option));
+    for (char *at = (char *)name.p; *at; at++)
+        *at = *at == '-' ? '_' : *at;
+    return name;
+}
+
 // One option as the API names it.
 static int read_one(struct cli *cli, const char *option, const char *given, struct str *ret_name, struct str *ret_value)
 {
     size_t at;
-    *ret_name = str_of(option);
+    *ret_name = api_name(cli, option);
     *ret_value = str_of(given);
     if (!text_valid(*ret_value, &at))
         return verb_misused(cli, "--%s is not UTF-8 text", option);
-    if (str_is(*ret_name, "due-before")) {
-        *ret_name = STR("due_before");
+    if (str_is(*ret_name, "due_before"))
         return read_time(cli, option, ret_value);
-    }
     if (str_is(*ret_name, "label")) {
         const char *equals = strchr(given, '=');
         if (!equals || equals == given)

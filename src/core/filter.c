@@ -1,6 +1,7 @@
 // A filter is set name by name from a table, so that a list's query and a bulk's document mean the same.
 #include "core/filter.h"
 
+#include "base/mem.h"
 #include "base/when.h"
 
 #include <stdio.h>
@@ -19,34 +20,57 @@ static enum err refuse(struct problem *why, struct str name, const char *format,
 
 struct filter filter_any(enum filter_of of)
 {
-    return (struct filter){.of = of, .state = FILTER_ANY};
+    return (struct filter){.of = of};
 }
+
+// ---- conditions
+
+#define BIT(name) (1u << (name))
+
+// A state, or how people call some of them together. Answers only say the states themselves.
+static const struct {
+    const char *word;
+    unsigned jobs, tasks; // 0: not said of them
+} states[] = {
+    {"active", 0, BIT(TASK_ACTIVE)},
+    {"paused", 0, BIT(TASK_PAUSED)},
+    {"done", 0, BIT(TASK_DONE)},
+    {"blocked", BIT(JOB_BLOCKED), 0},
+    {"delayed", BIT(JOB_DELAYED), 0},
+    {"ready", BIT(JOB_READY), 0},
+    {"watching", BIT(JOB_WATCHING), 0},
+    {"reserved", BIT(JOB_RESERVED), 0},
+    {"success", BIT(JOB_SUCCESS), BIT(TASK_SUCCEEDED)},
+    {"aborted", BIT(JOB_ABORTED), 0},
+    {"buried", BIT(JOB_BURIED), 0},
+    {"cancelled", BIT(JOB_CANCELLED), BIT(TASK_CANCELLED)},
+    {"waiting", BIT(JOB_BLOCKED) | BIT(JOB_DELAYED) | BIT(JOB_READY) | BIT(JOB_WATCHING), BIT(TASK_WAITING)},
+    {"running", BIT(JOB_RESERVED), BIT(TASK_RUNNING)},
+    {"failed", BIT(JOB_ABORTED) | BIT(JOB_BURIED), BIT(TASK_FAILED)},
+};
 
 static enum err set_state(struct filter *filter, struct str name, struct str value, struct problem *why)
 {
-    int count = filter->of == FILTER_TASKS ? TASK_STATE_COUNT : JOB_STATE_COUNT;
-    for (int state = 0; state < count; state++) {
-        if (str_is(value, filter->of == FILTER_TASKS ? task_state_text(state) : job_state_text(state))) {
-            filter->state = state;
-            return ERR_OK;
-        }
+    bool tasks = filter->of == FILTER_TASKS;
+    for (size_t i = 0; i < array_count(states); i++) {
+        unsigned meant = tasks ? states[i].tasks : states[i].jobs;
+        if (!meant || !str_is(value, states[i].word))
+            continue;
+        filter->states = meant;
+        return ERR_OK;
     }
     return refuse(why, name,
-                  filter->of == FILTER_TASKS ? "The state of a task is active, paused, done or cancelled."
-                                             : "The state of a job is blocked, delayed, ready, watching, reserved, success, "
-                                               "aborted, buried or cancelled.");
+                  tasks
+                      ? "The state of a task is active, paused, done or cancelled; or one asks for waiting, running, success or "
+                        "failed."
+                      : "The state of a job is blocked, delayed, ready, watching, reserved, success, aborted, buried or "
+                        "cancelled; or one asks for waiting, running or failed.");
 }
 
 static enum err set_queue(struct filter *filter, struct str name, struct str value, struct problem *why)
 {
     filter->queue = value;
     return task_name_fits(value) ? ERR_OK : refuse(why, name, "The name of a queue is " TASK_NAME_WORDS ".");
-}
-
-static enum err set_name(struct filter *filter, struct str name, struct str value, struct problem *why)
-{
-    filter->name = value;
-    return value.n && value.n <= TASK_NAME_MAX ? ERR_OK : refuse(why, name, "A name has 1 to %d bytes.", TASK_NAME_MAX);
 }
 
 static enum err set_due_before(struct filter *filter, struct str name, struct str value, struct problem *why)
@@ -56,10 +80,48 @@ static enum err set_due_before(struct filter *filter, struct str name, struct st
     return refuse(why, name, "This is a time as \"2030-01-31T08:00:00Z\" (in a query, '+' is written %%2B).");
 }
 
+static enum err set_sla_met(struct filter *filter, struct str name, struct str value, struct problem *why)
+{
+    filter->sla = str_is(value, "true") ? JOB_SLA_MET : JOB_SLA_MISSED;
+    return str_is(value, "true") || str_is(value, "false") ? ERR_OK : refuse(why, name, "sla_met is true or false.");
+}
+
+static enum err set_late_stage(struct filter *filter, struct str name, struct str value, struct problem *why)
+{
+    for (int stage = STAGE_NONE + 1; stage < STAGE_COUNT; stage++)
+        if (str_is(value, job_stage_text(stage)))
+            filter->late_stage = stage;
+    return filter->late_stage ? ERR_OK : refuse(why, name, "late_stage is puller, queue or target.");
+}
+
+static enum err set_text(struct str *ret_text, struct str name, struct str value, struct problem *why)
+{
+    *ret_text = value;
+    return value.n && value.n <= TASK_NAME_MAX ? ERR_OK
+                                               : refuse(why, name, STR_FMT " has 1 to %d bytes.", STR_ARG(name), TASK_NAME_MAX);
+}
+
+static enum err set_name(struct filter *filter, struct str name, struct str value, struct problem *why)
+{
+    return set_text(&filter->name, name, value, why);
+}
+
+static enum err set_tracing_id(struct filter *filter, struct str name, struct str value, struct problem *why)
+{
+    return set_text(&filter->tracing_id, name, value, why);
+}
+
+static enum err set_created_by(struct filter *filter, struct str name, struct str value, struct problem *why)
+{
+    return set_text(&filter->created_by, name, value, why);
+}
+
 static const struct {
     const char *name;
     enum err (*set)(struct filter *filter, struct str name, struct str value, struct problem *why);
-} setters[] = {{"state", set_state}, {"queue", set_queue}, {"name", set_name}, {"due_before", set_due_before}};
+} setters[] = {{"state", set_state},           {"queue", set_queue},          {"name", set_name},
+               {"due_before", set_due_before}, {"sla_met", set_sla_met},      {"late_stage", set_late_stage},
+               {"tracing_id", set_tracing_id}, {"created_by", set_created_by}};
 
 static enum err set_label(struct filter *filter, struct str name, struct str value, struct problem *why)
 {
@@ -76,26 +138,35 @@ static enum err set_label(struct filter *filter, struct str name, struct str val
 
 enum err filter_set(struct filter *filter, struct str name, struct str value, struct problem *why)
 {
-    for (size_t i = 0; i < sizeof setters / sizeof *setters; i++)
+    for (size_t i = 0; i < array_count(setters); i++)
         if (str_is(name, setters[i].name))
             return setters[i].set(filter, name, value, why);
     if (str_starts(name, STR("label.")) && name.n > 6)
         return set_label(filter, name, value, why);
-    refuse(why, name, "There is no such filter; there are state, queue, name, label.KEY and due_before.");
+    refuse(why, name,
+           "There is no such filter; there are state, queue, name, label.KEY, due_before, sla_met, late_stage, tracing_id and "
+           "created_by.");
     return why->err = ERR_UNKNOWN_FIELD;
 }
 
 unsigned filter_stored_states(const struct filter *filter)
 {
-    if (filter->of == FILTER_TASKS || filter->state == FILTER_ANY)
+    if (filter->of == FILTER_TASKS)
         return 0;
-    unsigned states = 1u << filter->state;
-    return filter->state == JOB_READY ? states | 1u << JOB_DELAYED : states;
+    return filter->states & BIT(JOB_READY) ? filter->states | BIT(JOB_DELAYED) : filter->states;
 }
+
+// ---- rows
 
 bool filter_needs_task(const struct filter *filter)
 {
-    return filter->label_count > 0;
+    return filter->label_count || filter->tracing_id.p || filter->created_by.p;
+}
+
+bool filter_takes_all(const struct filter *filter)
+{
+    return !filter->states && !filter->queue.p && !filter->name.p && !filter->due_before && !filter->sla && !filter->late_stage &&
+           !filter_needs_task(filter);
 }
 
 static bool labels_match(const struct filter *filter, const struct task *task, struct arena *arena)
@@ -109,25 +180,30 @@ static bool labels_match(const struct filter *filter, const struct task *task, s
     return true;
 }
 
-bool filter_takes_job(const struct filter *filter, const struct job *job, const struct task *task, int64_t now_ms,
-                      struct arena *arena)
+static bool task_matches(const struct filter *filter, const struct task *task, struct arena *arena)
 {
-    if (filter->state != FILTER_ANY && job_state_at(job, now_ms) != (enum job_state)filter->state)
-        return false;
-    if (filter->due_before && job->scheduled_at >= filter->due_before)
-        return false;
-    return !filter->label_count || labels_match(filter, task, arena);
+    return (!filter->tracing_id.p || str_eq(filter->tracing_id, task->tracing_id)) &&
+           (!filter->created_by.p || str_eq(filter->created_by, task->created_by)) && labels_match(filter, task, arena);
 }
 
-bool filter_takes_task(const struct filter *filter, enum task_state state, const struct job *job, const struct task *task,
-                       struct arena *arena)
+static bool job_matches(const struct filter *filter, const struct filter_row *row)
 {
-    if (filter->state != FILTER_ANY && state != (enum task_state)filter->state)
-        return false;
-    if (filter->due_before && (!job || job->scheduled_at >= filter->due_before))
-        return false;
-    return !filter->label_count || labels_match(filter, task, arena);
+    return (!filter->due_before || row->job->scheduled_at < filter->due_before) && (!filter->sla || row->sla == filter->sla) &&
+           (!filter->late_stage || row->job->late_stage == filter->late_stage);
 }
+
+bool filter_takes(const struct filter *filter, const struct filter_row *row, int64_t now_ms, struct arena *arena)
+{
+    unsigned is = filter->of == FILTER_TASKS ? row->words : BIT(job_state_at(row->job, now_ms));
+    if (filter->states && !(filter->states & is))
+        return false;
+    bool of_job = filter->due_before || filter->sla || filter->late_stage;
+    if (of_job && (!row->job || !job_matches(filter, row)))
+        return false;
+    return !filter_needs_task(filter) || task_matches(filter, row->task, arena);
+}
+
+// ---- digests
 
 // FNV-1a over the length and the bytes: enough to tell an honest mistake, and no more is promised.
 static uint64_t mix(uint64_t hash, struct str text)
@@ -140,8 +216,9 @@ static uint64_t mix(uint64_t hash, struct str text)
 
 uint32_t filter_digest(const struct filter *filter)
 {
-    uint64_t hash = mix(0xCBF29CE484222325u ^ (uint64_t)filter->of << 8 ^ (uint8_t)filter->state, filter->queue);
-    hash = mix(mix(hash, filter->name), (struct str){(const char *)&filter->due_before, sizeof filter->due_before});
+    int64_t numbers[] = {filter->of, filter->states, filter->due_before, filter->sla, filter->late_stage};
+    uint64_t hash = mix(0xCBF29CE484222325u, (struct str){(const char *)numbers, sizeof numbers});
+    hash = mix(mix(mix(mix(hash, filter->queue), filter->name), filter->tracing_id), filter->created_by);
     for (size_t i = 0; i < filter->label_count; i++)
         hash = mix(mix(hash, filter->labels[i].key), filter->labels[i].value);
     return (uint32_t)(hash >> 32);
@@ -154,8 +231,7 @@ struct cursor filter_newest(const struct filter *filter, int64_t now_ms)
     enum { NEAR_MS = 60000 };
     if (filter->of == FILTER_TASKS)
         return (struct cursor){INT64_MAX, INT64_MAX};
-    bool may_be_planned = filter->state == FILTER_ANY || filter->state == JOB_BLOCKED || filter->state == JOB_DELAYED ||
-                          filter->state == JOB_CANCELLED;
+    bool may_be_planned = !filter->states || filter->states & (BIT(JOB_BLOCKED) | BIT(JOB_DELAYED) | BIT(JOB_CANCELLED));
     int64_t at = may_be_planned ? INT64_MAX : now_ms + NEAR_MS;
     bool earlier = filter->due_before && filter->due_before <= at;
     return (struct cursor){earlier ? filter->due_before : at, earlier ? 0 : INT64_MAX};

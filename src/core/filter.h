@@ -5,16 +5,18 @@
 
 enum filter_of { FILTER_TASKS, FILTER_JOBS };
 
-enum { FILTER_ANY = -1, FILTER_LABELS_MAX = TASK_LABELS_MAX };
+enum { FILTER_LABELS_MAX = TASK_LABELS_MAX };
 
 // The query names of both, as a route lists them: `label.*` stands for label.k with any k.
-#define FILTER_NAMES "state queue name label.* due_before"
+#define FILTER_NAMES "state queue name label.* due_before sla_met late_stage tracing_id created_by"
 
 struct filter {
     enum filter_of of;
-    int state;              // enum task_state, or enum job_state; or FILTER_ANY
-    struct str queue, name; // .p == NULL: any
-    int64_t due_before;     // 0: any
+    unsigned states;                                // of tasks bits of enum task_word, of jobs of enum job_state; 0: any
+    struct str queue, name, tracing_id, created_by; // .p == NULL: any
+    int64_t due_before;                             // 0: any
+    enum job_sla sla;                               // of the job; JOB_SLA_OPEN: any
+    enum job_stage late_stage;                      // STAGE_NONE: any
     struct {
         struct str key, value;
     } labels[FILTER_LABELS_MAX];
@@ -29,12 +31,18 @@ err_check enum err filter_set(struct filter *filter, struct str name, struct str
 // The states a store has to look for: a delayed job shows as ready when its time has come. 0: all.
 unsigned filter_stored_states(const struct filter *filter);
 
-// What only the caller of the store can tell. `task` may be NULL when filter_needs_task() is false.
+// A row that a list may show. Of a task, `job` is the one that stands for it, or NULL.
+struct filter_row {
+    const struct job *job;
+    const struct task *task; // may be NULL when filter_needs_task() is false
+    unsigned words;          // of a task: task_words()
+    enum job_sla sla;        // of the job
+};
+
+// What only the caller of the store can tell.
 bool filter_needs_task(const struct filter *filter);
-bool filter_takes_job(const struct filter *filter, const struct job *job, const struct task *task, int64_t now_ms,
-                      struct arena *arena);
-bool filter_takes_task(const struct filter *filter, enum task_state state, const struct job *job, const struct task *task,
-                       struct arena *arena);
+bool filter_takes(const struct filter *filter, const struct filter_row *row, int64_t now_ms, struct arena *arena);
+bool filter_takes_all(const struct filter *filter); // there is no condition
 
 // Tells filters apart: a cursor of one list is not one of another.
 uint32_t filter_digest(const struct filter *filter);

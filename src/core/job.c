@@ -159,6 +159,18 @@ struct attempt job_latest_attempt(const struct job *job)
                             .reason = job->reason};
 }
 
+const struct attempt *job_attempts(int64_t job_id, const struct attempt *attempts, size_t *count)
+{
+    size_t from = 0;
+    while (from < *count && attempts[from].job_id != job_id)
+        from++;
+    size_t to = from;
+    while (to < *count && attempts[to].job_id == job_id)
+        to++;
+    *count = to - from;
+    return to > from ? attempts + from : NULL;
+}
+
 static struct job_step keep_attempt(const struct job *job)
 {
     return (struct job_step){.kept = true, .attempt = job_latest_attempt(job)};
@@ -470,6 +482,27 @@ struct job_delays job_delays(const struct job *job)
     if (job->started_at && job->completed_at)
         delays.target = not_negative(job->completed_at - job->started_at) + not_negative(job->due_at - job->ready_at);
     return delays;
+}
+
+int64_t job_last_start(const struct job *job, const struct attempt *attempts, size_t count)
+{
+    int64_t started_at = job->started_at;
+    for (size_t i = count; i > 0 && !started_at; i--)
+        started_at = attempts[i - 1].started_at;
+    return started_at;
+}
+
+int64_t job_late_by(const struct job *job, const struct attempt *attempts, size_t count)
+{
+    int64_t started_at = job_last_start(job, attempts, count);
+    return started_at ? not_negative(started_at - job->scheduled_at) : -1;
+}
+
+enum job_sla job_sla(const struct job *job, const struct attempt *attempts, size_t count)
+{
+    if (job->late_stage != STAGE_NONE)
+        return JOB_SLA_MISSED;
+    return job_last_start(job, attempts, count) ? JOB_SLA_MET : JOB_SLA_OPEN;
 }
 
 enum job_state job_state_at(const struct job *job, int64_t now_ms)

@@ -125,6 +125,10 @@ struct attempt {
 
 struct attempt job_latest_attempt(const struct job *job); // as the record has it
 
+// Of attempts of several jobs, of which each job's lie together, those of one: how many is written to `count`. NULL: there is
+// none.
+const struct attempt *job_attempts(int64_t job_id, const struct attempt *attempts, size_t *count);
+
 const char *job_state_text(enum job_state state);
 const char *job_event_text(enum job_event event);
 const char *job_event_words(enum job_event event);
@@ -244,6 +248,16 @@ struct job_delays {
     int64_t puller, queue, target;
 };
 struct job_delays job_delays(const struct job *job);
+// When its latest attempt that is known to have begun did so; 0: none has. `attempts` are those kept of it, in their order.
+int64_t job_last_start(const struct job *job, const struct attempt *attempts, size_t count);
+// How much later than planned that was, whatever made it late: also the attempts before it. -1: none has begun. Never negative
+// otherwise.
+int64_t job_late_by(const struct job *job, const struct attempt *attempts, size_t count);
+
+// Whether every attempt began within the SLA. Open until one has begun; missed for good once one began late.
+enum job_sla { JOB_SLA_OPEN, JOB_SLA_MET, JOB_SLA_MISSED };
+enum job_sla job_sla(const struct job *job, const struct attempt *attempts, size_t count);
+
 enum job_stage job_slowest_stage(const struct job *job); // of an attempt that has begun: what took the largest part of its delay
 
 // delayed shows as ready once its time has come, even before the store was told.

@@ -187,7 +187,8 @@ static enum err refuse_duration(struct parse *parse, const struct field *field)
 static enum err take_duration(struct parse *parse, const struct field *field, struct json value, void *to)
 {
     int64_t ms;
-    if (value.type == JSON_NULL) { // only where null counts: without end
+    bool number = field->null_counts && json_int(value, &ms) && ms == -1; // which a merge patch can say, and null it cannot
+    if (value.type == JSON_NULL || number) {                              // only where null counts: without end
         *(int64_t *)to = -1;
         return ERR_OK;
     }
@@ -796,6 +797,51 @@ static bool tells_more(const struct job *job, const struct job *than)
     if (number_of(job) != number_of(than))
         return number_of(job) > number_of(than);
     return job->id > than->id;
+}
+
+const char *task_outcome_text(enum task_outcome outcome)
+{
+    static const char *const texts[TASK_OUTCOME_COUNT] = {NULL, "pending", "in_progress", "success", "failed", "cancelled"};
+    return texts[outcome];
+}
+
+static enum task_outcome outcome_of_job(const struct job *job)
+{
+    static const enum task_outcome outcomes[JOB_STATE_COUNT] = {[JOB_RESERVED] = TASK_OUTCOME_IN_PROGRESS,
+                                                                [JOB_SUCCESS] = TASK_OUTCOME_SUCCESS,
+                                                                [JOB_ABORTED] = TASK_OUTCOME_FAILED,
+                                                                [JOB_BURIED] = TASK_OUTCOME_FAILED,
+                                                                [JOB_CANCELLED] = TASK_OUTCOME_CANCELLED};
+    if (outcomes[job->state])
+        return outcomes[job->state];
+    return job->attempts ? TASK_OUTCOME_IN_PROGRESS : TASK_OUTCOME_PENDING;
+}
+
+// While a job has not ended, that is how the task is going: a job that was made by hand takes the place of the one that failed.
+enum task_outcome task_outcome_of(const struct job *jobs, size_t count)
+{
+    enum task_outcome live = TASK_OUTCOME_UNKNOWN;
+    for (size_t i = 0; i < count; i++)
+        if (!job_state_final(jobs[i].state) && live < outcome_of_job(&jobs[i]))
+            live = outcome_of_job(&jobs[i]);
+    if (live)
+        return live;
+    const struct job *shown = task_job_to_show(jobs, count);
+    return shown ? outcome_of_job(shown) : TASK_OUTCOME_UNKNOWN;
+}
+
+unsigned task_words(bool paused, const struct job *jobs, size_t count)
+{
+    static const unsigned by_outcome[TASK_OUTCOME_COUNT] = {
+        [TASK_OUTCOME_SUCCESS] = 1u << TASK_SUCCEEDED, [TASK_OUTCOME_FAILED] = 1u << TASK_FAILED};
+    enum task_state state = task_state_of(paused, jobs, count);
+    unsigned words = 1u << state | by_outcome[task_outcome_of(jobs, count)];
+    if (state != TASK_ACTIVE && state != TASK_PAUSED)
+        return words;
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].state == JOB_RESERVED)
+            return words | 1u << TASK_RUNNING;
+    return words | 1u << TASK_WAITING;
 }
 
 const struct job *task_job_to_show(const struct job *jobs, size_t count)

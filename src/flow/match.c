@@ -38,19 +38,25 @@ static void take_row(struct match *match)
     match->jobs_seen += match->job_count;
 }
 
-static bool job_matches(struct match *match)
+static enum job_sla sla_of(const struct match *match, const struct job *job)
 {
-    struct arena *arena = &match->page->op.arena;
-    return (!match->stored || match_read(match->stored, &match->task, arena)) &&
-           filter_takes_job(match->filter, match->jobs, &match->task, match->now_ms, arena);
+    size_t count = match->page->attempt_count;
+    const struct attempt *attempts = job_attempts(job->id, match->page->attempts, &count);
+    return job_sla(job, attempts, count);
 }
 
-static bool task_matches(struct match *match)
+static bool row_matches(struct match *match)
 {
     struct arena *arena = &match->page->op.arena;
-    enum task_state state = task_state_of(match->stored->paused, match->jobs, match->job_count);
-    const struct job *shown = task_job_to_show(match->jobs, match->job_count);
-    return match_read(match->stored, &match->task, arena) && filter_takes_task(match->filter, state, shown, &match->task, arena);
+    bool jobs = match->page->jobs;
+    struct filter_row row = {.task = &match->task, .job = jobs ? match->jobs : task_job_to_show(match->jobs, match->job_count)};
+    if (match->stored && !match_read(match->stored, &match->task, arena))
+        return false;
+    if (!jobs)
+        row.words = task_words(match->stored->paused, match->jobs, match->job_count);
+    if (row.job && match->filter->sla)
+        row.sla = sla_of(match, row.job);
+    return filter_takes(match->filter, &row, match->now_ms, arena);
 }
 
 bool match_next(struct match *match)
@@ -58,7 +64,7 @@ bool match_next(struct match *match)
     size_t rows = match->page->jobs ? match->page->found_count : match->page->task_count;
     while (match->rows_seen < rows) {
         take_row(match);
-        if (match->page->jobs ? job_matches(match) : task_matches(match))
+        if (row_matches(match))
             return true;
     }
     return false;

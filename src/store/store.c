@@ -315,12 +315,19 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_HEAR] = clear_hear,
 };
 
-int store_list_failed(const struct store_list *list)
+size_t store_list_failed(const struct store_list *list, int ret_states[STORE_FAILED_MAX])
 {
-    for (int state = JOB_ABORTED; state < JOB_STATE_COUNT && !list->task_id; state++)
-        if (list->states == 1u << state)
-            return state;
-    return 0;
+    size_t count = 0;
+    if (list->task_id || list->states & ((1u << JOB_ABORTED) - 1))
+        return 0;
+    for (int state = JOB_ABORTED; state < JOB_STATE_COUNT; state++) {
+        if (!(list->states & 1u << state))
+            continue;
+        if (count == STORE_FAILED_MAX)
+            return 0;
+        ret_states[count++] = state;
+    }
+    return count;
 }
 
 bool store_list_look(struct store_list *list, struct store_page *page, struct store_key key)

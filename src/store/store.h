@@ -372,7 +372,7 @@ struct store_key {
 // A page of a list, newest first: tasks by id; jobs by scheduled_at, then by id. At most `look` rows behind `before` are looked
 // at, and of those that match at most `max` are given back. So a page may be short, or empty, and yet there are more behind
 // `next`; but not when there is no such queue. Rows that have failed or were cancelled are found without looking at others, if
-// one such state alone is asked for.
+// one or two such states are all that is asked for.
 //
 // The page also ends behind the row with which its records have `bytes_max` bytes (store_…_bytes below), so at least one row is
 // given, and no more than that is ever held in memory. Rows that do not match cost none.

@@ -131,10 +131,11 @@ static void list_jobs(struct memory *memory, struct store_list *list, struct sto
     struct memory_job *job;
     int64_t id;
     struct store_page page = {0};
-    int failed = store_list_failed(list);
+    int failed[STORE_FAILED_MAX];
+    bool only_failed = store_list_failed(list, failed);
     for (size_t at = 0; (job = map_next(&memory->jobs, &at, &id));)
         if (job->job.tenant == list->tenant && is_behind((struct store_key){job->job.scheduled_at, id}, list->before) &&
-            (!list->task_id || job->job.task_id == list->task_id) && (!failed || job->job.state == failed))
+            (!list->task_id || job->job.task_id == list->task_id) && (!only_failed || list->states & 1u << job->job.state))
             memory_found_add(&found, job);
     memory_found_sort(&found, compare_scheduled_at);
     for (size_t i = found.count; i > 0; i--) {

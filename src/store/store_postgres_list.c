@@ -96,8 +96,8 @@ static void put_with_text(struct pg_link *link, const char *pattern, struct str 
     pg_put(link, sql);
 }
 
-// The rows of one table that are looked at.
-static void put_source(struct pg_link *link, const struct store_list *list, const char *table, const char *day)
+// The rows of one table that are looked at; of one state that has failed, or all (0).
+static void put_source(struct pg_link *link, const struct store_list *list, const char *table, const char *day, int failed)
 {
     char text[64];
     pg_put(link, "(SELECT j.scheduled_at AS at, j.id, j.task_id, j.lane, j.state, " JOB_BYTES " AS bytes, ");
@@ -109,7 +109,6 @@ static void put_source(struct pg_link *link, const struct store_list *list, cons
         pg_put(link, of_task);
     if (list->queue.p)
         pg_put(link, if_queue);
-    int failed = store_list_failed(list);
     snprintf(text, sizeof text, " AND j.state>=6 AND j.state=%d", failed);
     if (failed) // which have an index of their own
         pg_put(link, text);
@@ -126,14 +125,20 @@ static bool wants_final(const struct store_list *list, bool final)
 
 static void put_looked_jobs(struct pg_link *link, const struct store_list *list)
 {
+    int failed[STORE_FAILED_MAX];
+    size_t count = store_list_failed(list, failed);
     bool live = wants_final(list, false), done = wants_final(list, true);
     pg_put(link, "WITH looked AS MATERIALIZED (SELECT * FROM (");
     if (live)
-        put_source(link, list, "@jobs", "-1");
+        put_source(link, list, "@jobs", "-1", 0);
     if (live && done)
         pg_put(link, " UNION ALL ");
     if (done)
-        put_source(link, list, "@jobs_done", "j.day");
+        put_source(link, list, "@jobs_done", "j.day", count ? failed[0] : 0);
+    if (count > 1) {
+        pg_put(link, " UNION ALL ");
+        put_source(link, list, "@jobs_done", "j.day", failed[1]);
+    }
     pg_put(link, ") l ORDER BY l.at DESC, l.id DESC LIMIT $4+1)");
 }
 

@@ -35,8 +35,10 @@ void store_op_fail(struct store_op *op, enum err err, const char *why);
 // An operation as it was before it was carried out, but for the arena: what a backend starts from.
 void store_op_clear(struct store_op *op);
 
-// The state when only one that has failed, or was cancelled, is asked for: then no others are looked at. 0: all are.
-int store_list_failed(const struct store_list *list);
+// The states when only one or two that have failed, or were cancelled, are asked for: then no others are looked at. How many
+// there are, 0 when all rows are looked at.
+enum { STORE_FAILED_MAX = 2 };
+size_t store_list_failed(const struct store_list *list, int ret_states[STORE_FAILED_MAX]);
 
 // How far a page has come.
 struct store_page {

@@ -28,13 +28,18 @@ _Static_assert(JOB_SUCCESS == 5, "the SQL below takes states from here on for fi
 #define JOB_COLUMNS "j.id" JOB_FIXED(NAME_OF_J) JOB_MOVING(NAME_OF_J) ",j.reason,j.response"
 #define TASK_COLUMNS \
     "t.id, t.tenant, t.created_at, t.version, t.paused, l.queue, t.name, t.doc FROM tasks t LEFT JOIN lanes l ON l.id=t.lane"
-#define JOBS_BEHIND " AND (j.scheduled_at, j.id)<(?2, ?3) ORDER BY j.scheduled_at DESC, j.id DESC LIMIT ?4"
+#define BEHIND " AND (j.scheduled_at, j.id)<(?2, ?3)"
+#define JOBS_BEHIND BEHIND " ORDER BY j.scheduled_at DESC, j.id DESC LIMIT ?4"
 // What is claimed or in hand has no lease and no result, so these are read only by those who may meet them. `result` is the last
 // column: who does not ask for it does not go through its pages.
 #define LEASE_COLUMNS ",j.lease_until,length(j.result),"
 #define LISTED_RESULT "CASE WHEN length(j.result)<=4096 THEN j.result END"
 #define LISTED_JOB JOB_COLUMNS LEASE_COLUMNS LISTED_RESULT
 _Static_assert(STORE_LISTED_RESULT == 4096, "the SQL above says so");
+// IS, because of two conditions on the state SQLite would take the one of the index, and sort all that ever failed.
+#define FAILED(state)                                                                \
+    "SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_failed WHERE j.tenant=?1 AND" \
+    " j.state IS " state " AND j.state>=6" BEHIND
 #define WITH_DOC " LEFT JOIN tasks t ON t.id=j.task_id "
 
 // Many rows in one statement. OR FAIL spares SQLite to keep a copy of every page that the statement changes: a failure midway is
@@ -249,9 +254,7 @@ static const struct {
     [SQL_LIST_TASKS] = {"SELECT id, lane, name FROM tasks WHERE tenant=?1 AND id<?2 AND NOT gone ORDER BY id DESC LIMIT ?3",
                         true},
     [SQL_LIST_JOBS] = {"SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_listed WHERE j.tenant=?1" JOBS_BEHIND, true},
-    [SQL_LIST_FAILED] = {"SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_failed WHERE j.tenant=?1 AND j.state=?5"
-                         " AND j.state>=6" JOBS_BEHIND,
-                         true},
+    [SQL_LIST_FAILED] = {FAILED("?5") " UNION ALL " FAILED("?6") " ORDER BY scheduled_at DESC, id DESC LIMIT ?4", true},
     [SQL_LIST_OF_TASK] = {"SELECT * FROM (SELECT " LISTED_JOB " FROM jobs j WHERE j.id=?5 AND j.task_id=?5 UNION ALL"
                           " SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_task WHERE j.task_id=?5 AND j.id<>j.task_id) j"
                           " WHERE j.tenant=?1" JOBS_BEHIND,

@@ -165,11 +165,14 @@ static void read_get(struct db *db, struct store_op *op)
 
 static sqlite3_stmt *select_jobs(struct db *db, const struct store_list *list)
 {
-    int failed = store_list_failed(list);
-    enum sql sql = list->task_id ? SQL_LIST_OF_TASK : failed ? SQL_LIST_FAILED : SQL_LIST_JOBS;
+    int failed[STORE_FAILED_MAX];
+    size_t count = store_list_failed(list, failed);
+    enum sql sql = list->task_id ? SQL_LIST_OF_TASK : count ? SQL_LIST_FAILED : SQL_LIST_JOBS;
     sqlite3_stmt *stmt = db_sql(db, sql, list->tenant, list->before.at, list->before.id, limit(list->look + 1));
-    if (sql != SQL_LIST_JOBS)
-        sqlite3_bind_int64(stmt, 5, list->task_id ? list->task_id : failed);
+    if (list->task_id)
+        sqlite3_bind_int64(stmt, 5, list->task_id);
+    for (size_t i = 0; i < STORE_FAILED_MAX && count; i++)
+        sqlite3_bind_int(stmt, 5 + (int)i, i < count ? failed[i] : -1);
     return stmt;
 }
 

@@ -1830,6 +1830,9 @@ static void a_list_shows_what_matches_all_that_is_asked(void **state)
     int64_t ready = add(world, (struct sample){.queue = "a"});
     add(world, (struct sample){.queue = "b"});
     int64_t success = add(world, (struct sample){.queue = "a", .state = JOB_SUCCESS});
+    add(world, (struct sample){.queue = "c", .state = JOB_ABORTED, .scheduled_at = NOW + 1});
+    add(world, (struct sample){.queue = "c", .state = JOB_BURIED, .scheduled_at = NOW + 2});
+    add(world, (struct sample){.queue = "c", .state = JOB_CANCELLED, .scheduled_at = NOW + 3});
     static const struct {
         unsigned states;
         const char *queue, *name;
@@ -1839,9 +1842,13 @@ static void a_list_shows_what_matches_all_that_is_asked(void **state)
         {0, "none", NULL, 0},
         {1u << JOB_SUCCESS, NULL, NULL, 1},
         {1u << JOB_READY, "a", NULL, 1},
-        {0, NULL, "a name", 3},
+        {0, NULL, "a name", 6},
         {0, NULL, "a nam", 0},
-        {1u << JOB_ABORTED, NULL, NULL, 0},
+        {1u << JOB_ABORTED, NULL, NULL, 1},
+        {1u << JOB_ABORTED | 1u << JOB_BURIED, NULL, NULL, 2},
+        {1u << JOB_ABORTED | 1u << JOB_BURIED, "c", NULL, 2},
+        {1u << JOB_ABORTED | 1u << JOB_BURIED, "a", NULL, 0},
+        {1u << JOB_ABORTED | 1u << JOB_BURIED | 1u << JOB_CANCELLED, NULL, NULL, 3},
         {1u << JOB_READY | 1u << JOB_SUCCESS, "a", "a name", 2},
     };
     for (size_t i = 0; i < array_count(cases); i++) {
@@ -1849,6 +1856,9 @@ static void a_list_shows_what_matches_all_that_is_asked(void **state)
             .jobs = true, .states = cases[i].states, .queue = str_of(cases[i].queue), .name = str_of(cases[i].name)};
         assert_int_equal(list(world, want)->found_count, cases[i].count);
     }
+    struct store_list *failed =
+        list(world, (struct store_list){.jobs = true, .states = 1u << JOB_ABORTED | 1u << JOB_BURIED, .max = 1, .look = 1});
+    assert_true(failed->found_count == 1 && failed->found[0].state == JOB_BURIED && failed->more); // and looked at no other
     struct store_list *tasks = list(world, (struct store_list){.queue = STR("a")});
     assert_int_equal(tasks->task_count, 2);
     assert_true(tasks->tasks[0].id == success && tasks->tasks[1].id == ready);

@@ -500,8 +500,13 @@ static void step_list(struct pair *pair, struct store_op *ops[2])
     int32_t tenant = (int32_t)(1 + below(pair, 2));
     bool jobs = below(pair, 2), newest = below(pair, 2);
     int64_t task_id = jobs && below(pair, 4) == 0 ? 1 + below(pair, IDS) : 0;
-    static const unsigned masks[] = {0, 0, 1u << JOB_CANCELLED, 1u << JOB_DELAYED | 1u << JOB_READY, 1u << JOB_SUCCESS | 1u};
-    unsigned states = jobs ? masks[below(pair, 5)] : 0;
+    static const unsigned masks[] = {0,
+                                     0,
+                                     1u << JOB_CANCELLED,
+                                     1u << JOB_DELAYED | 1u << JOB_READY,
+                                     1u << JOB_SUCCESS | 1u,
+                                     1u << JOB_ABORTED | 1u << JOB_BURIED};
+    unsigned states = jobs ? masks[below(pair, 6)] : 0;
     struct str queue = str_of(task_id ? NULL : queues[below(pair, 5)]);
     struct str name = {0};
     if (below(pair, 4) == 0 && !task_id)

@@ -31,7 +31,7 @@ VOLATILE = [
     (r"\b\d\d:\d\d:\d\d\b", "TIME"),
     (r"\((now|in [^)]*|[^)]* ago)\)", "(WHEN)"),
     (r"\b\d+(\.\d+)?( ?ms|s|m|h|d)( \d+(ms|s|m|h))?(?![a-z0-9])", "DURATION"),
-    (r'("(puller|queue|target)": ?)\d+', r"\1N"),
+    (r'("(puller|queue|target|late_by)": ?)\d+', r"\1N"),
     (r"[ \t]+", " "),
     (r" $", ""),
 ]

@@ -5,7 +5,8 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from support.client import first_job_id
-from support.wait import wait_until
+from support.times import to_ms
+from support.wait import now_ms, wait_until
 
 
 def pages(api, path, **query):
@@ -33,7 +34,8 @@ def ids(items):
 def planned(api, target):
     """Twenty tasks planned for later, the last submitted first to run, and three that have ended."""
     made = [api.submit(target.url("/ok"), **{"in": f"{60 - i}m"}, queue="mail" if i % 2 else "default", name=f"n{i % 3}",
-                       labels={"team": "a" if i % 4 else "b", "i": str(i)})["id"] for i in range(20)]
+                       labels={"team": "a" if i % 4 else "b", "i": str(i)}, tracing_id=f"trace-{i}", created_by=f"by-{i % 5}")["id"]
+            for i in range(20)]
     ended = [api.submit(target.url(path), name="ended", retry={"max": 0})["id"] for path in ("/ok", "/status/500/x", "/ok")]
     for task_id in ended:
         api.finished(task_id)
@@ -63,6 +65,16 @@ class TestTasks:
         ({"label.team": "b"}, lambda i: i < 20 and i % 4 == 0),
         ({"label.team": "a", "label.i": "3"}, lambda i: i == 3),
         ({"label.team": "a", "queue": "mail", "name": "n0"}, lambda i: i < 20 and i % 2 == 1 and i % 3 == 0 and i % 4 != 0),
+        ({"state": "waiting"}, lambda i: i < 20),
+        ({"state": "running"}, lambda i: False),
+        ({"state": "success"}, lambda i: i in (20, 22)),
+        ({"state": "failed"}, lambda i: i == 21),
+        ({"tracing_id": "trace-7"}, lambda i: i == 7),
+        ({"created_by": "by-2", "queue": "mail"}, lambda i: i < 20 and i % 5 == 2 and i % 2 == 1),
+        ({"sla_met": "true"}, lambda i: i >= 20),
+        ({"sla_met": "true", "state": "failed"}, lambda i: i == 21),
+        ({"sla_met": "false"}, lambda i: False),
+        ({"late_stage": "queue"}, lambda i: False),
     ])
     def test_filters_are_exact_and_all_must_match(self, api, planned, query, wanted):
         expected = [planned[i] for i in reversed(range(len(planned))) if wanted(i)]
@@ -100,6 +112,14 @@ class TestJobs:
         ({"state": "aborted", "name": "n1"}, lambda i: False),
         ({"queue": "mail", "label.team": "a"}, lambda i: i < 20 and i % 2 == 1 and i % 4 != 0),
         ({"name": "n2", "state": "delayed"}, lambda i: i < 20 and i % 3 == 2),
+        ({"state": "waiting"}, lambda i: i < 20),
+        ({"state": "running"}, lambda i: False),
+        ({"state": "failed"}, lambda i: i == 21),
+        ({"state": "failed", "queue": "mail"}, lambda i: False),
+        ({"tracing_id": "trace-7"}, lambda i: i == 7),
+        ({"created_by": "by-2", "state": "waiting"}, lambda i: i < 20 and i % 5 == 2),
+        ({"sla_met": "true"}, lambda i: i >= 20),
+        ({"sla_met": "false"}, lambda i: False),
     ])
     def test_filters(self, api, planned, query, wanted):
         expected = {first_job_id(planned[i]) for i in range(len(planned)) if wanted(i)}
@@ -115,6 +135,36 @@ class TestJobs:
             api.wait_state(made[-1], "success")
         assert ids(everything(api, f"/v1/tasks/{task['id']}/jobs", limit=2)) == list(reversed(made))
 
+    def test_what_began_late_is_found_and_says_by_how_much(self, api, target):
+        api.post("/v1/queues/late/pause")
+        task = api.submit(target.url("/ok"), queue="late", sla="1ms")
+        job_id = first_job_id(task["id"])
+        planned_at = to_ms(api.job(job_id)["scheduled_at"])
+        wait_until(lambda: now_ms() > planned_at + 1, "it is late")
+        api.post("/v1/queues/late/resume")
+        job = api.finished(task["id"])
+        assert job["sla_met"] is False
+        assert job["late_by"] == to_ms(job["started_at"]) - planned_at > 1
+        for query in ({"sla_met": "false"}, {"late_stage": job["late_stage"]}, {"sla_met": "false", "queue": "late"}):
+            assert ids(everything(api, "/v1/jobs", **query)) == [job_id]
+            assert ids(everything(api, "/v1/tasks", **query)) == [task["id"]]
+        assert everything(api, "/v1/jobs", sla_met="true") == []
+
+    def test_retries_make_a_job_late_without_missing_its_sla(self, api, target):
+        task = api.submit(target.url("/status/500/late_by"), retry={"max": 1, "delay": "1s", "jitter": False})
+        job = api.finished(task["id"])
+        assert (job["state"], job["sla_met"]) == ("aborted", True)
+        assert job["late_by"] == to_ms(job["started_at"]) - to_ms(job["scheduled_at"]) >= 1000
+
+    def test_a_running_job_is_found_as_running(self, api, target):
+        task = api.submit(target.url("/hang/running"))
+        job = api.wait_state(first_job_id(task["id"]), "reserved")
+        assert ids(everything(api, "/v1/jobs", state="running")) == [job["id"]]
+        assert ids(everything(api, "/v1/tasks", state="running")) == [task["id"]]
+        assert api.task(task["id"])["outcome"] == "in_progress"
+        assert api.post(f"/v1/tasks/{task['id']}/cancel").json["outcome"] == "cancelled"
+        assert everything(api, "/v1/jobs", state="running") == []
+
     def test_a_due_job_in_a_paused_queue_shows_as_ready(self, api, target):
         api.post("/v1/queues/held/pause")
         task = api.submit(target.url("/ok"), queue="held")
@@ -128,6 +178,12 @@ class TestRefusals:
         ("/v1/jobs?state=active", "state", "buried"),
         ("/v1/jobs?state=", "state", "blocked"),
         ("/v1/tasks?queue=a%20b", "queue", "letters"),
+        ("/v1/tasks?state=blocked", "state", "waiting, running, success or failed"),
+        ("/v1/jobs?state=done", "state", "waiting, running or failed"),
+        ("/v1/jobs?sla_met=yes", "sla_met", "true or false"),
+        ("/v1/jobs?late_stage=store", "late_stage", "puller, queue or target"),
+        ("/v1/jobs?tracing_id=", "tracing_id", "1 to 256"),
+        ("/v1/tasks?created_by=", "created_by", "1 to 256"),
         ("/v1/tasks?name=", "name", "1 to 256"),
         ("/v1/tasks?due_before=tomorrow", "due_before", "2030"),
         ("/v1/tasks?limit=0", "limit", "1 to 1000"),

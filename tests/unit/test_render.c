@@ -34,7 +34,7 @@ static void a_planned_job_has_every_member(void **state)
         "null,\"started_at\":null,\"completed_"
         "at\":null,"
         "\"status\":null,\"response\":null,\"response_truncated\":false,\"result\":null,\"result_left_out\":false,\"progress\":"
-        "null,\"reason\":null,\"sla_met\":null,"
+        "null,\"reason\":null,\"sla_met\":null,\"late_by\":null,"
         "\"late_stage\":null,\"delays\":{\"puller\":null,\"queue\":null,\"target\":null},\"retry_count\":0,\"executor\":null,"
         "\"lease_until\":null,\"attempts\":[]}"));
 }
@@ -157,10 +157,39 @@ static void sla_met_says_what_happened_so_far(void **state)
         {{.id = 1, .state = JOB_DELAYED, .attempts = 1}, {.job_id = 1, .started_at = 5}, "true"},
         {{.id = 1, .state = JOB_DELAYED, .attempts = 1, .late_stage = STAGE_PULLER}, {.job_id = 1, .started_at = 5}, "false"},
         {{.id = 1, .state = JOB_READY, .attempts = 1}, {.job_id = 1, .outcome = OUTCOME_LOST}, "null"},
+        {{.id = 1, .state = JOB_DELAYED, .attempts = 1}, {.job_id = 2, .started_at = 5}, "null"},
     };
     for (size_t i = 0; i < array_count(cases); i++) {
         buf_auto struct buf buf = {0};
         assert_json(show_job(&buf, &cases[i].job, &cases[i].kept, 1), "sla_met", cases[i].met);
+    }
+}
+
+// Whatever made it late: an attempt before it, too.
+static void late_by_is_the_latest_beginning_less_the_plan(void **state)
+{
+    static const struct {
+        struct job job;
+        struct attempt kept[2];
+        const char *late_by;
+    } cases[] = {
+        {{.id = 1, .state = JOB_READY, .scheduled_at = T}, {{0}}, "null"},
+        {{.id = 1, .state = JOB_CANCELLED, .scheduled_at = T, .completed_at = T + 9}, {{0}}, "null"},
+        {{.id = 1, .state = JOB_RESERVED, .scheduled_at = T, .started_at = T}, {{0}}, "0"},
+        {{.id = 1, .state = JOB_SUCCESS, .scheduled_at = T, .started_at = T + 1002},
+         {{.job_id = 1, .started_at = T + 1}},
+         "1002"},
+        {{.id = 1, .state = JOB_DELAYED, .scheduled_at = T},
+         {{.job_id = 1, .number = 1, .started_at = T + 1}, {.job_id = 1, .number = 2, .started_at = T + 7}},
+         "7"},
+        {{.id = 1, .state = JOB_READY, .scheduled_at = T},
+         {{.job_id = 1, .number = 1, .started_at = T + 1}, {.job_id = 1, .number = 2, .outcome = OUTCOME_LOST}},
+         "1"},
+        {{.id = 1, .state = JOB_SUCCESS, .scheduled_at = T, .started_at = T - 5}, {{0}}, "0"}, // the clock was set back
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        buf_auto struct buf buf = {0};
+        assert_json(show_job(&buf, &cases[i].job, cases[i].kept, 2), "late_by", cases[i].late_by);
     }
 }
 
@@ -270,6 +299,7 @@ int main(void)
         cmocka_unit_test(a_result_is_shown_as_it_came_and_progress_until_then),
         cmocka_unit_test(an_empty_answer_is_not_a_missing_one),
         cmocka_unit_test(sla_met_says_what_happened_so_far),
+        cmocka_unit_test(late_by_is_the_latest_beginning_less_the_plan),
         cmocka_unit_test(a_task_is_what_its_jobs_are),
         cmocka_unit_test(a_task_shows_its_fields_and_times),
         cmocka_unit_test(a_queue_shows_what_waits),

@@ -686,9 +686,84 @@ static void the_job_that_is_shown_is_the_one_that_matters(void **state)
     }
 }
 
+static void the_outcome_of_a_task_says_how_it_went(void **state)
+{
+    static const struct {
+        struct job jobs[3];
+        bool paused;
+        const char *outcome;
+        unsigned words;
+    } cases[] = {
+        {{{0}}, false, NULL, 1u << TASK_DONE},
+        {{{.id = 1, .state = JOB_DELAYED}}, false, "pending", 1u << TASK_ACTIVE | 1u << TASK_WAITING},
+        {{{.id = 1, .state = JOB_WATCHING}}, true, "pending", 1u << TASK_PAUSED | 1u << TASK_WAITING},
+        {{{.id = 1, .state = JOB_RESERVED, .attempts = 1}}, false, "in_progress", 1u << TASK_ACTIVE | 1u << TASK_RUNNING},
+        {{{.id = 1, .state = JOB_RESERVED, .attempts = 1}}, true, "in_progress", 1u << TASK_PAUSED | 1u << TASK_RUNNING},
+        {{{.id = 1, .state = JOB_DELAYED, .attempts = 1}}, false, "in_progress", 1u << TASK_ACTIVE | 1u << TASK_WAITING},
+        {{{.id = 1, .state = JOB_SUCCESS}}, false, "success", 1u << TASK_DONE | 1u << TASK_SUCCEEDED},
+        {{{.id = 1, .state = JOB_ABORTED}}, false, "failed", 1u << TASK_DONE | 1u << TASK_FAILED},
+        {{{.id = 1, .state = JOB_BURIED}}, true, "failed", 1u << TASK_DONE | 1u << TASK_FAILED},
+        {{{.id = 1, .state = JOB_CANCELLED}}, false, "cancelled", 1u << TASK_CANCELLED},
+        // A job made by hand takes the place of what it repeats, and when it has ended its end counts.
+        {{{.id = 1, .state = JOB_ABORTED, .completed_at = 5}, {.id = 2, .state = JOB_READY, .parent_id = 1}},
+         false,
+         "pending",
+         1u << TASK_ACTIVE | 1u << TASK_WAITING},
+        {{{.id = 1, .state = JOB_ABORTED, .completed_at = 5}, {.id = 2, .state = JOB_SUCCESS, .parent_id = 1, .completed_at = 9}},
+         false,
+         "success",
+         1u << TASK_DONE | 1u << TASK_SUCCEEDED},
+        {{{.id = 1, .state = JOB_SUCCESS, .completed_at = 5},
+          {.id = 2, .state = JOB_CANCELLED, .parent_id = 1, .completed_at = 9}},
+         false,
+         "cancelled",
+         1u << TASK_CANCELLED},
+        {{{.id = 1, .state = JOB_RESERVED, .attempts = 1}, {.id = 2, .state = JOB_READY, .parent_id = 1}},
+         false,
+         "in_progress",
+         1u << TASK_ACTIVE | 1u << TASK_RUNNING},
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        size_t count = 0;
+        while (count < 3 && cases[i].jobs[count].id)
+            count++;
+        const char *outcome = task_outcome_text(task_outcome_of(cases[i].jobs, count));
+        assert_string_equal(outcome ? outcome : "-", cases[i].outcome ? cases[i].outcome : "-");
+        assert_int_equal(task_words(cases[i].paused, cases[i].jobs, count), cases[i].words);
+    }
+}
+
+// A merge patch cannot give null, which takes a field away; -1 can be given.
+static void a_ttl_of_minus_one_is_null(void **state)
+{
+    struct arena arena;
+    struct task task;
+    struct problem why = {0};
+    char words[ERR_WHY_MAX];
+    arena_init(&arena);
+    assert_true(task_read(&task, STR("{\"url\":\"http://x/\",\"ttl\":-1}"), &arena, words));
+    assert_int_equal(task.policy.ttl_ms, -1);
+    buf_auto struct buf buf = {0};
+    task_render(&task, &buf);
+    buf_putc(&buf, 0);
+    assert_non_null(strstr(buf.p, "\"ttl\":null"));
+    static const char *const wrong[] = {"-2", "0", "1", "\"-1\"", "-1.5"};
+    for (size_t i = 0; i < array_count(wrong); i++) {
+        struct str doc = arena_printf(&arena, "{\"url\":\"http://x/\",\"ttl\":%s}", wrong[i]);
+        struct json json;
+        assert_int_equal(json_check(doc, &json, words), ERR_OK);
+        assert_int_equal(task_parse(&task, json, &arena, &why), ERR_INVALID_FIELD);
+        assert_string_equal(why.field, "/ttl");
+    }
+    assert_false(task_read(&task, STR("{\"url\":\"http://x/\",\"timeout\":-1}"), &arena, words));
+    arena_done(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_outcome_of_a_task_says_how_it_went),
+        cmocka_unit_test(a_ttl_of_minus_one_is_null),
         cmocka_unit_test(the_smallest_task_has_all_defaults),
         cmocka_unit_test(every_field_is_read_and_shown_in_a_fixed_order),
         cmocka_unit_test(what_is_shown_can_be_given_again),
