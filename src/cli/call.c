@@ -120,7 +120,9 @@ void call_if(struct caller *caller, const char *method, const char *path, struct
     if (tag)
         request.headers[n++] = (struct fetch_header){"If-Match", tag};
     struct fetch_answer answer;
-    if (!fetch(caller->fetcher, &request, &answer, ret_reply->why))
+    bool whole = fetch(caller->fetcher, &request, &answer, ret_reply->why);
+    ret_reply->asked = answer.asked;
+    if (!whole)
         return;
     ret_reply->status = answer.status;
     ret_reply->body = answer.body;

@@ -19,6 +19,7 @@ struct caller {
 struct reply {
     int code;            // enum cli_exit: CLI_OK, CLI_REFUSED or CLI_UNREACHED
     int status;          // HTTP status, 0 when nothing answered
+    bool asked;          // something of the request was sent, so that it may have been done
     struct buf body;     // the bytes that came
     struct value *value; // the object they are; when `code` is CLI_OK, NULL only for 204: it was done, nothing is left to show
     char why[ERR_WHY_MAX];

@@ -1,10 +1,13 @@
 // rota submit: one POST of what the options make (cli/compose), and with --wait the watching of the job to its end.
 #include "base/clock.h"
 #include "cli/compose.h"
+#include "cli/feed.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/wait.h"
 #include "core/task.h"
+
+#include <unistd.h>
 
 static int show_reply(const struct cli *cli, const struct reply *reply, bool whole)
 {
@@ -92,29 +95,54 @@ static int submit(struct cli *cli, struct compose *compose)
     return code;
 }
 
+// What is given beside -f would be meant for each task of the file, and is not done.
+static int submit_file(struct cli *cli, const char *path)
+{
+    const struct options *options = &cli->options;
+    if (options->arg_count)
+        return verb_misused(cli, "%s and --file exclude each other: the tasks of a file have their own URLs", options->args[0]);
+    for (size_t i = 0; i < options->count; i++)
+        if (!options_has_word("file output server", str_of(options->given[i]->name)))
+            return verb_misused(cli, "--%s and --file exclude each other: the tasks of a file have their own fields",
+                                options->given[i]->name);
+    return feed_run(cli, path);
+}
+
 static int run_submit(struct cli *cli)
 {
-    struct compose compose = {.options = &cli->options, .url = cli->options.args[0], .now_ms = clock_now().wall_ms};
+    const char *path = options_get(&cli->options, "file");
+    if (path)
+        return submit_file(cli, path);
+    if (!cli->options.arg_count)
+        return verb_misused(cli, "something is missing: rota submit URL, or rota submit -f FILE");
+    const char *url = cli->options.args[0];
+    if (!strchr(url, ':') && access(url, R_OK) == 0)
+        return verb_misused(cli, "%s is a file: rota submit -f %s submits the tasks in it", url, url);
+    struct compose compose = {.options = &cli->options, .url = url, .now_ms = clock_now().wall_ms};
     int code = submit(cli, &compose);
     compose_done(&compose);
     return code;
 }
 
 static const struct option options_table[] = {
+    {"file", 'f', "FILE", "instead of URL: all tasks of a file, as JSON (one, or an array) or one a line (NDJSON); - is stdin"},
     {"key", 0, "KEY", "idempotency: the same key gives the same task, however often it is sent"},
     {"wait", 0, NULL, "wait until the job has ended; exit 0 when it succeeded, 1 when it failed, 3 when it was cancelled"},
     {0},
 };
 
-const struct verb verb_submit = {.name = "submit",
-                                 .args = "URL",
-                                 .args_min = 1,
-                                 .args_max = 1,
-                                 .output = true,
-                                 .server = true,
-                                 .help = "Submit a task: call URL, now or later, until it succeeds",
-                                 .about = "Prints the task's id; with --wait, the task and its job when it has ended.",
-                                 .example = "rota submit https://hooks.example/ring --json '{\"invoice\": 42}' --in 10m",
-                                 .fields = true,
-                                 .options = options_table,
-                                 .run = run_submit};
+const struct verb verb_submit = {
+    .name = "submit",
+    .args = "[URL]",
+    .args_max = 1,
+    .output = true,
+    .server = true,
+    .help = "Submit a task: call URL, now or later, until it succeeds",
+    .about = "Prints the task's id; with --wait, the task and its job when it has ended. With -f, the id of each task "
+             "that was taken; what was refused is said on stderr, and the exit code is then 3. Of a "
+             "file of lines, any length is sent, in parts; with a key in each task the same file can "
+             "be sent again.",
+    .example = "rota submit https://hooks.example/ring --json '{\"invoice\": 42}' --in 10m",
+    .fields = true,
+    .options = options_table,
+    .run = run_submit};

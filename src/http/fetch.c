@@ -152,6 +152,9 @@ bool fetch(struct fetcher *fetcher, const struct fetch_request *request, struct 
     CURLcode code = curl_easy_perform(fetcher->curl);
     curl_slist_free_all(headers);
     note_head(&transfer);
+    long sent = 0;
+    curl_easy_getinfo(fetcher->curl, CURLINFO_REQUEST_SIZE, &sent);
+    ret_answer->asked = sent > 0;
     if (code == CURLE_OK)
         return true;
     if (transfer.too_long)

@@ -35,6 +35,7 @@ struct fetch_request {
 enum { FETCH_TYPE_SIZE = 64 };
 
 struct fetch_answer {
+    bool asked; // the request was begun to be sent: without an answer it is not known what became of it
     int status;
     char type[FETCH_TYPE_SIZE]; // of the body, without parameters, in lower case; "" when the answer does not say
     struct buf body;
