@@ -28,6 +28,7 @@
     X(INTERNAL, "internal", 500, false, "rota made a mistake")                                     \
     X(STORE_UNAVAILABLE, "store_unavailable", 503, true, "The store cannot be reached")            \
     X(STORAGE_FULL, "storage_full", 503, true, "The disk is full")                                 \
+    X(STORE_LOST, "store_lost", 503, true, "The store's files are not where they were")            \
     X(STOPPING, "stopping", 503, true, "This server is stopping")                                  \
     X(BUSY, "busy", 503, true, "Too much at once")                                                 \
     X(FENCED, "fenced", 503, true, "This process was declared dead by the others")

@@ -86,9 +86,21 @@ static void stay_alive(struct beat *beat)
     atomic_store(&beat->ok, true);
 }
 
+static void say_lost(struct beat *beat, const struct store_op *op)
+{
+    if (!atomic_exchange(&beat->node->store_lost, true))
+        log_error(
+            "%s, and what was acknowledged since may be gone with it. rota stops here: put it back where it was, or restore "
+            "a backup, before you start it again",
+            op->why);
+}
+
 static void failed(struct beat *beat, const struct store_op *op, struct now now)
 {
-    node_say_failed(beat->node, "beat", op, now.mono_ms);
+    if (op->err == ERR_STORE_LOST)
+        say_lost(beat, op);
+    else
+        node_say_failed(beat->node, "beat", op, now.mono_ms);
     beat->failed = true;
     atomic_store(&beat->ok, false);
     beat->next_at = now.mono_ms + FAIL_WAIT_MS;

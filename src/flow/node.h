@@ -52,6 +52,7 @@ struct node {
     _Atomic bool recount_wanted; // an answer of the store was lost: something may be held unknowingly
     _Atomic bool survey_wanted;  // … or a peer went: something may wait in a lane that nobody was told of
     _Atomic int add_err;         // enum err of the last insertion: what a client would meet now
+    _Atomic bool store_lost;     // the store's files were taken away: there is nothing this process can do any more
     _Atomic bool stopping;
     _Atomic int nodes; // that live, this one included, as the last beat showed
 };

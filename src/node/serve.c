@@ -34,6 +34,7 @@ enum {
     DESCRIPTORS_OWN = 32, // the store, the loops, the resolver
     DESCRIPTORS_MIN = 64,
     RESERVE_MAX = 16, // connections for who comes when all are taken
+    EXIT_LOST = 71,   // how a process ends whose store's files were taken away
 };
 
 // Who may have how many descriptors. Were they not shared out, clients who only connect would leave none for calls to targets,
@@ -61,12 +62,15 @@ struct server {
     bool misused;     // it could not be started because an option is wrong
     bool turning;     // the loops were started
     _Atomic bool drained;
+    _Atomic bool lost; // the store's files were taken away
 };
 
 static int64_t turn_flow(void *ctx, struct now now)
 {
     struct server *server = ctx;
     int64_t next = flow_turn(server->flow, now);
+    if (atomic_load(&server->flow->node.store_lost) && !atomic_exchange(&server->lost, true))
+        kill(getpid(), SIGTERM); // the main thread waits for signals
     if (flow_drained(server->flow))
         atomic_store(&server->drained, true);
     return next;
@@ -88,6 +92,8 @@ static const char *problem(const struct server *server)
 {
     if (atomic_load(&server->flow->node.stopping))
         return "this server is stopping";
+    if (atomic_load(&server->flow->node.store_lost) || atomic_load(&server->flow->node.add_err) == ERR_STORE_LOST)
+        return "the store's files were taken away";
     if (atomic_load(&server->flow->node.add_err) == ERR_STORAGE_FULL)
         return "the disk is full: the last submit could not be stored";
     return beat_ok(server->flow->beat) ? NULL : "the store does not answer: the heartbeat could not be written";
@@ -438,6 +444,8 @@ int serve(struct config *config)
     }
     say_ready(server);
     attend(server, &signals);
+    if (atomic_load(&server->lost)) // what is in hand cannot be given back, nor what runs be written down
+        return EXIT_LOST;
     stop(server, &ending);
     // Runs that never came back are left to the end of the process, as is everything that may point to them.
     if (atomic_load(&server->drained))

@@ -2,34 +2,34 @@
 // copies (store_sqlite_backup.c).
 //
 // The writer takes all operations that wait, carries them out in one transaction and gives them back after its COMMIT, which is
-// durable (WAL, synchronous=FULL). While it waits for the disk the next ones gather: the busier, the larger the group. A lock
-// on DIR/rota.lock keeps other processes out.
+// durable (WAL, synchronous=FULL). While it waits for the disk the next ones gather: the busier, the larger the group. Ten times
+// a second, or with every beat if there is nothing else, it looks whether the files are still where they were
+// (store_sqlite_files.c); when they are not, it refuses everything.
 //
 // When fsync fails, nobody knows any more what is on the disk, and asking again may say yes without having written: the
 // process ends there and then, and the next start reads what really is there.
 //
 // What it does not do: SQL (store_sqlite_db.c) and what the verbs mean (store_sqlite_write.c, store_sqlite_read.c).
+#include "base/clock.h"
 #include "base/crash.h"
 #include "store/store_desk.h"
 #include "store/store_sqlite_private.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
     GROUP_ROWS_MAX = 4096, // in one transaction, unless a single operation has more
     QUIET_MS = 1000,
+    LOOK_MS = 100, // so often it looks, while it writes, whether its files are where they were
 };
 
 struct sqlite {
     struct store store;
-    int lock_fd;
+    struct files files;
+    bool lost; // the writer thread's: the files are not where they were, and nothing is written any more
+    char lost_why[ERR_WHY_MAX];
+    int64_t looked_at; // the writer thread's: when they still were
     struct desk writes, reads;
     struct hands hands;
     struct writer writer; // the writer thread's
@@ -94,18 +94,69 @@ static void run_group(struct sqlite *sqlite, struct list *group)
     desk_give_back(group);
 }
 
+// ---- when its files are taken away
+
+static bool has_beat(const struct list *group)
+{
+    list_each (group, node)
+        if (list_entry(node, struct store_op, link)->verb == STORE_BEAT)
+            return true;
+    return false;
+}
+
+// What the WAL has is brought into the database, if that is still where the next start may find it: in the directory that this
+// process has locked, wherever that is now. Then the loss of the WAL, or a move of the whole, costs nothing.
+static void lose(struct sqlite *sqlite)
+{
+    sqlite->lost = true;
+    if (files_hold_database(&sqlite->files))
+        wal_close(&sqlite->wal);
+}
+
+static void refuse_group(const struct sqlite *sqlite, struct list *group)
+{
+    list_each (group, node) {
+        struct store_op *op = list_entry(node, struct store_op, link);
+        store_op_clear(op);
+        store_op_fail(op, ERR_STORE_LOST, sqlite->lost_why);
+    }
+    desk_give_back(group);
+}
+
+// With every beat, so that it is noticed when nothing else happens; and now and then while there is much to do, so that little is
+// acknowledged until it is.
+static void look_after_files(struct sqlite *sqlite, const struct list *group)
+{
+    int64_t now_ms = clock_now().mono_ms;
+    if (sqlite->lost || (now_ms - sqlite->looked_at < LOOK_MS && !has_beat(group)))
+        return;
+    sqlite->looked_at = now_ms;
+    if (!files_in_place(&sqlite->files, sqlite->lost_why))
+        lose(sqlite);
+}
+
+static void take_group(struct sqlite *sqlite, struct list *group)
+{
+    look_after_files(sqlite, group);
+    if (sqlite->lost) {
+        refuse_group(sqlite, group);
+        return;
+    }
+    run_group(sqlite, group);
+    wal_keep_short(&sqlite->wal);
+}
+
 static void *writer_main(void *ctx)
 {
     struct sqlite *sqlite = ctx;
     struct list waiting, group;
     list_init(&waiting);
     while (desk_take(&sqlite->writes, wal_unmoved(&sqlite->wal) > 0 ? QUIET_MS : -1, &waiting)) {
-        if (list_empty(&waiting))
+        if (list_empty(&waiting) && !sqlite->lost)
             wal_empty(&sqlite->wal);
         while (!list_empty(&waiting)) {
             desk_take_group(&waiting, GROUP_ROWS_MAX, NULL, &group);
-            run_group(sqlite, &group);
-            wal_keep_short(&sqlite->wal);
+            take_group(sqlite, &group);
         }
     }
     return NULL;
@@ -141,54 +192,6 @@ static void *reader_main(void *ctx)
 
 // ---- opening and closing
 
-static enum err say(char why[ERR_WHY_MAX], const char *what, const char *path)
-{
-    snprintf(why, ERR_WHY_MAX, "%s %.150s: %s", what, path, strerror(errno));
-    return ERR_STORE_UNAVAILABLE;
-}
-
-// A new directory is itself an entry of its parent that must be on the disk.
-static enum err make_dir(const char *dir, char why[ERR_WHY_MAX])
-{
-    if (mkdir(dir, 0700) != 0)
-        return errno == EEXIST ? ERR_OK : say(why, "cannot make the directory", dir);
-    char parent[4096 + 8];
-    snprintf(parent, sizeof parent, "%s/..", dir);
-    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool synced = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0)
-        close(fd);
-    return synced ? ERR_OK : say(why, "cannot sync the parent of", dir);
-}
-
-static enum err take_lock(int *ret_fd, const char *dir, char why[ERR_WHY_MAX])
-{
-    char path[4096 + 16], pid[24] = "";
-    snprintf(path, sizeof path, "%s/rota.lock", dir);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return say(why, "cannot open", path);
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        int error = errno;
-        ssize_t n = error == EWOULDBLOCK ? pread(fd, pid, sizeof pid - 1, 0) : 0;
-        close(fd);
-        errno = error;
-        if (error != EWOULDBLOCK)
-            return say(why, "cannot lock", path);
-        snprintf(why, ERR_WHY_MAX, "another rota serves this directory (pid %ld): %.150s", n > 0 ? strtol(pid, NULL, 10) : 0,
-                 dir);
-        return ERR_BUSY;
-    }
-    int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
-    if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)n, 0) != n) {
-        enum err err = say(why, "cannot write", path);
-        close(fd);
-        return err;
-    }
-    *ret_fd = fd;
-    return ERR_OK;
-}
-
 static void set_up_library(void)
 {
     // Keeping book of every allocation takes a lock that both threads would share.
@@ -206,9 +209,7 @@ static enum err load_hands(struct sqlite *sqlite, char why[ERR_WHY_MAX])
 static enum err open_all(struct sqlite *sqlite, const char *dir, char why[ERR_WHY_MAX])
 {
     char path[4096 + 16];
-    enum err err = make_dir(dir, why);
-    if (!err)
-        err = take_lock(&sqlite->lock_fd, dir, why);
+    enum err err = files_open(&sqlite->files, dir, why);
     snprintf(path, sizeof path, "%s/rota.db", dir);
     if (!err)
         err = db_open(&sqlite->writer.db, path, &sqlite->hands, DB_WRITES, why);
@@ -216,6 +217,8 @@ static enum err open_all(struct sqlite *sqlite, const char *dir, char why[ERR_WH
         err = db_open(&sqlite->reader, path, &sqlite->hands, DB_READS, why);
     if (!err)
         err = load_hands(sqlite, why);
+    if (!err)
+        err = files_know(&sqlite->files, why);
     return err ? err : wal_start(&sqlite->wal, &sqlite->writer.db, path, why);
 }
 
@@ -225,8 +228,7 @@ static void free_all(struct sqlite *sqlite)
     db_close(&sqlite->reader);
     db_close(&sqlite->writer.db);
     hands_done(&sqlite->hands);
-    if (sqlite->lock_fd >= 0)
-        close(sqlite->lock_fd);
+    files_close(&sqlite->files);
     desk_done(&sqlite->writes);
     desk_done(&sqlite->reads);
     backup_done(&sqlite->backup);
@@ -244,7 +246,7 @@ static enum err sqlite_open(struct store **ret_store, const char *url, char why[
     }
     struct sqlite *sqlite = mem_zero(sizeof *sqlite);
     sqlite->store.ops = &store_sqlite_ops;
-    sqlite->lock_fd = -1;
+    files_init(&sqlite->files);
     desk_init(&sqlite->writes);
     desk_init(&sqlite->reads);
     hands_init(&sqlite->hands);
@@ -257,7 +259,7 @@ static enum err sqlite_open(struct store **ret_store, const char *url, char why[
     }
     desk_start(&sqlite->writes, "store-write", writer_main, sqlite);
     desk_start(&sqlite->reads, "store-read", reader_main, sqlite);
-    backup_start(&sqlite->backup, dir);
+    backup_start(&sqlite->backup, &sqlite->files);
     *ret_store = &sqlite->store;
     return ERR_OK;
 }

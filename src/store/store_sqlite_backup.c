@@ -46,7 +46,7 @@ static bool has_room(const struct backup *backup, sqlite3 *handle, struct store_
     struct statvfs disk;
     int64_t pages = read_number(handle, "PRAGMA page_count") - read_number(handle, "PRAGMA freelist_count");
     int64_t size = pages * read_number(handle, "PRAGMA page_size");
-    if (statvfs(backup->dir, &disk))
+    if (statvfs(backup->files->dir, &disk))
         return true; // the copy will find out
     int64_t room = (int64_t)(disk.f_bavail * disk.f_frsize), needed = size + size / 8;
     if (room >= needed)
@@ -60,7 +60,7 @@ static bool has_room(const struct backup *backup, sqlite3 *handle, struct store_
 static void copy_out(struct backup *backup, sqlite3 *handle, struct store_backup *op)
 {
     char copy[4096 + 32];
-    snprintf(copy, sizeof copy, "%s/backup.tmp", backup->dir);
+    snprintf(copy, sizeof copy, "%s/backup.tmp", backup->files->dir);
     unlink(copy); // of a process that died over it
     if (!has_room(backup, handle, &op->op))
         return;
@@ -85,15 +85,17 @@ static bool show(struct backup *backup, sqlite3 *handle)
 
 static void run(struct backup *backup, struct store_backup *op)
 {
-    char path[4096 + 32];
+    char path[4096 + 32], why[ERR_WHY_MAX];
     sqlite3 *handle = NULL;
-    snprintf(path, sizeof path, "%s/rota.db", backup->dir);
+    snprintf(path, sizeof path, "%s/rota.db", backup->files->dir);
     store_op_clear(&op->op);
     int rc = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READONLY, NULL);
     if (!rc)
         rc = sqlite3_exec(handle, "PRAGMA wal_autocheckpoint=0; PRAGMA busy_timeout=5000", NULL, NULL, NULL);
     if (show(backup, handle))
         store_op_fail(&op->op, ERR_STOPPING, "the store is being closed");
+    else if (!files_in_place(backup->files, why)) // it would be a copy of something else
+        store_op_fail(&op->op, ERR_STORE_LOST, why);
     else if (rc)
         fail(&op->op, handle);
     else
@@ -120,9 +122,9 @@ void backup_init(struct backup *backup)
     desk_init(&backup->desk);
 }
 
-void backup_start(struct backup *backup, const char *dir)
+void backup_start(struct backup *backup, const struct files *files)
 {
-    snprintf(backup->dir, sizeof backup->dir, "%s", dir);
+    backup->files = files;
     desk_start(&backup->desk, "store-backup", backup_main, backup);
 }
 

@@ -6,6 +6,7 @@
 #include "store/store_private.h"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 enum sql {
     SQL_BEGIN,
@@ -284,6 +285,22 @@ struct writer {
     size_t plain_count;
 };
 
+// store_sqlite_files.c. Set before there are threads.
+enum files_name { FILES_DATABASE, FILES_WAL, FILES_COUNT };
+
+struct files {
+    char dir[4096];
+    int dir_fd, lock_fd; // both locked
+    struct stat known[FILES_COUNT];
+};
+
+void files_init(struct files *files);
+err_check enum err files_open(struct files *files, const char *dir, char why[ERR_WHY_MAX]); // makes the directory; ERR_BUSY
+err_check enum err files_know(struct files *files, char why[ERR_WHY_MAX]); // which ones they are, once all are open
+bool files_in_place(const struct files *files, char why[ERR_WHY_MAX]);     // the paths still lead to them
+bool files_hold_database(const struct files *files); // the directory that was opened still has it, wherever that is now
+void files_close(struct files *files);
+
 // store_sqlite_wal.c. All but `mover` and `closing` (under the lock) and `db` (the mover's) is the writer's.
 struct wal {
     enum wal_mover { WAL_RESTS, WAL_MOVING, WAL_MOVED } mover; // the writer asks it to move, and moves the rest behind it
@@ -299,7 +316,7 @@ struct wal {
 };
 
 err_check enum err wal_start(struct wal *wal, struct db *writer, const char *path, char why[ERR_WHY_MAX]);
-void wal_close(struct wal *wal); // leaves an empty WAL
+void wal_close(struct wal *wal); // leaves an empty WAL; may be called again
 int wal_unmoved(const struct wal *wal);
 void wal_keep_short(struct wal *wal); // after a commit
 void wal_empty(struct wal *wal);      // when nobody is waiting
@@ -311,11 +328,11 @@ struct backup {
     pthread_mutex_t lock;
     sqlite3 *handle; // under lock: the one that is at it, or NULL
     bool closing;    // under lock
-    char dir[4096];
+    const struct files *files;
 };
 
 void backup_init(struct backup *backup);
-void backup_start(struct backup *backup, const char *dir);
+void backup_start(struct backup *backup, const struct files *files);
 void backup_close(struct backup *backup); // breaks off what is being made; returns when its thread has ended
 void backup_done(struct backup *backup);
 

@@ -190,6 +190,8 @@ enum err wal_start(struct wal *wal, struct db *writer, const char *path, char wh
 
 void wal_close(struct wal *wal)
 {
+    if (wal->closing)
+        return;
     pthread_mutex_lock(&wal->lock);
     wal->closing = true;
     pthread_cond_signal(&wal->wake);

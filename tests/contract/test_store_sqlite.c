@@ -124,16 +124,20 @@ static void who_joins_is_alone(void **state)
     assert_true(op->alone);
 }
 
-static void a_second_one_is_refused_and_told_who_is_there(void **state)
+static void a_second_one_is_refused(struct world *world, pid_t pid)
 {
-    struct world *world = *state;
     struct store *second;
     char url[160], why[ERR_WHY_MAX] = "", expected[64];
     world_url(world, url);
     assert_int_not_equal(store_open(&second, url, why), ERR_OK);
-    snprintf(expected, sizeof expected, "another rota serves this directory (pid %ld)", (long)getpid());
+    snprintf(expected, sizeof expected, "another rota serves this directory (pid %ld)", (long)pid);
     assert_non_null(strstr(why, expected));
     add(world, (struct sample){0}); // the first is unharmed
+}
+
+static void a_second_one_is_refused_and_told_who_is_there(void **state)
+{
+    a_second_one_is_refused(*state, getpid());
 }
 
 static void the_directory_is_for_its_owner_only(void **state)
@@ -475,6 +479,83 @@ static void what_a_full_disk_refused_stays_refused(void **state)
     assert_true(is_there(world, add(world, (struct sample){0})));
 }
 
+// ---- files that are taken away
+
+static void shell(const struct world *world, const char *what)
+{
+    char command[400];
+    snprintf(command, sizeof command, "cd %s && %s", world->dir, what);
+    assert_int_equal(system(command), 0);
+}
+
+static enum err beat(struct world *world)
+{
+    struct store_beat *op = OP(world, store_beat, STORE_BEAT);
+    op->incarnation = A;
+    enum err err = call(world, &op->op);
+    assert_true(err == ERR_OK || strstr(op->op.why, world->dir));
+    return err;
+}
+
+// Whatever they were told before the beat is another matter.
+static void are_missed_with_the_next_beat(struct world *world, const char *what)
+{
+    enum err err;
+    assert_int_equal(beat(world), ERR_OK);
+    shell(world, what);
+    assert_int_equal(beat(world), ERR_STORE_LOST);
+    struct store_new *item = try_add(world, (struct sample){0}, &err);
+    assert_int_equal(err, ERR_STORE_LOST);
+    assert_int_equal(item->err, ERR_STORE_LOST);
+    assert_int_equal(beat(world), ERR_STORE_LOST); // and stays so
+}
+
+static void a_directory_that_is_removed_is_missed(void **state)
+{
+    are_missed_with_the_next_beat(*state, "rm -r data");
+}
+
+static void a_directory_that_is_replaced_is_missed(void **state)
+{
+    are_missed_with_the_next_beat(*state, "cp -r data copy && mv data away && mv copy data");
+}
+
+static void a_database_that_is_replaced_is_missed(void **state)
+{
+    are_missed_with_the_next_beat(*state, "cp data/rota.db copy && mv copy data/rota.db");
+}
+
+static void what_was_in_a_removed_wal_is_saved(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){0});
+    are_missed_with_the_next_beat(world, "rm data/rota.db-wal");
+    world_reopen(world);
+    assert_true(is_there(world, id));
+}
+
+static void a_directory_that_is_moved_has_everything(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){0});
+    are_missed_with_the_next_beat(world, "mv data away");
+    store_close(world->store);
+    shell(world, "mv away data");
+    world_open(world);
+    assert_true(is_there(world, id));
+}
+
+// It is made anew with the next start. The index of the WAL is nobody else's.
+static void a_second_one_is_refused_without_the_lock_file_too(void **state)
+{
+    struct world *world = *state;
+    shell(world, "rm data/rota.lock data/rota.db-shm");
+    assert_int_equal(beat(world), ERR_OK);
+    a_second_one_is_refused(world, 0);
+    world_reopen(world);
+    a_second_one_is_refused(world, getpid());
+}
+
 // ---- the WAL
 
 static void writes_go_on_while_the_wal_is_moved(void **state)
@@ -571,6 +652,12 @@ int main(void)
         PROMISE(a_quota_is_a_full_disk),
         PROMISE(a_limit_on_the_size_of_files_is_a_full_disk),
         PROMISE(what_a_full_disk_refused_stays_refused),
+        PROMISE(a_directory_that_is_removed_is_missed),
+        PROMISE(a_directory_that_is_replaced_is_missed),
+        PROMISE(a_database_that_is_replaced_is_missed),
+        PROMISE(what_was_in_a_removed_wal_is_saved),
+        PROMISE(a_directory_that_is_moved_has_everything),
+        PROMISE(a_second_one_is_refused_without_the_lock_file_too),
         PROMISE(writes_go_on_while_the_wal_is_moved),
         PROMISE(the_wal_begins_anew_though_writes_never_pause),
         PROMISE(when_fsync_fails_the_process_ends),

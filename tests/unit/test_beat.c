@@ -75,6 +75,19 @@ static void while_the_store_is_away_the_right_runs_out_and_comes_back(void **sta
     play_free(play);
 }
 
+// There is nothing to wait for: it does not come back.
+static void a_store_whose_files_were_taken_away_is_lost(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    pass(play, 5000);
+    assert_false(atomic_load(&play->node->store_lost));
+    play->store.fails[STORE_BEAT] = ERR_STORE_LOST;
+    pass(play, 3000);
+    assert_true(atomic_load(&play->node->store_lost));
+    assert_false(beat_ok(play->flow->beat));
+    play_free(play);
+}
+
 static void a_store_that_does_not_answer_is_noticed(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -220,6 +233,7 @@ int main(void)
         cmocka_unit_test(who_beats_stays_alive),
         cmocka_unit_test(the_right_to_act_counts_from_when_the_beat_was_sent),
         cmocka_unit_test(while_the_store_is_away_the_right_runs_out_and_comes_back),
+        cmocka_unit_test(a_store_whose_files_were_taken_away_is_lost),
         cmocka_unit_test(a_store_that_does_not_answer_is_noticed),
         cmocka_unit_test(who_was_declared_dead_begins_a_new_life),
         cmocka_unit_test(a_join_whose_answer_was_lost_leaves_no_stranger_behind),
