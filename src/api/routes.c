@@ -22,7 +22,7 @@ static const struct route routes[] = {
     {"POST", "/v1/tasks/{id}/pause",     ROUTE_BODY_SMALL, TYPE_JSON, "",             tasks_pause,   "no job of it begins"},
     {"POST", "/v1/tasks/{id}/resume",    ROUTE_BODY_SMALL, TYPE_JSON, "",             tasks_resume,  "what was due meanwhile is due now"},
     {"PATCH", "/v1/tasks/{id}",          ROUTE_BODY_ONE,   TYPE_JSON | TYPE_MERGE, "", tasks_patch,  "change it; its planned jobs follow"},
-    {"DELETE", "/v1/tasks/{id}",         ROUTE_BODY_SMALL, TYPE_JSON, "running",      tasks_delete,  "end and forget it; what runs goes on, unless ?running=1"},
+    {"DELETE", "/v1/tasks/{id}",         ROUTE_BODY_SMALL, TYPE_JSON, "running",      tasks_delete,  "end and forget it; what runs goes on to its end, unless ?running=1"},
     {"POST", "/v1/jobs/{id}/cancel",     ROUTE_BODY_SMALL, TYPE_JSON, "",             jobs_cancel,   "cancel a job that is not final"},
     {"POST", "/v1/jobs/{id}/retry",      ROUTE_BODY_SMALL, TYPE_JSON, "",             jobs_retry,    "a new job from a final one"},
     {"GET",  "/v1/jobs/{id}/explain",    ROUTE_BODY_NONE,  TYPE_NONE, "",             jobs_explain,  "what it waits for, and when it is expected to start"},

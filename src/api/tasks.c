@@ -11,6 +11,7 @@
 #include "api/routes.h"
 #include "base/clock.h"
 #include "base/digest.h"
+#include "base/when.h"
 #include "core/beside.h"
 
 enum { BULK_MAX = 10000, TASK_TEXT_SIZE = 1536 };
@@ -97,11 +98,15 @@ static void answer_existing(struct submission *submission, int64_t id)
 
 static enum err item_problem(const struct store_new *item, struct problem *ret_problem)
 {
-    if (item->err == ERR_KEY_REUSED) {
-        char id[ID_TEXT_SIZE];
-        id_format(id, ID_TASK, item->existing_id);
-        return problem_set(ret_problem, item->err, "/key", "Task %s has this key and is not the same as this one.", id);
+    char id[ID_TEXT_SIZE], at[WHEN_TEXT_SIZE];
+    id_format(id, ID_TASK, item->existing_id);
+    if (item->err == ERR_KEY_SPENT) {
+        when_format(at, item->spent_at);
+        return problem_set(ret_problem, item->err, "/key",
+                           "Task %s had this key and was deleted at %s: nothing will run. Another key makes a new task.", id, at);
     }
+    if (item->err == ERR_KEY_REUSED)
+        return problem_set(ret_problem, item->err, "/key", "Task %s has this key and is not the same as this one.", id);
     return problem_set(ret_problem, item->err, NULL, "%s", err_info(item->err)->title);
 }
 

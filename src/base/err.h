@@ -14,6 +14,7 @@
     X(METHOD_NOT_ALLOWED, "method_not_allowed", 405, false, "This path does not take that method") \
     X(REQUEST_TIMEOUT, "request_timeout", 408, true, "The request did not arrive in time")         \
     X(KEY_REUSED, "key_reused", 409, false, "The idempotency key belongs to another task")         \
+    X(KEY_SPENT, "key_spent", 409, false, "The task of this idempotency key was deleted")          \
     X(LEASE_LOST, "lease_lost", 409, false, "The token is no longer valid")                        \
     X(ILLEGAL_TRANSITION, "illegal_transition", 409, false, "The job's state does not allow this") \
     X(UNSUPPORTED, "unsupported", 409, false, "This store does not do that")                       \

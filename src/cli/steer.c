@@ -270,14 +270,15 @@ const struct verb verb_resume = {.name = "resume",
                                  .options = hold_options,
                                  .run = run_hold};
 
-const struct verb verb_delete = {.name = "delete",
-                                 .args = "[ID...]",
-                                 .args_max = SIZE_MAX,
-                                 .output = true,
-                                 .server = true,
-                                 .help = "End tasks and forget them",
-                                 .about = "Jobs that wait are gone with their task; one that is running is not touched, unless "
-                                          "--running is given. Filters instead of ids delete all that match.",
-                                 .filters = true,
-                                 .options = delete_options,
-                                 .run = run_act_or_bulk};
+const struct verb verb_delete = {
+    .name = "delete",
+    .args = "[ID...]",
+    .args_max = SIZE_MAX,
+    .output = true,
+    .server = true,
+    .help = "End tasks and forget them",
+    .about = "Jobs that wait are gone with their task. A call that runs goes on to its end and is not tried "
+             "again; with --running it is broken off. Filters instead of ids delete all that match.",
+    .filters = true,
+    .options = delete_options,
+    .run = run_act_or_bulk};

@@ -16,13 +16,15 @@
 #include "base/mem.h"
 #include "core/patch.h"
 #include "flow/pull.h"
+#include "flow/sweep.h"
 
 #include <stdio.h>
 
 enum {
     TRIES_MAX = 20,
     JOBS_MAX = 100,
-    LOOK_MS = 50, // how soon the record is read while another node is at it, then less and less often
+    REMOVE_MAX = 1000, // jobs that one transaction removes with their task
+    LOOK_MS = 50,      // how soon the record is read while another node is at it, then less and less often
     LOOK_MAX_MS = 500,
     WISH_AGAIN_MS = 2000, // and how often it is asked: a word may get lost
     WISH_MAX_MS = 25000,  // by then a dead holder is found to be
@@ -41,6 +43,7 @@ struct work {
     struct store_add add;
     struct store_ask wish;
     struct store_amend amend;
+    struct store_remove remove;
     struct pull_ask ask;
     struct job job; // the one at hand; its texts are in `get`, which is kept until the next read
     struct job_step step;
@@ -56,9 +59,6 @@ struct work {
     size_t beginning_count;
     bool wrote;      // something of what was asked: a task that is gone then is no surprise
     bool amended;    // … the task itself
-    bool ended;      // of a deletion: all its jobs had, when they were last read
-    bool behind;     // … and now they are read although the task is gone
-    bool purging;    // what is being changed is only when it is removed
     bool called_off; // … after its cancel was written
     bool waited;     // of a run by hand: the job had not ended when it was first read
     int tries;
@@ -102,6 +102,7 @@ void steer_free(struct steer *steer)
         store_op_done(&work->add.op);
         store_op_done(&work->wish.op);
         store_op_done(&work->amend.op);
+        store_op_done(&work->remove.op);
         arena_done(&work->merged);
         mem_free(work);
     }
@@ -141,7 +142,7 @@ static void read_record(struct work *work)
     }
     struct store_get *get = &work->get;
     store_op_done(&get->op);
-    *get = (struct store_get){.tenant = work->behind ? 0 : work->op->tenant, // whose it was has been seen by then
+    *get = (struct store_get){.tenant = work->op->tenant,
                               .task_id = work->op->task_id,
                               .job_id = work->op->job_id,
                               .max_jobs = JOBS_MAX,
@@ -602,27 +603,6 @@ static const struct job *find_to_delete(const struct work *work)
     return NULL;
 }
 
-// Those that have ended are kept no longer.
-static bool purge(struct work *work)
-{
-    struct store_get *get = &work->get;
-    int64_t now_ms = work->steer->now.wall_ms;
-    work->change = (struct store_change){.steps = arena_array(&get->op.arena, struct store_step, get->job_count)};
-    for (size_t i = 0; i < get->job_count; i++) {
-        struct job *job = &get->jobs[i];
-        if (!job_state_final(job->state) || (job->purge_at && job->purge_at <= now_ms))
-            continue;
-        job->purge_at = now_ms;
-        work->change.steps[work->change.count++] = (struct store_step){.token = job->token, .job = job};
-    }
-    if (!work->change.count)
-        return false;
-    work->purging = true;
-    store_op_post(&work->change.op, STORE_CHANGE, &work->steer->answers);
-    store_submit(work->steer->node->store, &work->change.op);
-    return true;
-}
-
 static const struct job *find_watched(const struct store_get *get)
 {
     for (size_t i = 0; i < get->job_count; i++)
@@ -631,14 +611,14 @@ static const struct job *find_watched(const struct store_get *get)
     return NULL;
 }
 
-// What is left in hand when all that can be has been recalled is about to begin, or runs. Only what is written to run may outlive
-// its task: of others nobody could tell whether they are a retry that was claimed meanwhile.
+// What is left in hand when all that can be has been recalled is about to begin, or runs. Only what is written to run may go with
+// its task: its record is removed, so whatever is to be written of its end finds nothing, and it is not tried again. Of what is
+// not, nobody could tell whether it is a retry that was claimed meanwhile and begins after the answer.
 static void delete (struct work *work)
 {
     if (!work->op->running && !recall(work))
         return;
     const struct job *open = find_to_delete(work);
-    work->ended = !find_open(&work->get);
     if (open) {
         cancel_one(work, open);
         return;
@@ -649,21 +629,24 @@ static void delete (struct work *work)
             look_later(work);
         return;
     }
-    if (purge(work))
-        return;
-    begin_amend(work)->task.paused = false; // what still runs goes on to its end, which may take more attempts
-    work->amend.gone = true;
-    work->amend.ended = work->op->running; // or a retry by hand that begins just now would run on, and nobody could cancel it
-    send_amend(work);
+    int64_t now_ms = work->steer->now.wall_ms;
+    work->remove = (struct store_remove){.task_id = work->get.task.id,
+                                         .version = work->get.task.version,
+                                         .tenant = work->get.task.tenant,
+                                         .ended = work->op->running, // or a retry by hand that begins just now would run on
+                                         .now_ms = now_ms,
+                                         .keys_until = now_ms + SWEEP_KEYS_KEPT_MS,
+                                         .max = REMOVE_MAX};
+    store_op_post(&work->remove.op, STORE_REMOVE, &work->steer->answers);
+    store_submit(work->steer->node->store, &work->remove.op);
 }
 
-static void tell_amended(const struct work *work)
+static void tell_task(const struct work *work, const struct store_task *task)
 {
     static const enum news_type types[] = {[STEER_PAUSE] = NEWS_TASK_PAUSED,
                                            [STEER_RESUME] = NEWS_TASK_RESUMED,
                                            [STEER_PATCH] = NEWS_TASK_CHANGED,
                                            [STEER_DELETE] = NEWS_TASK_DELETED};
-    const struct store_task *task = &work->amend.task;
     news_tell(work->steer->node->news, &(struct news_item){.type = types[work->op->act],
                                                            .tenant = task->tenant,
                                                            .at_ms = work->steer->now.wall_ms,
@@ -677,28 +660,32 @@ static void tell_amended(const struct work *work)
 static bool gone_is_done(const struct work *work)
 {
     enum steer_act act = work->op->act;
-    if (act == STEER_DELETE && work->op->running)
-        return work->ended;
-    bool ends = act == STEER_CANCEL || act == STEER_RUN || act == STEER_DELETE || act == STEER_RECALL;
+    bool ends = act == STEER_CANCEL || act == STEER_RUN || act == STEER_RECALL || (act == STEER_DELETE && !work->op->running);
     return ends && (work->wished_id || work->waited || work->wrote);
 }
 
-// The task cannot be found. If somebody else deleted it, what was added after this request had seen everything ended may run on.
 static void take_gone(struct work *work, const char *why)
 {
     bool done = gone_is_done(work);
-    if (done && work->op->act == STEER_DELETE && work->op->running && !work->behind) {
-        work->behind = true;
-        read_record(work);
-    } else {
-        finish(work, done ? ERR_OK : ERR_NOT_FOUND, done ? "" : why);
-    }
+    finish(work, done ? ERR_OK : ERR_NOT_FOUND, done ? "" : why);
 }
 
-static void look_behind(struct work *work)
+static void take_remove(struct work *work)
 {
-    bool runs = find_open(&work->get) != NULL;
-    finish(work, runs ? ERR_NOT_FOUND : ERR_OK, runs ? "somebody else has deleted it, and what ran goes on" : "");
+    enum err err = work->remove.op.err;
+    store_op_done(&work->remove.op);
+    work->wrote |= !err;
+    if (err == ERR_LEASE_LOST || work->remove.more) {
+        mark(MARK_STEER_AGAIN);
+        work->tries = work->remove.more ? 0 : work->tries;
+        read_record(work);
+    } else if (err == ERR_NOT_FOUND) {
+        take_gone(work, "the task is gone");
+    } else {
+        if (!err)
+            tell_task(work, &work->get.task);
+        finish(work, err, err ? "the task could not be deleted" : "");
+    }
 }
 
 static void take_amend(struct work *work)
@@ -712,7 +699,7 @@ static void take_amend(struct work *work)
         return;
     }
     if (!err && !work->amended)
-        tell_amended(work);
+        tell_task(work, &work->amend.task);
     if (!err)
         for (size_t i = 0; i < amend->count; i++)
             lanes_due(work->steer->node->lanes, amend->steps[i].job->lane, amend->steps[i].job->due_at);
@@ -750,8 +737,6 @@ static void take_get(struct work *work)
         take_gone(work, work->get.op.why);
     else if (work->get.op.err)
         finish(work, work->get.op.err, work->get.op.why);
-    else if (work->behind)
-        look_behind(work);
     else if (!is_meant(work))
         finish(work, ERR_VERSION_MISMATCH, "the task has another version by now: read it again and decide anew");
     else
@@ -764,12 +749,6 @@ static void take_change(struct work *work)
     store_op_done(&work->change.op);
     if (err) {
         finish(work, err, "the change could not be written");
-        return;
-    }
-    if (work->purging) {
-        work->purging = false;
-        work->wrote = true;
-        read_record(work);
         return;
     }
     if (!work->write.err)
@@ -806,6 +785,8 @@ static void take_answer(struct store_op *op)
         take_change(container_of(op, struct work, change.op));
     else if (op->verb == STORE_AMEND)
         take_amend(container_of(op, struct work, amend.op));
+    else if (op->verb == STORE_REMOVE)
+        take_remove(container_of(op, struct work, remove.op));
     else if (op->verb == STORE_ASK)
         take_wish(container_of(op, struct work, wish.op));
     else

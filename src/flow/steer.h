@@ -12,7 +12,7 @@ enum steer_act {
     STEER_PAUSE,  // no job of the task begins any more …
     STEER_RESUME, // … until here; what was due meanwhile is due now
     STEER_PATCH,  // the task is changed, and its planned jobs with it
-    STEER_DELETE, // its planned jobs are cancelled, and it is not shown any more
+    STEER_DELETE, // its planned jobs are cancelled, and it is removed with all of them
     STEER_RECALL, // a job that waits for its time in this node's hand is given back for a moment
 };
 

@@ -8,8 +8,7 @@
 #include "base/mem.h"
 #include "core/task.h"
 
-enum { KEYS_KEPT_MS = 24 * 3600 * 1000 }; // after their task is gone
-enum { NEWS_KEPT_MS = 60 * 1000 };        // for the nodes that listen
+enum { NEWS_KEPT_MS = 60 * 1000 }; // for the nodes that listen
 static const int64_t SERIES_KEPT_MS = INT64_C(7) * 24 * 3600 * 1000;
 enum { ROUND_MS = 1000, FAIL_WAIT_MS = 1000, EXPIRED_MAX = 500, SWEEP_MAX = 1000, PAUSE_MS = 20 };
 
@@ -62,7 +61,7 @@ static void send_sweep(struct sweep *sweep, struct now now)
     CRASH_POINT("sweep.before");
     store_op_post(&sweep->sweep.op, STORE_SWEEP, &sweep->answers);
     sweep->sweep.now_ms = now.wall_ms;
-    sweep->sweep.keys_until = now.wall_ms + KEYS_KEPT_MS;
+    sweep->sweep.keys_until = now.wall_ms + SWEEP_KEYS_KEPT_MS;
     sweep->sweep.max = SWEEP_MAX;
     sweep->sweep.series_before = now.wall_ms - SERIES_KEPT_MS;
     sweep->sweep.news_before = now.wall_ms - NEWS_KEPT_MS;

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "flow/node.h"
 
+enum { SWEEP_KEYS_KEPT_MS = 24 * 3600 * 1000 }; // for how long a key outlives its task
+
 struct sweep;
 
 struct sweep *sweep_new(struct node *node);

@@ -172,7 +172,7 @@ static void clear_add(struct store_op *op)
     struct store_add *add = container_of(op, struct store_add, op);
     for (size_t i = 0; i < add->count; i++) {
         add->items[i].err = op->err;
-        add->items[i].existing_id = 0;
+        add->items[i].existing_id = add->items[i].spent_at = 0;
     }
 }
 
@@ -199,6 +199,11 @@ static void clear_amend(struct store_op *op)
     struct store_amend *amend = container_of(op, struct store_amend, op);
     for (size_t i = 0; i < amend->count; i++)
         amend->steps[i].err = op->err;
+}
+
+static void clear_remove(struct store_op *op)
+{
+    container_of(op, struct store_remove, op)->more = false;
 }
 
 static void clear_due(struct store_op *op)
@@ -312,7 +317,7 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,   [STORE_LIST] = clear_list,
     [STORE_AMEND] = clear_amend,   [STORE_BULKS] = clear_bulks,     [STORE_BULK] = clear_nothing,  [STORE_BACKUP] = clear_backup,
     [STORE_LAPSED] = clear_lapsed, [STORE_TALLY] = clear_nothing,   [STORE_SERIES] = clear_series, [STORE_TELL] = clear_nothing,
-    [STORE_HEAR] = clear_hear,
+    [STORE_HEAR] = clear_hear,     [STORE_REMOVE] = clear_remove,
 };
 
 size_t store_list_failed(const struct store_list *list, int ret_states[STORE_FAILED_MAX])

@@ -26,6 +26,7 @@ enum store_verb {
     STORE_CLAIM,   // take waiting jobs in hand
     STORE_CHANGE,  // write what was decided
     STORE_AMEND,   // change a task, and its waiting jobs with it
+    STORE_REMOVE,  // a task goes, and its jobs with it
     STORE_DUE,     // delayed jobs whose time has come become ready
     STORE_HELD,    // what an incarnation has in hand
     STORE_EXPIRED, // what has not started by its expires_at
@@ -173,8 +174,8 @@ struct store_asked {
 // One new task with its jobs. With task == NULL the jobs are added to a task that exists (jobs[].task_id, .tenant),
 // whose lane they get; ERR_NOT_FOUND when it is gone. Jobs come with id, task_id, state and times filled in, and may be held
 // already, but not leased: .lease_until and .result are not looked at. With a key (of a new task): if the tenant used it before,
-// nothing is added; `existing_id` is the task, and ERR_KEY_REUSED says that the digest differs. ERR_INTERNAL: one of its ids is
-// taken already.
+// nothing is added; `existing_id` is the task, ERR_KEY_SPENT says that it was removed (STORE_REMOVE) at `spent_at`, and otherwise
+// ERR_KEY_REUSED that the digest differs. ERR_INTERNAL: one of its ids is taken already.
 struct store_new {
     const struct store_task *task;
     struct job *jobs; // .lane is filled in
@@ -183,6 +184,7 @@ struct store_new {
     uint8_t digest[32];
     enum err err;        // out
     int64_t existing_id; // out: 0 when it was added
+    int64_t spent_at;    // out, with ERR_KEY_SPENT
 };
 
 // ERR_FENCED, and nothing is added, when the holder was declared dead or is unknown: others may have its node number by now, and
@@ -244,22 +246,34 @@ struct store_change {
 };
 
 // Changes a task that is as it was read (`version`), and jobs of it that nobody has in hand (by their tokens): all, or nothing.
-// Here a job's priority may change, and all of them go to the lane of `task.queue`. ERR_LEASE_LOST: something has moved on; or
-// the task is to be gone while a job of it has not begun, or has not ended. ERR_NOT_FOUND: the task is absent, or another
-// tenant's.
+// Here a job's priority may change, and all of them go to the lane of `task.queue`. ERR_LEASE_LOST: something has moved on.
+// ERR_NOT_FOUND: the task is absent, or another tenant's.
 struct store_amend {
     struct store_op op;
     struct store_task task; // as it shall be, but for `version`, which was read
-    bool gone;              // it is not shown any more; its jobs go as retention says
-    bool ended;             // … and all of them must have ended; otherwise it is enough that all have begun
     struct store_step *steps;
     size_t count;
 };
 
-// The last state in which a job keeps its task from being gone.
-static inline enum job_state store_amend_last(const struct store_amend *amend)
+// Removes a task with all its jobs, also those that run: nothing of them is read, listed or counted from then on, and whoever
+// has one in hand finds it absent when it writes what became of it. Its key stays until `keys_until`, and is spent.
+// ERR_LEASE_LOST: the task is not as it was read (`version`); a job of it has not begun (with `ended`: has not ended), or is
+// being written at this moment. ERR_NOT_FOUND: the task is absent, or another tenant's. If it has more than `max` jobs, so many
+// go, those with the lowest ids, and `more` says that it is to be asked again.
+struct store_remove {
+    struct store_op op;
+    int64_t task_id, version;
+    int32_t tenant;
+    bool ended; // all its jobs must have ended; otherwise it is enough that all have begun
+    int64_t now_ms, keys_until;
+    size_t max;
+    bool more; // out
+};
+
+// The last state in which a job keeps its task from being removed.
+static inline enum job_state store_remove_last(const struct store_remove *remove)
 {
-    return amend->ended ? JOB_RESERVED : JOB_WATCHING;
+    return remove->ended ? JOB_RESERVED : JOB_WATCHING;
 }
 
 // Delayed jobs of a lane with from_ms < due_at <= to_ms become ready, at most `max`, earliest first, then lowest id.
@@ -353,7 +367,7 @@ _Static_assert((int)STORE_LISTED_RESULT >= (int)JOB_PROGRESS_MAX, "what a leased
 
 struct store_get {
     struct store_op op;
-    int32_t tenant;          // 0: any, and what is gone too, for those who have another proof than being of a tenant
+    int32_t tenant;          // 0: any, for those who have another proof than being of a tenant
     int64_t task_id, job_id; // one of them, the other 0
     size_t max_jobs;         // with task_id: newest scheduled_at first, then largest id
     bool open_first;         // … but before them those that are not final

@@ -445,6 +445,7 @@ static void (*const runs[STORE_VERB_COUNT])(struct memory *memory, struct store_
     [STORE_GET] = memory_run_get,
     [STORE_LIST] = memory_run_list,
     [STORE_AMEND] = memory_run_amend,
+    [STORE_REMOVE] = memory_run_remove,
     [STORE_BULKS] = run_bulks,
     [STORE_BULK] = run_bulk,
     [STORE_BACKUP] = run_backup,

@@ -78,7 +78,8 @@ static enum err add_item(struct memory *memory, struct store_new *item)
     const struct memory_key *key = item->task && item->key.n ? find_key(memory, item->task->tenant, item->key) : NULL;
     if (key) {
         item->existing_id = key->task_id;
-        return memcmp(key->digest, item->digest, sizeof key->digest) ? ERR_KEY_REUSED : ERR_OK;
+        item->spent_at = key->spent_at;
+        return key->spent_at ? ERR_KEY_SPENT : memcmp(key->digest, item->digest, sizeof key->digest) ? ERR_KEY_REUSED : ERR_OK;
     }
     struct memory_task *task = NULL;
     int64_t lane = 0;
@@ -86,7 +87,7 @@ static enum err add_item(struct memory *memory, struct store_new *item)
         lane = memory_lane_by_name(memory, item->task->tenant, item->task->queue)->id;
     } else {
         task = item->job_count ? map_get(&memory->tasks, item->jobs[0].task_id) : NULL;
-        if (!task || task->gone || task->task.tenant != item->jobs[0].tenant)
+        if (!task || task->task.tenant != item->jobs[0].tenant)
             return ERR_NOT_FOUND;
     }
     if (!ids_are_free(memory, item))
@@ -252,7 +253,6 @@ static void amend_task(struct memory *memory, struct memory_task *task, const st
     task->lane = lane;
     task->task.version++;
     task->task.paused = amend->task.paused;
-    task->gone = amend->gone;
     replace(&task->task.queue, amend->task.queue);
     replace(&task->task.name, amend->task.name);
     replace(&task->task.doc, amend->task.doc);
@@ -270,7 +270,7 @@ void memory_run_amend(struct memory *memory, struct store_op *op)
 {
     struct store_amend *amend = container_of(op, struct store_amend, op);
     struct memory_task *task = map_get(&memory->tasks, amend->task.id);
-    if (!task || task->task.tenant != amend->task.tenant || task->gone) {
+    if (!task || task->task.tenant != amend->task.tenant) {
         store_op_fail(op, ERR_NOT_FOUND, "there is no such task");
         return;
     }
@@ -278,8 +278,6 @@ void memory_run_amend(struct memory *memory, struct store_op *op)
     int64_t lane = standing ? memory_lane_by_name(memory, task->task.tenant, amend->task.queue)->id : 0;
     for (size_t i = 0; i < amend->count && standing; i++)
         standing = stands(memory, &amend->steps[i]);
-    for (size_t i = 0; i < task->job_count && standing && amend->gone; i++)
-        standing = task->jobs[i]->job.state > store_amend_last(amend);
     if (standing)
         amend_task(memory, task, amend, lane);
     else
@@ -435,17 +433,19 @@ void memory_free_task(struct memory_task *task)
     mem_free(task);
 }
 
-static void loosen_keys(struct memory *memory, int64_t task_id, int64_t until)
+static void loosen_keys(struct memory *memory, int64_t task_id, int64_t until, int64_t spent_at)
 {
     struct memory_key *key;
     int64_t hash;
     for (size_t at = 0; (key = map_next(&memory->keys, &at, &hash));)
         for (; key; key = key->next)
-            if (key->task_id == task_id)
+            if (key->task_id == task_id) {
                 key->until = until;
+                key->spent_at = spent_at;
+            }
 }
 
-static void remove_job(struct memory *memory, struct memory_job *job, int64_t keys_until)
+static void remove_job(struct memory *memory, struct memory_job *job, int64_t keys_until, int64_t spent_at)
 {
     struct memory_task *task = job->task;
     size_t at = 0;
@@ -454,7 +454,7 @@ static void remove_job(struct memory *memory, struct memory_job *job, int64_t ke
     task->jobs[at] = task->jobs[--task->job_count];
     if (!task->job_count) {
         map_remove(&memory->tasks, task->task.id);
-        loosen_keys(memory, task->task.id, keys_until);
+        loosen_keys(memory, task->task.id, keys_until, spent_at);
         memory_free_task(task);
     }
     memory_leave(memory, job);
@@ -511,7 +511,30 @@ static void sweep_jobs(struct memory *memory, struct store_sweep *sweep)
     memory->purge_after = earliest;
     memory_found_sort(&found, compare_purge_at);
     for (; sweep->removed < found.count && sweep->removed < sweep->max; sweep->removed++)
-        remove_job(memory, found.jobs[sweep->removed], sweep->keys_until);
+        remove_job(memory, found.jobs[sweep->removed], sweep->keys_until, 0);
+    mem_free(found.jobs);
+}
+
+void memory_run_remove(struct memory *memory, struct store_op *op)
+{
+    struct store_remove *remove = container_of(op, struct store_remove, op);
+    const struct memory_task *task = map_get(&memory->tasks, remove->task_id);
+    struct memory_found found = {0};
+    if (!task || task->task.tenant != remove->tenant) {
+        store_op_fail(op, ERR_NOT_FOUND, "there is no such task");
+        return;
+    }
+    bool standing = task->task.version == remove->version;
+    for (size_t i = 0; i < task->job_count; i++) {
+        standing &= task->jobs[i]->job.state > store_remove_last(remove);
+        memory_found_add(&found, task->jobs[i]);
+    }
+    memory_found_sort(&found, compare_id);
+    for (size_t i = 0; i < found.count && i < remove->max && standing; i++)
+        remove_job(memory, found.jobs[i], remove->keys_until, remove->now_ms);
+    remove->more = standing && found.count > remove->max;
+    if (!standing)
+        store_op_fail(op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
     mem_free(found.jobs);
 }
 

@@ -16,7 +16,6 @@ struct memory_job {
 struct memory_task {
     struct store_task task;
     int64_t lane;
-    bool gone;
     struct memory_job **jobs;
     size_t job_count;
 };
@@ -26,7 +25,7 @@ struct memory_key {
     int32_t tenant;
     struct str key;
     uint8_t digest[32];
-    int64_t task_id, until;
+    int64_t task_id, until, spent_at;
 };
 
 struct memory_lane {
@@ -124,6 +123,7 @@ void memory_run_add(struct memory *memory, struct store_op *op);
 void memory_run_claim(struct memory *memory, struct store_op *op);
 void memory_run_change(struct memory *memory, struct store_op *op);
 void memory_run_amend(struct memory *memory, struct store_op *op);
+void memory_run_remove(struct memory *memory, struct store_op *op);
 void memory_run_due(struct memory *memory, struct store_op *op);
 void memory_run_held(struct memory *memory, struct store_op *op);
 void memory_run_expired(struct memory *memory, struct store_op *op);

@@ -75,7 +75,7 @@ void memory_run_get(struct memory *memory, struct store_op *op)
     struct store_get *get = container_of(op, struct store_get, op);
     struct memory_job *job = get->job_id ? map_get(&memory->jobs, get->job_id) : NULL;
     struct memory_task *task = get->job_id ? (job ? job->task : NULL) : map_get(&memory->tasks, get->task_id);
-    if (!task || (get->tenant && (task->task.tenant != get->tenant || task->gone))) {
+    if (!task || (get->tenant && task->task.tenant != get->tenant)) {
         store_op_fail(op, ERR_NOT_FOUND, "there is no such task or job");
         return;
     }
@@ -164,7 +164,7 @@ static void list_tasks(struct memory *memory, struct store_list *list, struct st
     size_t count = 0;
     int64_t id;
     for (size_t at = 0; (task = map_next(&memory->tasks, &at, &id));)
-        if (task->task.tenant == list->tenant && id < list->before.id && !task->gone)
+        if (task->task.tenant == list->tenant && id < list->before.id)
             tasks[count++] = task;
     qsort(tasks, count, sizeof *tasks, compare_tasks);
     for (size_t i = 0; i < count && store_list_look(list, &page, (struct store_key){0, tasks[i]->task.id}); i++) {

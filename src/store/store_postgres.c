@@ -56,7 +56,7 @@ static const int desk_of[STORE_VERB_COUNT] = {
     [STORE_LANES] = DESK_READ,  [STORE_GET] = DESK_READ,      [STORE_STATS] = DESK_READ,  [STORE_LIST] = DESK_READ,
     [STORE_AMEND] = DESK_TEND,  [STORE_BULKS] = DESK_READ,    [STORE_BULK] = DESK_TEND,   [STORE_BACKUP] = DESK_READ,
     [STORE_LAPSED] = DESK_READ, [STORE_TALLY] = DESK_TEND,    [STORE_SERIES] = DESK_READ, [STORE_TELL] = DESK_TEND,
-    [STORE_HEAR] = DESK_READ,
+    [STORE_HEAR] = DESK_READ,   [STORE_REMOVE] = DESK_TEND,
 };
 
 static int64_t now_ms(void)
@@ -169,7 +169,7 @@ static bool runs_alone(const struct store_op *op)
 {
     bool in_turn = op->verb == STORE_BEAT && container_of(op, struct store_beat, op)->in_turn;
     // A sweep is long; who asks locks another's row, and who amends rows that a CHANGE may have.
-    return op->verb == STORE_SWEEP || op->verb == STORE_ASK || op->verb == STORE_AMEND || in_turn;
+    return op->verb == STORE_SWEEP || op->verb == STORE_ASK || op->verb == STORE_AMEND || op->verb == STORE_REMOVE || in_turn;
 }
 
 // Those that come while a group is under way have waited since it began, at most.

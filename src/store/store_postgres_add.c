@@ -27,7 +27,7 @@ static const char make_lanes[] =
 static const char new_items[] =
     " s WHERE s.lane>0 AND (s.holder=0 OR s.holder IN (SELECT id FROM @incarnations WHERE NOT dead)))";
 static const char more_items[] =
-    " s JOIN (SELECT t.id, t.tenant, t.lane FROM @tasks t WHERE t.id=ANY($2) AND NOT t.gone ORDER BY t.id FOR KEY SHARE) t"
+    " s JOIN (SELECT t.id, t.tenant, t.lane FROM @tasks t WHERE t.id=ANY($2) ORDER BY t.id FOR KEY SHARE) t"
     " ON t.id=s.id AND t.tenant=s.tenant WHERE s.holder=0 OR s.holder IN (SELECT id FROM @incarnations WHERE NOT dead))";
 
 // Items one of whose ids is taken. That never happens unless somebody makes a mistake, so a new task is looked up only after its
@@ -94,9 +94,9 @@ static const char plain_floors[] = ", f AS (" PG_LOWER_FLOORS("SELECT n.lane, n.
 static const char plain_counts[] =
     ", c AS (" PG_COUNT("SELECT lane, state, count(*) AS n FROM n GROUP BY 1,2") ") SELECT no FROM n";
 
-static const char find_keys_from[] = "SELECT s.no, k.task_id, k.digest FROM ";
-static const char find_keys[] =
-    " s CROSS JOIN LATERAL (SELECT k.task_id, k.digest FROM @keys k WHERE k.tenant=s.tenant AND k.key=s.key LIMIT 1) k";
+static const char find_keys_from[] = "SELECT s.no, k.task_id, k.digest, k.spent_at FROM ";
+static const char find_keys[] = " s CROSS JOIN LATERAL (SELECT k.task_id, k.digest, k.spent_at FROM @keys k WHERE "
+                                "k.tenant=s.tenant AND k.key=s.key LIMIT 1) k";
 
 // An item on its way, and what came of it.
 struct entry {
@@ -351,7 +351,8 @@ static void read_keys(void *ctx, const PGresult *result)
                     memcmp(PQgetvalue(result, row, 2), entry->item->digest, sizeof entry->item->digest) == 0;
         entry->by_key = true;
         entry->item->existing_id = pg_int(result, row, 1);
-        entry->item->err = same ? ERR_OK : ERR_KEY_REUSED;
+        entry->item->spent_at = pg_int(result, row, 3);
+        entry->item->err = entry->item->spent_at ? ERR_KEY_SPENT : same ? ERR_OK : ERR_KEY_REUSED;
     }
 }
 

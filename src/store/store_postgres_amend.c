@@ -2,22 +2,19 @@
 // unless the task's version and all tokens stand.
 #include "store/store_postgres_private.h"
 
-// $1 slot, $2 task, $3 tenant, $4 version, $5 paused, $6 gone, $7 queue, $8 name, $9 document. Gone is 0, or the last state in
-// which a job keeps its task.
+// $1 slot, $2 task, $3 tenant, $4 version, $5 paused, $6 queue, $7 name, $8 document.
 // clang-format off
 static const char make_lane[] =
     "INSERT INTO @lanes(id,tenant,queue,paused) SELECT coalesce(max(id),0)+1, $1, $4, false FROM @lanes"
-    " HAVING EXISTS (SELECT FROM @tasks WHERE id=$2 AND tenant=$1 AND version=$3 AND NOT gone) ON CONFLICT(tenant,queue) DO NOTHING";
+    " HAVING EXISTS (SELECT FROM @tasks WHERE id=$2 AND tenant=$1 AND version=$3) ON CONFLICT(tenant,queue) DO NOTHING";
 static const char lock_task[] =
-    "WITH t AS MATERIALIZED (SELECT id FROM @tasks WHERE id=$2 AND tenant=$3 AND version=$4 AND NOT gone FOR NO KEY UPDATE),"
-    " q AS MATERIALIZED (SELECT id FROM @lanes WHERE tenant=$3 AND queue=$7), s AS MATERIALIZED (SELECT * FROM ";
+    "WITH t AS MATERIALIZED (SELECT id FROM @tasks WHERE id=$2 AND tenant=$3 AND version=$4 FOR NO KEY UPDATE),"
+    " q AS MATERIALIZED (SELECT id FROM @lanes WHERE tenant=$3 AND queue=$6), s AS MATERIALIZED (SELECT * FROM ";
 static const char lock_jobs[] =
     " s), l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM s")
     " ORDER BY j.id FOR UPDATE),"
     " ok AS MATERIALIZED (SELECT t.id FROM t WHERE (SELECT count(*) FROM s)=(SELECT count(*) FROM s JOIN l ON l.id=s.id"
-    " AND l.token=s.expected AND l.state<=2)"
-    " AND ($6=0 OR NOT EXISTS (SELECT FROM @jobs j WHERE j.id=" PG_ANY("SELECT $2 UNION SELECT id FROM @extras WHERE task_id=$2")
-    " AND j.task_id=$2 AND j.state<=$6))),"
+    " AND l.token=s.expected AND l.state<=2)),"
     " h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane AS old_lane, q.id AS lane FROM ok, q, s JOIN l ON l.id=s.id)";
 #define ASSIGN(name) #name "=h." #name ","
 static const char update_jobs[] =
@@ -27,9 +24,9 @@ static const char update_jobs[] =
     ", f AS (" PG_LOWER_FLOORS("SELECT h.lane, h.due_at FROM h WHERE h.state IN (1,2)") ")"
     ", c AS (" PG_COUNT("SELECT h.old_lane AS lane, h.was AS state, -1 AS n FROM h UNION ALL SELECT h.lane, h.state, 1 FROM h") ")";
 static const char update_task[] =
-    ", a AS (UPDATE @tasks t SET lane=q.id, paused=$5<>0, gone=$6<>0, version=t.version+1, name=nullif($8,''), doc=$9"
+    ", a AS (UPDATE @tasks t SET lane=q.id, paused=$5<>0, version=t.version+1, name=nullif($7,''), doc=$8"
     " FROM ok, q WHERE t.id=ok.id)"
-    " SELECT (SELECT count(*) FROM ok), (SELECT count(*) FROM @tasks WHERE id=$2 AND tenant=$3 AND NOT gone)";
+    " SELECT (SELECT count(*) FROM ok), (SELECT count(*) FROM @tasks WHERE id=$2 AND tenant=$3)";
 // clang-format on
 
 static void read_amend(void *ctx, const PGresult *result)
@@ -76,12 +73,9 @@ void pg_amend_send(struct pg_link *link, struct store_op *op)
     if (task->doc.n >= STORE_SMALL_DOC)
         pg_note_large(link);
     send_lane(link, task);
-    if (amend->gone) // who adds a job has locked its task: then the statement below, which begins behind it, sees that job
-        pg_sql(link, "SELECT FROM @tasks WHERE id=$1 FOR UPDATE", NULL, NULL, task->id);
     step_rows(link, &rows, amend);
     pg_begin_query(link);
-    int64_t gone = amend->gone ? store_amend_last(amend) : 0;
-    int64_t values[] = {pg_slot(link), task->id, task->tenant, task->version, task->paused, gone};
+    int64_t values[] = {pg_slot(link), task->id, task->tenant, task->version, task->paused};
     for (size_t i = 0; i < array_count(values); i++)
         pg_param_int(link, values[i]);
     pg_param_text(link, task->queue);

@@ -22,7 +22,7 @@ static const char of_task[] =
     " AND j.id=" PG_ANY("SELECT $6 UNION SELECT id FROM @extras WHERE task_id=$6") " AND j.task_id=$6";
 static const char looked_tasks[] =
     "WITH looked AS MATERIALIZED (SELECT 0::bigint AS at, t.id, t.lane, t.name, " TASK_BYTES("t") " AS bytes FROM @tasks t"
-    " WHERE t.tenant=$1 AND $2>=0 AND t.id<$3 AND NOT t.gone";
+    " WHERE t.tenant=$1 AND $2>=0 AND t.id<$3";
 static const char newest_tasks[] = " ORDER BY t.id DESC LIMIT $4+1)";
 static const char if_queue[] = " AND EXISTS (SELECT FROM @lanes WHERE tenant=$1 AND queue=$6)";
 static const char of_queue[] = " AND r.lane=(SELECT id FROM @lanes WHERE tenant=$1 AND queue=$6)";

@@ -235,6 +235,7 @@ void pg_read_group(struct pg_link *link, struct list *group);
 
 void pg_claim_send(struct pg_link *link, struct store_op *op);
 void pg_amend_send(struct pg_link *link, struct store_op *op);
+void pg_remove_send(struct pg_link *link, struct store_op *op);
 void pg_due_send(struct pg_link *link, struct store_op *op);
 void pg_list_send(struct pg_link *link, struct store_op *op); // waits for its answer: the next question follows from it
 void pg_sweep_run(struct pg_link *link, struct store_op *op);

@@ -38,9 +38,9 @@ static const char counts_of_tenant[] =
 #define JOB_BY_ID WHOLE_JOB "@jobs j WHERE j.id=$1 UNION ALL " WHOLE_JOB "@jobs_done j WHERE j.id=$1"
 #define TASK_COLUMNS "SELECT " PG_TASK_OF_T " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane "
 static const char task_of_job[] =
-    TASK_COLUMNS "WHERE ($2=0 OR t.tenant=$2 AND NOT t.gone) AND t.id=(SELECT task_id FROM @jobs WHERE id=$1 UNION ALL"
+    TASK_COLUMNS "WHERE ($2=0 OR t.tenant=$2) AND t.id=(SELECT task_id FROM @jobs WHERE id=$1 UNION ALL"
                  " SELECT task_id FROM @jobs_done WHERE id=$1 LIMIT 1)";
-static const char task_by_id[] = TASK_COLUMNS "WHERE ($2=0 OR t.tenant=$2 AND NOT t.gone) AND t.id=$1";
+static const char task_by_id[] = TASK_COLUMNS "WHERE ($2=0 OR t.tenant=$2) AND t.id=$1";
 #define IDS_OF_TASK "SELECT $1 UNION SELECT id FROM @extras WHERE task_id=$1"
 // clang-format off
 #define LISTED_JOB "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS PG_LISTED_RESULT " FROM "

@@ -33,6 +33,9 @@ _Static_assert(STORE_PLACES == 16 && JOB_PRIORITIES == 10, "the SQL reckons plac
 #define HANDS_DECLARED \
     "holder bigint NOT NULL, look_at bigint NOT NULL, remain bigint, looks int NOT NULL DEFAULT 0, ids bigint[] NOT NULL"
 
+#define JOBS_OF_GONE \
+    "SELECT id FROM @tasks WHERE gone UNION ALL SELECT e.id FROM @extras e JOIN @tasks t ON t.id=e.task_id WHERE t.gone"
+
 static const char *const steps[][9] = {
     {
         "CREATE TABLE @incarnations(id bigint PRIMARY KEY, node int NOT NULL UNIQUE, beat bigint NOT NULL, dead boolean NOT NULL)"
@@ -143,6 +146,13 @@ static const char *const steps[][9] = {
     {
         // Claims look up the sizes of documents only where there has been a large one.
         "INSERT INTO @meta(name, value) SELECT '" PG_LARGE "', 1 WHERE EXISTS (SELECT FROM @tasks WHERE octet_length(doc)>=4096)",
+        // Whose task was deleted by a user, a key says itself, for nothing else is left of the task. Those that were deleted
+        // before and are still there (`gone`, of which nobody knows any more) are nobody's until retention takes them, and begin
+        // no more.
+        "ALTER TABLE @keys ADD COLUMN spent_at bigint NOT NULL DEFAULT 0",
+        "UPDATE @jobs SET tenant=0, expires_at=1 WHERE id=" PG_ANY(JOBS_OF_GONE),
+        "UPDATE @jobs_done SET tenant=0 WHERE id=" PG_ANY(JOBS_OF_GONE),
+        "UPDATE @tasks SET tenant=0 WHERE gone",
     },
 };
 

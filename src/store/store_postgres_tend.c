@@ -458,10 +458,10 @@ void pg_sweep_run(struct pg_link *link, struct store_op *op)
 // ---- the group
 
 static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
-    [STORE_JOIN] = send_join,      [STORE_BEAT] = send_beat,    [STORE_BURY] = send_bury,      [STORE_FORGET] = send_forget,
-    [STORE_DIVIDE] = send_divide,  [STORE_ASK] = send_ask,      [STORE_ASKED] = send_asked,    [STORE_PAUSE] = send_pause,
-    [STORE_CLAIM] = pg_claim_send, [STORE_DUE] = pg_due_send,   [STORE_AMEND] = pg_amend_send, [STORE_BULK] = send_bulk,
-    [STORE_TALLY] = pg_tally_send, [STORE_TELL] = pg_tell_send,
+    [STORE_JOIN] = send_join,      [STORE_BEAT] = send_beat,    [STORE_BURY] = send_bury,        [STORE_FORGET] = send_forget,
+    [STORE_DIVIDE] = send_divide,  [STORE_ASK] = send_ask,      [STORE_ASKED] = send_asked,      [STORE_PAUSE] = send_pause,
+    [STORE_CLAIM] = pg_claim_send, [STORE_DUE] = pg_due_send,   [STORE_AMEND] = pg_amend_send,   [STORE_BULK] = send_bulk,
+    [STORE_TALLY] = pg_tally_send, [STORE_TELL] = pg_tell_send, [STORE_REMOVE] = pg_remove_send,
 };
 
 // A sweep is a group of its own (see take_group in store_postgres.c), because it needs to see one answer before it asks on.

@@ -124,6 +124,14 @@ static const char *const schema_steps[] = {
     "INSERT INTO hands(entries) SELECT hand(id, -place) FROM jobs WHERE place<0;"
     "DROP INDEX jobs_place;"
     "ALTER TABLE jobs DROP COLUMN place;",
+    // Whose task was deleted by a user, a key says itself, for nothing else is left of the task. Those that were deleted before
+    // and are still there (`gone`, of which nobody knows any more) are nobody's until retention takes them, and begin no more.
+    "ALTER TABLE keys ADD COLUMN spent_at INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TEMP TABLE left_behind AS SELECT id FROM tasks WHERE gone;"
+    "UPDATE jobs SET tenant=0, expires_at=1 WHERE id=task_id AND id IN (SELECT id FROM left_behind);"
+    "UPDATE jobs SET tenant=0, expires_at=1 WHERE id<>task_id AND task_id IN (SELECT id FROM left_behind);"
+    "UPDATE tasks SET tenant=0 WHERE id IN (SELECT id FROM left_behind);"
+    "DROP TABLE left_behind;",
 };
 
 enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };
@@ -169,22 +177,25 @@ static const struct {
     [SQL_COUNT_UP_16] = {COUNT_UP(ROWS_16("(?,?,?)"))},
     [SQL_COUNT_UP_64] = {COUNT_UP(ROWS_64("(?,?,?)"))},
     [SQL_DELAYED] = {"SELECT n FROM counts WHERE lane=? AND state=1"},
-    [SQL_KEY] = {"SELECT task_id, digest FROM keys WHERE tenant=? AND key=?"},
+    [SQL_KEY] = {"SELECT task_id, digest, spent_at FROM keys WHERE tenant=? AND key=?"},
     [SQL_ADD_KEY] = {"INSERT INTO keys(tenant, task_id, key, digest, until, loose) VALUES(?, ?, ?, ?, 0, 0)"},
-    [SQL_LOOSEN_KEY] = {"UPDATE keys SET loose=1, until=? WHERE tenant=? AND key=?"},
+    [SQL_LOOSEN_KEY] = {"UPDATE keys SET loose=1, until=?, spent_at=? WHERE tenant=? AND key=?"},
     [SQL_LOOSE_KEYS] = {"SELECT tenant, key FROM keys INDEXED BY keys_loose WHERE loose AND until<=?"
                         " ORDER BY until, tenant, key LIMIT ?"},
     [SQL_REMOVE_KEY] = {"DELETE FROM keys WHERE tenant=? AND key=?"},
-    [SQL_TASK_LANE] = {"SELECT lane FROM tasks WHERE id=? AND tenant=? AND NOT gone"},
+    [SQL_TASK_LANE] = {"SELECT lane FROM tasks WHERE id=? AND tenant=?"},
     [SQL_TASK_KEY] = {"SELECT tenant, key FROM tasks WHERE id=?"},
+    [SQL_TASK_JOBS] = {"SELECT id, task_id, lane, state FROM jobs WHERE id=?1 AND task_id=?1 UNION ALL"
+                       " SELECT id, task_id, lane, state FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id"
+                       " ORDER BY 1 LIMIT ?2"},
     [SQL_ADD_TASK] = {"INSERT INTO tasks(id, tenant, lane, created_at, name, doc, key) VALUES(?,?,?,?,?,?,?)"},
     [SQL_ADD_TASKS_4] = {ADD_TASKS ROWS_4(TASK_ROW)},
     [SQL_ADD_TASKS_16] = {ADD_TASKS ROWS_16(TASK_ROW)},
     [SQL_ADD_TASKS_64] = {ADD_TASKS ROWS_64(TASK_ROW)},
-    [SQL_TASK_VERSION] = {"SELECT version FROM tasks WHERE id=? AND tenant=? AND NOT gone"},
+    [SQL_TASK_VERSION] = {"SELECT version FROM tasks WHERE id=? AND tenant=?"},
     [SQL_TASK_HAS_OPEN] = {"SELECT 1 FROM jobs WHERE id=?1 AND task_id=?1 AND state<=?2 UNION ALL"
                            " SELECT 1 FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id AND state<=?2 LIMIT 1"},
-    [SQL_AMEND_TASK] = {"UPDATE tasks SET lane=?2, paused=?3, gone=?4, version=version+1, name=?5, doc=?6 WHERE id=?1"},
+    [SQL_AMEND_TASK] = {"UPDATE tasks SET lane=?2, paused=?3, version=version+1, name=?4, doc=?5 WHERE id=?1"},
     [SQL_MOVE_JOB] = {"UPDATE jobs SET lane=?, priority=? WHERE id=?"},
     [SQL_REMOVE_TASK] = {"DELETE FROM tasks WHERE id=?"},
     [SQL_ADD_JOB] = {"INSERT INTO jobs(id" JOB_FIXED(NAME) JOB_MOVING(NAME) ",reason,response) VALUES(?" JOB_FIXED(QUESTION)
@@ -245,14 +256,13 @@ static const struct {
     [SQL_COUNTS] = {"SELECT state, n FROM counts WHERE lane=?", true},
     [SQL_COUNTS_OF] =
         {"SELECT c.state, sum(c.n) FROM lanes l CROSS JOIN counts c ON c.lane=l.id WHERE l.tenant=? GROUP BY c.state", true},
-    [SQL_GET_TASK] = {"SELECT " TASK_COLUMNS " WHERE t.id=? AND (?2=0 OR t.tenant=?2 AND NOT t.gone)", true},
+    [SQL_GET_TASK] = {"SELECT " TASK_COLUMNS " WHERE t.id=? AND (?2=0 OR t.tenant=?2)", true},
     [SQL_GET_JOB] = {"SELECT " JOB_COLUMNS LEASE_COLUMNS "j.result FROM jobs j WHERE j.id=?", true},
     [SQL_GET_JOBS] = {"SELECT * FROM (SELECT " LISTED_JOB " FROM jobs j WHERE j.id=?1 AND j.task_id=?1 UNION ALL"
                       " SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_task WHERE j.task_id=?1 AND j.id<>j.task_id)"
                       " ORDER BY (?3 AND state>=5), scheduled_at DESC, id DESC LIMIT ?2",
                       true},
-    [SQL_LIST_TASKS] = {"SELECT id, lane, name FROM tasks WHERE tenant=?1 AND id<?2 AND NOT gone ORDER BY id DESC LIMIT ?3",
-                        true},
+    [SQL_LIST_TASKS] = {"SELECT id, lane, name FROM tasks WHERE tenant=?1 AND id<?2 ORDER BY id DESC LIMIT ?3", true},
     [SQL_LIST_JOBS] = {"SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_listed WHERE j.tenant=?1" JOBS_BEHIND, true},
     [SQL_LIST_FAILED] = {FAILED("?5") " UNION ALL " FAILED("?6") " ORDER BY scheduled_at DESC, id DESC LIMIT ?4", true},
     [SQL_LIST_OF_TASK] = {"SELECT * FROM (SELECT " LISTED_JOB " FROM jobs j WHERE j.id=?5 AND j.task_id=?5 UNION ALL"

@@ -49,6 +49,7 @@ enum sql {
     SQL_REMOVE_KEY,
     SQL_TASK_LANE,
     SQL_TASK_KEY,
+    SQL_TASK_JOBS,
     SQL_ADD_TASK,
     SQL_ADD_TASKS_4, // in the order of DB_TIERS, as all that end in numbers
     SQL_ADD_TASKS_16,

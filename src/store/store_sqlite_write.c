@@ -357,7 +357,8 @@ static bool find_key(struct writer *writer, struct store_new *item)
     item->existing_id = sqlite3_column_int64(stmt, 0);
     const void *digest = sqlite3_column_blob(stmt, 1);
     bool same = sqlite3_column_bytes(stmt, 1) == sizeof item->digest && memcmp(digest, item->digest, sizeof item->digest) == 0;
-    item->err = same ? ERR_OK : ERR_KEY_REUSED;
+    item->spent_at = sqlite3_column_int64(stmt, 2);
+    item->err = item->spent_at ? ERR_KEY_SPENT : same ? ERR_OK : ERR_KEY_REUSED;
     db_end(stmt);
     return true;
 }
@@ -675,7 +676,7 @@ static void write_amend(struct writer *writer, struct store_op *op)
     struct store_amend *amend = container_of(op, struct store_amend, op);
     struct db *db = &writer->db;
     struct job was;
-    int64_t version, open;
+    int64_t version;
     if (!db_found(db, db_sql(db, SQL_TASK_VERSION, amend->task.id, amend->task.tenant), &version)) {
         store_op_fail(op, ERR_NOT_FOUND, "there is no such task");
         return;
@@ -684,20 +685,18 @@ static void write_amend(struct writer *writer, struct store_op *op)
     const struct cached_lane *lane = standing ? lane_by_name(writer, amend->task.tenant, amend->task.queue) : NULL;
     for (size_t i = 0; i < amend->count && standing; i++)
         standing = stands(db, &amend->steps[i], &was);
-    if (standing && amend->gone)
-        standing = !db_found(db, db_sql(db, SQL_TASK_HAS_OPEN, amend->task.id, store_amend_last(amend)), &open);
     if (!standing) {
         store_op_fail(op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
         return;
     }
     if (!lane) // SQLite failed
         return;
-    sqlite3_stmt *stmt = db_sql(db, SQL_AMEND_TASK, amend->task.id, lane->id, amend->task.paused, amend->gone);
+    sqlite3_stmt *stmt = db_sql(db, SQL_AMEND_TASK, amend->task.id, lane->id, amend->task.paused);
     if (amend->task.name.n)
-        db_bind_text(stmt, 5, amend->task.name);
+        db_bind_text(stmt, 4, amend->task.name);
     else
-        sqlite3_bind_null(stmt, 5);
-    db_bind_bytes(stmt, 6, amend->task.doc);
+        sqlite3_bind_null(stmt, 4);
+    db_bind_bytes(stmt, 5, amend->task.doc);
     db_run(db, stmt);
     for (size_t i = 0; i < amend->count; i++)
         amend_job(writer, &amend->steps[i], lane->id);
@@ -843,25 +842,43 @@ struct purge {
     int state;
 };
 
+// What is removed, and until when the keys of tasks that go with it stay.
+struct purges {
+    struct arena *arena;
+    struct purge *jobs;
+    size_t count;
+    int64_t keys_until;
+    int64_t spent_at; // 0: retention removes them
+};
+
+static void list_purges(struct db *db, struct purges *purges, sqlite3_stmt *stmt)
+{
+    while (db_row(db, stmt)) {
+        purges->jobs = store_push(purges->arena, purges->jobs, purges->count, sizeof *purges->jobs);
+        purges->jobs[purges->count++] = (struct purge){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1),
+                                                       sqlite3_column_int64(stmt, 2), sqlite3_column_int(stmt, 3)};
+    }
+}
+
 // Its key outlives it for a while, and is listed as loose from now on.
-static void remove_task(struct writer *writer, int64_t id, struct store_sweep *sweep)
+static void remove_task(struct writer *writer, int64_t id, const struct purges *purges)
 {
     struct db *db = &writer->db;
     sqlite3_stmt *stmt = db_sql(db, SQL_TASK_KEY, id);
     if (!db_row(db, stmt))
         return;
     int32_t tenant = sqlite3_column_int(stmt, 0);
-    struct str key = db_bytes(stmt, 1, &sweep->op.arena);
+    struct str key = db_bytes(stmt, 1, purges->arena);
     db_end(stmt);
     if (key.n) {
-        stmt = db_sql(db, SQL_LOOSEN_KEY, sweep->keys_until, tenant);
-        db_bind_text(stmt, 3, key);
+        stmt = db_sql(db, SQL_LOOSEN_KEY, purges->keys_until, purges->spent_at, tenant);
+        db_bind_text(stmt, 4, key);
         db_run(db, stmt);
     }
     db_run(db, db_sql(db, SQL_REMOVE_TASK, id));
 }
 
-static void remove_job(struct writer *writer, const struct purge *job, struct store_sweep *sweep)
+static void remove_job(struct writer *writer, const struct purge *job, const struct purges *purges)
 {
     struct db *db = &writer->db;
     int64_t one;
@@ -869,7 +886,50 @@ static void remove_job(struct writer *writer, const struct purge *job, struct st
     db_run(db, db_sql(db, SQL_REMOVE_JOB, job->id));
     count(writer, job->lane, job->state, -1);
     if (!db_found(db, db_sql(db, SQL_TASK_HAS_JOB, job->task_id), &one))
-        remove_task(writer, job->task_id, sweep);
+        remove_task(writer, job->task_id, purges);
+}
+
+// The largest id that is removed is written down, so that no id is ever given out twice.
+static void remove_jobs(struct writer *writer, const struct purges *purges)
+{
+    int64_t largest = 0;
+    for (size_t i = 0; i < purges->count; i++) {
+        remove_job(writer, &purges->jobs[i], purges);
+        largest = time_max(largest, time_max(purges->jobs[i].id, purges->jobs[i].task_id));
+    }
+    if (purges->count)
+        db_run(&writer->db, db_sql(&writer->db, SQL_SET_FLOOR, largest));
+}
+
+// What runs is in a hand, or has a lease: it leaves that, as if it had ended.
+static void leave_hand(struct db *db, const struct purge *job)
+{
+    struct job was;
+    if (job_state_held(job->state) && db_standing(db, job->id, &was))
+        db_move_job(db, &was, &(struct job){.id = job->id, .state = JOB_CANCELLED});
+}
+
+static void write_remove(struct writer *writer, struct store_op *op)
+{
+    struct store_remove *remove = container_of(op, struct store_remove, op);
+    struct db *db = &writer->db;
+    int64_t version, open;
+    if (!db_found(db, db_sql(db, SQL_TASK_VERSION, remove->task_id, remove->tenant), &version)) {
+        store_op_fail(op, ERR_NOT_FOUND, "there is no such task");
+        return;
+    }
+    if (version != remove->version ||
+        db_found(db, db_sql(db, SQL_TASK_HAS_OPEN, remove->task_id, store_remove_last(remove)), &open)) {
+        store_op_fail(op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
+        return;
+    }
+    struct purges purges = {.arena = &op->arena, .keys_until = remove->keys_until, .spent_at = remove->now_ms};
+    list_purges(db, &purges, db_sql(db, SQL_TASK_JOBS, remove->task_id, (int64_t)remove->max + 1));
+    remove->more = purges.count > remove->max;
+    purges.count -= remove->more;
+    for (size_t i = 0; i < purges.count; i++)
+        leave_hand(db, &purges.jobs[i]);
+    remove_jobs(writer, &purges);
 }
 
 struct loose_key {
@@ -894,29 +954,17 @@ static void remove_loose_keys(struct writer *writer, struct store_sweep *sweep, 
     }
 }
 
-// The largest id that is removed is written down, so that no id is ever given out twice.
 static void write_sweep(struct writer *writer, struct store_op *op)
 {
     struct store_sweep *sweep = container_of(op, struct store_sweep, op);
-    struct purge *jobs = NULL;
-    size_t job_count = 0;
-    int64_t limit = sweep->max > INT32_MAX ? INT32_MAX : (int64_t)sweep->max, largest = 0;
-    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_PURGE, sweep->now_ms, limit);
-    while (db_row(&writer->db, stmt)) {
-        jobs = store_push(&op->arena, jobs, job_count, sizeof *jobs);
-        struct purge *job = &jobs[job_count++];
-        *job = (struct purge){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1), sqlite3_column_int64(stmt, 2),
-                              sqlite3_column_int(stmt, 3)};
-        largest = time_max(largest, time_max(job->id, job->task_id));
-    }
-    for (size_t i = 0; i < job_count; i++)
-        remove_job(writer, &jobs[i], sweep);
-    if (job_count)
-        db_run(&writer->db, db_sql(&writer->db, SQL_SET_FLOOR, largest));
+    struct purges purges = {.arena = &op->arena, .keys_until = sweep->keys_until};
+    int64_t limit = sweep->max > INT32_MAX ? INT32_MAX : (int64_t)sweep->max;
+    list_purges(&writer->db, &purges, db_sql(&writer->db, SQL_PURGE, sweep->now_ms, limit));
+    remove_jobs(writer, &purges);
     remove_loose_keys(writer, sweep, limit);
     db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_SERIES, sweep->series_before, limit));
     db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_NEWS, sweep->news_before, limit));
-    sweep->removed = job_count;
+    sweep->removed = purges.count;
 }
 
 static void write_bulk_row(struct db *db, const struct store_bulk_row *row)
@@ -965,5 +1013,5 @@ void (*const sqlite_writes[STORE_VERB_COUNT])(struct writer *writer, struct stor
     [STORE_DIVIDE] = write_divide, [STORE_ASK] = write_ask,       [STORE_ASKED] = write_asked, [STORE_ADD] = write_add,
     [STORE_CLAIM] = write_claim,   [STORE_CHANGE] = write_change, [STORE_AMEND] = write_amend, [STORE_BULK] = write_bulk,
     [STORE_DUE] = write_due,       [STORE_PAUSE] = write_pause,   [STORE_SWEEP] = write_sweep, [STORE_TALLY] = write_tally,
-    [STORE_TELL] = write_tell,
+    [STORE_TELL] = write_tell,     [STORE_REMOVE] = write_remove,
 };

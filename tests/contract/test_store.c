@@ -2061,94 +2061,184 @@ static void an_amendment_of_what_is_absent_or_foreign_says_so(void **state)
     assert_int_equal(get_task(world, id)->task.version, 1);
 }
 
-static void a_task_that_is_gone_is_not_shown_any_more(void **state)
+// ---- removing a task
+
+static struct store_remove *remove_of(struct world *world, int64_t id)
+{
+    struct store_remove *op = OP(world, store_remove, STORE_REMOVE);
+    op->task_id = id;
+    op->version = 1;
+    op->tenant = TENANT;
+    op->now_ms = NOW;
+    op->keys_until = NOW + KEYS_KEPT;
+    op->max = 100;
+    return op;
+}
+
+static enum err remove_task(struct world *world, int64_t id, bool ended)
+{
+    struct store_remove *op = remove_of(world, id);
+    op->ended = ended;
+    return call(world, &op->op);
+}
+
+static struct store_new *add_to(struct world *world, int64_t task_id, struct job job)
+{
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    struct job *added = world_mem(world, sizeof *added);
+    *added = job;
+    added->id = ++world->last_id;
+    added->task_id = task_id;
+    added->tenant = TENANT;
+    added->token = 1;
+    op->items = world_mem(world, sizeof *op->items);
+    op->items[0] = (struct store_new){.jobs = added, .job_count = 1};
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op->items;
+}
+
+static void nothing_is_left(struct world *world)
+{
+    struct store_stats *stats = OP(world, store_stats, STORE_STATS);
+    assert_int_equal(call(world, &stats->op), ERR_OK);
+    for (int i = 0; i < JOB_STATE_COUNT; i++)
+        assert_int_equal(stats->counts[i], 0);
+    for (int of = 0; of < 3; of++) {
+        struct store_list *left = list(world, (struct store_list){.jobs = of > 0, .states = of > 1 ? 1u << JOB_CANCELLED : 0});
+        assert_true(left->task_count == 0 && left->found_count == 0 && !left->more);
+    }
+    assert_int_equal(sweep(world, NOW + 1000000, 100), 0);
+}
+
+// Whoever runs a job of it finds nothing to write to, whatever became of it.
+static void a_task_is_removed_with_all_its_jobs_also_those_that_run(void **state)
 {
     struct world *world = *state;
     int64_t id = add(world, (struct sample){.queue = "hand"});
-    struct store_claim *claimed = claim(world, A, NOW, lane_of(world, TENANT, "hand"), 1);
-    struct job begun = claimed->jobs[0].job;
+    struct job begun = claim(world, A, NOW, lane_of(world, TENANT, "hand"), 1)->jobs[0].job;
     begun.state = JOB_RESERVED;
     assert_int_equal(change(world, begun.token, begun, NULL), ERR_OK);
-    struct store_amend *amend = make_amend(world, id);
-    assert_int_equal(amend->count, 0); // it runs, which is its own affair
-    amend->gone = true;
-    assert_int_equal(call(world, &amend->op), ERR_OK);
+    struct job leased = add_to(world, id, (struct job){.state = JOB_RESERVED, .holder = A})->jobs[0];
+    leased.lease_until = NOW + 5;
+    leased.token++;
+    struct attempt attempt = {.job_id = leased.id, .number = 1, .reason = STR("tried")};
+    assert_int_equal(change(world, 1, leased, &attempt), ERR_OK);
+    add_to(world, id, (struct job){.state = JOB_CANCELLED, .purge_at = NOW + 1});
+    assert_int_equal(remove_task(world, id, false), ERR_OK);
     assert_int_equal(get_task(world, id)->op.err, ERR_NOT_FOUND);
-    assert_int_equal(list(world, (struct store_list){0})->task_count, 0);
-    amend->op.err = ERR_OK;
-    assert_int_equal(call(world, &amend->op), ERR_NOT_FOUND);
-    struct store_held *held = OP(world, store_held, STORE_HELD);
-    held->holder = A;
-    held->max = 10;
-    assert_int_equal(call(world, &held->op), ERR_OK);
-    ASSERT_IDS(held, id);
-    assert_true(held->jobs[0].doc.n > 0);
-    struct job job = held->jobs[0].job;
-    job.state = JOB_SUCCESS;
-    job.purge_at = NOW;
-    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
-    assert_int_equal(sweep(world, NOW, 10), 1);
+    const struct job held[] = {begun, leased};
+    for (size_t i = 0; i < array_count(held); i++) {
+        assert_int_equal(get_job(world, held[i].id)->op.err, ERR_NOT_FOUND);
+        for (int next = 0; next < JOB_STATE_COUNT; next++) {
+            struct job job = held[i];
+            job.state = (uint8_t)next;
+            assert_int_equal(change(world, held[i].token, job, NULL), ERR_NOT_FOUND);
+        }
+    }
+    nothing_is_left(world);
+    assert_int_equal(add_to(world, id, (struct job){.state = JOB_READY})->err, ERR_NOT_FOUND);
+    assert_int_equal(remove_task(world, id, false), ERR_NOT_FOUND);
+    assert_int_equal(claim(world, A, NOW + 1000, lane_of(world, TENANT, "hand"), 10)->job_count, 0);
+    struct store_lapsed *lapsed = OP(world, store_lapsed, STORE_LAPSED);
+    lapsed->now_ms = NOW + 1000;
+    lapsed->max = 10;
+    assert_int_equal(call(world, &lapsed->op), ERR_OK);
+    assert_int_equal(lapsed->job_count, 0);
+    struct store_forget *forget = OP(world, store_forget, STORE_FORGET); // and its holder has nothing in hand any more
+    forget->incarnation = A;
+    assert_int_equal(call(world, &forget->op), ERR_OK);
+    assert_true(try_join(world, 102)->id_floor >= leased.id);
 }
 
-static void a_task_is_not_gone_while_a_job_of_it_has_not_begun(void **state)
+static void a_task_is_not_removed_while_a_job_of_it_has_not_begun(void **state)
 {
     static const enum job_state planned[] = {JOB_BLOCKED, JOB_DELAYED, JOB_READY, JOB_WATCHING};
     struct world *world = *state;
     for (size_t i = 0; i < array_count(planned); i++) {
         int64_t id = add(world, (struct sample){.state = JOB_SUCCESS});
-        struct store_amend *amend = make_amend(world, id);
-        struct job more = {.id = ++world->last_id, .task_id = id, .tenant = TENANT, .state = (uint8_t)planned[i], .token = 1};
-        more.holder = more.state == JOB_WATCHING ? A : 0;
-        struct store_new item = {.jobs = &more, .job_count = 1};
-        struct store_add *added = OP(world, store_add, STORE_ADD);
-        added->items = &item;
-        added->count = 1;
-        assert_int_equal(call(world, &added->op), ERR_OK);
-        amend->gone = true;
-        assert_int_equal(call(world, &amend->op), ERR_LEASE_LOST);
-        assert_int_equal(get_task(world, id)->op.err, ERR_OK);
+        struct job open = {.state = (uint8_t)planned[i], .holder = planned[i] == JOB_WATCHING ? A : 0};
+        struct job more = add_to(world, id, open)->jobs[0];
+        assert_int_equal(remove_task(world, id, false), ERR_LEASE_LOST);
+        assert_int_equal(get_task(world, id)->job_count, 2);
         more.state = JOB_CANCELLED;
         assert_int_equal(change(world, 1, more, NULL), ERR_OK);
-        amend = make_amend(world, id);
-        amend->gone = true;
-        assert_int_equal(call(world, &amend->op), ERR_OK);
-        struct job late = {.id = ++world->last_id, .task_id = id, .tenant = TENANT, .state = JOB_READY, .token = 1};
-        item = (struct store_new){.jobs = &late, .job_count = 1};
-        struct store_add *refused = OP(world, store_add, STORE_ADD);
-        refused->items = &item;
-        refused->count = 1;
-        assert_int_equal(call(world, &refused->op), ERR_OK);
-        assert_int_equal(item.err, ERR_NOT_FOUND);
+        assert_int_equal(remove_task(world, id, false), ERR_OK);
     }
+    int64_t claimed = add(world, (struct sample){.queue = "hand"});
+    claim(world, A, NOW, lane_of(world, TENANT, "hand"), 1);
+    assert_int_equal(remove_task(world, claimed, false), ERR_LEASE_LOST);
+    assert_int_equal(job_now(world, claimed).state, JOB_WATCHING);
 }
 
-static void a_task_whose_jobs_must_have_ended_is_not_gone_while_one_runs(void **state)
+static void a_task_whose_jobs_must_have_ended_is_not_removed_while_one_runs(void **state)
 {
     struct world *world = *state;
     int64_t own = add(world, (struct sample){.state = JOB_RESERVED, .holder = A});
     int64_t more = add(world, (struct sample){.state = JOB_SUCCESS});
-    struct job added = {
-        .id = ++world->last_id, .task_id = more, .tenant = TENANT, .state = JOB_RESERVED, .holder = A, .token = 1};
-    struct store_new item = {.jobs = &added, .job_count = 1};
-    struct store_add *add_op = OP(world, store_add, STORE_ADD);
-    add_op->items = &item;
-    add_op->count = 1;
-    assert_int_equal(call(world, &add_op->op), ERR_OK);
-    assert_int_equal(item.err, ERR_OK);
+    struct job added = add_to(world, more, (struct job){.state = JOB_RESERVED, .holder = A})->jobs[0];
     const int64_t tasks[] = {own, more}, running[] = {own, added.id};
     for (size_t i = 0; i < array_count(tasks); i++) {
-        struct store_amend *amend = make_amend(world, tasks[i]);
-        amend->gone = amend->ended = true;
-        assert_int_equal(call(world, &amend->op), ERR_LEASE_LOST);
+        assert_int_equal(remove_task(world, tasks[i], true), ERR_LEASE_LOST);
         assert_int_equal(get_task(world, tasks[i])->op.err, ERR_OK);
         struct job job = job_now(world, running[i]);
         job.state = JOB_CANCELLED;
         assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
-        amend = make_amend(world, tasks[i]);
-        amend->gone = amend->ended = true;
-        assert_int_equal(call(world, &amend->op), ERR_OK);
-        assert_int_equal(get_task(world, tasks[i])->op.err, ERR_NOT_FOUND);
+        assert_int_equal(remove_task(world, tasks[i], true), ERR_OK);
     }
+    nothing_is_left(world);
+}
+
+static void a_task_that_was_changed_or_is_foreign_is_not_removed(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.state = JOB_SUCCESS}), other = add(world, (struct sample){.tenant = 8});
+    assert_int_equal(remove_task(world, other, false), ERR_NOT_FOUND);
+    assert_int_equal(call(world, &make_amend(world, id)->op), ERR_OK);
+    assert_int_equal(remove_task(world, id, false), ERR_LEASE_LOST);
+    assert_int_equal(get_task(world, id)->task.version, 2);
+}
+
+static void of_a_task_with_very_many_jobs_some_are_removed_at_a_time(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.state = JOB_SUCCESS, .key = STR("k")});
+    for (int i = 0; i < 4; i++)
+        add_to(world, id, (struct job){.state = JOB_ABORTED});
+    enum err err;
+    for (size_t left = 5; left; left = left > 2 ? left - 2 : 0) {
+        assert_int_equal(get_task(world, id)->job_count, left);
+        assert_int_equal(try_add(world, (struct sample){.key = STR("k")}, &err)->existing_id, id);
+        struct store_remove *op = remove_of(world, id);
+        op->max = 2;
+        assert_int_equal(call(world, &op->op), ERR_OK);
+        assert_int_equal(op->more, left > 2);
+    }
+    assert_int_equal(get_task(world, id)->op.err, ERR_NOT_FOUND);
+    assert_int_equal(try_add(world, (struct sample){.key = STR("k")}, &err)->err, ERR_KEY_SPENT);
+    nothing_is_left(world);
+}
+
+// Also for another body: the key will not lead to a task again, whatever is sent with it.
+static void the_key_of_a_removed_task_is_spent_until_its_time_is_over(void **state)
+{
+    struct world *world = *state;
+    enum err err;
+    struct sample keyed = {.state = JOB_SUCCESS, .key = STR("k"), .digest = 1}, other = {.key = STR("k"), .digest = 2};
+    int64_t id = add(world, keyed);
+    assert_int_equal(try_add(world, other, &err)->err, ERR_KEY_REUSED);
+    assert_int_equal(remove_task(world, id, false), ERR_OK);
+    const struct sample again[] = {keyed, other};
+    for (size_t i = 0; i < array_count(again); i++) {
+        struct store_new *item = try_add(world, again[i], &err);
+        assert_int_equal(item->err, ERR_KEY_SPENT);
+        assert_int_equal(item->existing_id, id);
+        assert_int_equal(item->spent_at, NOW);
+    }
+    sweep(world, NOW + KEYS_KEPT - 1, 10);
+    assert_int_equal(try_add(world, keyed, &err)->err, ERR_KEY_SPENT);
+    sweep(world, NOW + KEYS_KEPT, 10);
+    assert_int_not_equal(add(world, keyed), id);
 }
 
 static void the_document_of_a_paused_task_has_no_bytes(void **state)
@@ -2403,9 +2493,12 @@ int main(int argc, char *argv[])
         PROMISE(an_amendment_changes_a_task_and_its_jobs),
         PROMISE(an_amendment_of_what_has_moved_on_writes_nothing),
         PROMISE(an_amendment_of_what_is_absent_or_foreign_says_so),
-        PROMISE(a_task_that_is_gone_is_not_shown_any_more),
-        PROMISE(a_task_is_not_gone_while_a_job_of_it_has_not_begun),
-        PROMISE(a_task_whose_jobs_must_have_ended_is_not_gone_while_one_runs),
+        PROMISE(a_task_is_removed_with_all_its_jobs_also_those_that_run),
+        PROMISE(a_task_is_not_removed_while_a_job_of_it_has_not_begun),
+        PROMISE(a_task_whose_jobs_must_have_ended_is_not_removed_while_one_runs),
+        PROMISE(a_task_that_was_changed_or_is_foreign_is_not_removed),
+        PROMISE(of_a_task_with_very_many_jobs_some_are_removed_at_a_time),
+        PROMISE(the_key_of_a_removed_task_is_spent_until_its_time_is_over),
         PROMISE(who_wants_to_run_gets_no_document_of_a_paused_task),
         PROMISE(when_an_ended_job_is_removed_can_be_changed),
         PROMISE(a_bulk_is_read_as_it_was_written),

@@ -223,10 +223,17 @@ static void pause_first(struct session *session)
 
 static void delete_ended(struct session *session)
 {
-    struct store_amend *op = NEW_OP(session, store_amend, STORE_AMEND);
-    op->task =
-        (struct store_task){.id = session->stage->ended, .tenant = TENANT, .version = 1, .queue = STR("one"), .doc = STR("{}")};
-    op->gone = true;
+    struct store_remove *op = NEW_OP(session, store_remove, STORE_REMOVE);
+    op->task_id = session->stage->ended;
+    op->tenant = TENANT;
+    op->version = 1;
+    op->max = 10;
+}
+
+static void delete_first(struct session *session)
+{
+    delete_ended(session);
+    container_of(session->op, struct store_remove, op)->task_id = session->stage->ids[0];
 }
 
 static void add_to_ended(struct session *session)
@@ -360,8 +367,7 @@ static void start_over(struct stage *stage)
                "BEGIN; DELETE FROM jobs; DELETE FROM jobs_done; DELETE FROM counts; DELETE FROM lanes; DELETE FROM incarnations;"
                " DELETE FROM owners; DELETE FROM asks; DELETE FROM hands; DELETE FROM meta WHERE name='term';"
                " INSERT INTO jobs SELECT * FROM was_jobs; INSERT INTO counts SELECT * FROM was_counts;"
-               " UPDATE tasks t SET version=w.version, paused=w.paused, gone=w.gone, lane=w.lane, doc=w.doc FROM was_tasks w "
-               "WHERE w.id=t.id;"
+               " DELETE FROM tasks; INSERT INTO tasks SELECT * FROM was_tasks;"
                " INSERT INTO lanes SELECT * FROM was_lanes; INSERT INTO incarnations SELECT * FROM was_incarnations; COMMIT");
     stage->held_when_buried = -1;
     stage->claims_when_paused = -1;
@@ -803,9 +809,16 @@ static void a_claim_behind_the_pause_brings_no_document(struct stage *stage)
 
 static void nothing_waits_of_a_task_that_is_gone(struct stage *stage)
 {
-    assert_int_equal(ask(stage, "SELECT count(*) FROM @jobs j JOIN @tasks t ON t.id=j.task_id WHERE t.gone AND j.state<=2"), 0);
+    assert_int_equal(ask(stage, "SELECT count(*) FROM @jobs j WHERE NOT EXISTS (SELECT FROM @tasks t WHERE t.id=j.task_id)"), 0);
     enum err added = container_of(stage->sessions[1].op, struct store_add, op)->items[0].err;
     assert_true(stage->sessions[0].op->err ? stage->sessions[0].op->err == ERR_LEASE_LOST && !added : added == ERR_NOT_FOUND);
+}
+
+// Its job waits, or somebody has it in hand: in whichever order, that keeps the task.
+static void the_task_is_still_there(struct stage *stage)
+{
+    assert_int_equal(stage->sessions[0].op->err, ERR_LEASE_LOST);
+    assert_int_equal(ask(stage, "SELECT count(*) FROM @jobs j WHERE NOT EXISTS (SELECT FROM @tasks t WHERE t.id=j.task_id)"), 0);
 }
 
 static void an_amendment_and_a_claim(void **state)
@@ -832,6 +845,16 @@ static void a_pause_of_a_task_and_a_claim(void **state)
 static void a_deletion_and_a_new_job_of_the_task(void **state)
 {
     try_every_order(state, (struct scenario){{delete_ended, add_to_ended}, .check = nothing_waits_of_a_task_that_is_gone});
+}
+
+static void a_deletion_and_a_claim(void **state)
+{
+    try_every_order(state, (struct scenario){{delete_first, claim_one_lane}, .check = the_task_is_still_there});
+}
+
+static void a_deletion_and_a_change(void **state)
+{
+    try_every_order(state, (struct scenario){{delete_first, change_first}, .check = the_task_is_still_there});
 }
 
 // ---- three sessions
@@ -902,6 +925,8 @@ int main(void)
         PROMISE(two_amendments),
         PROMISE(a_pause_of_a_task_and_a_claim),
         PROMISE(a_deletion_and_a_new_job_of_the_task),
+        PROMISE(a_deletion_and_a_claim),
+        PROMISE(a_deletion_and_a_change),
         PROMISE(an_amendment_a_claim_and_a_change),
         PROMISE(three_divisions),
         PROMISE(a_claim_a_change_and_the_burial_of_the_holder),

@@ -429,9 +429,11 @@ static void a_task_is_deleted_without_looking_at_the_jobs_of_others(void **state
                                   " FROM @jobs j, generate_series(1,4000) n RETURNING 1");
     session_ask_in(world->schema, "ANALYZE @jobs; SELECT 1");
     long long before = session_ask_in(world->schema, others_read), looked = scans_of(world, "tasks_pkey");
-    struct store_amend *op = OP(world, store_amend, STORE_AMEND);
-    op->task = (struct store_task){.id = id, .tenant = TENANT, .version = 1, .queue = STR("q"), .doc = STR("{}")};
-    op->gone = true;
+    struct store_remove *op = OP(world, store_remove, STORE_REMOVE);
+    op->task_id = id;
+    op->version = 1;
+    op->tenant = TENANT;
+    op->max = 10;
     assert_int_equal(call(world, &op->op), ERR_OK);
     while (scans_of(world, "tasks_pkey") == looked)
         ; // a session tells within a second

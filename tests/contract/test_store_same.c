@@ -535,7 +535,6 @@ static void step_amend(struct pair *pair, struct store_op *ops[2])
     task.queue = below(pair, 2) ? STR("b") : STR("quite new");
     task.name = below(pair, 2) ? STR("name") : (struct str){0};
     task.doc = STR("{\"amended\":1}");
-    bool gone = below(pair, 10) == 0, ended = below(pair, 2);
     struct store_step *steps = world_mem(world, (get->job_count + 1) * sizeof *steps);
     size_t count = 0;
     for (size_t i = 0; i < get->job_count; i++) {
@@ -546,7 +545,21 @@ static void step_amend(struct pair *pair, struct store_op *ops[2])
         job->priority = (uint8_t)below(pair, JOB_PRIORITIES);
         steps[count++] = (struct store_step){.token = get->jobs[i].token - (below(pair, 10) == 0), .job = job};
     }
-    BOTH(store_amend, STORE_AMEND, .task = task, .gone = gone, .ended = ended, .steps = steps, .count = count)
+    BOTH(store_amend, STORE_AMEND, .task = task, .steps = steps, .count = count)
+}
+
+static void step_remove(struct pair *pair, struct store_op *ops[2])
+{
+    struct world *world = pair->worlds[0];
+    struct store_get *get = OP(world, store_get, STORE_GET);
+    get->task_id = 1 + below(pair, IDS);
+    get->tenant = (int32_t)(1 + below(pair, 2));
+    call(world, &get->op);
+    int64_t now = some_time(pair), version = get->task.version - (below(pair, 6) == 0);
+    size_t max = 1 + (size_t)below(pair, 2);
+    bool ended = below(pair, 2);
+    BOTH(store_remove, STORE_REMOVE, .task_id = get->task_id, .tenant = get->tenant, .version = version, .ended = ended,
+         .now_ms = now, .keys_until = now + 3, .max = max)
 }
 
 // Written by who has read it, mostly; a bulk's tenant, document and beginning do not change.
@@ -616,12 +629,12 @@ static void step_hear(struct pair *pair, struct store_op *ops[2])
 
 // What is common comes more than once.
 static void (*const steps_of[])(struct pair *pair, struct store_op *ops[2]) = {
-    step_add,    step_add,    step_add,    step_add,    step_add,     step_claim,  step_claim,  step_claim, step_claim,
-    step_change, step_change, step_change, step_change, step_change,  step_join,   step_join,   step_beat,  step_bury,
-    step_forget, step_due,    step_due,    step_held,   step_expired, step_lanes,  step_pause,  step_sweep, step_sweep,
-    step_get,    step_get,    step_stats,  step_owners, step_divide,  step_divide, step_ask,    step_ask,   step_asked,
-    step_list,   step_list,   step_list,   step_amend,  step_amend,   step_lapsed, step_change, step_tally, step_tally,
-    step_series, step_tell,   step_tell,   step_hear,   step_bulk,    step_bulk,   step_bulks,
+    step_add,    step_add,    step_add,    step_add,    step_add,     step_claim,  step_claim, step_claim,  step_claim,
+    step_change, step_change, step_change, step_change, step_change,  step_join,   step_join,  step_beat,   step_bury,
+    step_forget, step_due,    step_due,    step_held,   step_expired, step_lanes,  step_pause, step_sweep,  step_sweep,
+    step_get,    step_get,    step_stats,  step_owners, step_divide,  step_divide, step_ask,   step_ask,    step_asked,
+    step_remove, step_remove, step_list,   step_list,   step_list,    step_amend,  step_amend, step_lapsed, step_change,
+    step_tally,  step_tally,  step_series, step_tell,   step_tell,    step_hear,   step_bulk,  step_bulk,   step_bulks,
 };
 
 static void compare_all_that_can_be_read(struct pair *pair)

@@ -230,7 +230,7 @@ static void an_older_schema_is_brought_up_to_date(void **state)
             "ALTER TABLE tasks DROP COLUMN paused; ALTER TABLE tasks DROP COLUMN gone;"
             "DROP INDEX jobs_lease; ALTER TABLE jobs DROP COLUMN lease_until; ALTER TABLE jobs DROP COLUMN result;"
             "ALTER TABLE incarnations DROP COLUMN listens; ALTER TABLE incarnations DROP COLUMN tells;"
-            "DROP TABLE series; DROP TABLE news;"
+            "DROP TABLE series; DROP TABLE news; ALTER TABLE keys DROP COLUMN spent_at;"
             "UPDATE meta SET value=1 WHERE name='schema'");
     world_open(world);
     assert_int_equal(job_now(world, id).state, JOB_READY);

@@ -66,6 +66,14 @@ def test_the_same_completion_again_is_fine_and_another_is_refused(api, target):
     assert api.job(job_id)["result"] == [1]
 
 
+def test_a_deleted_task_has_no_attempt_to_speak_of(api, target):
+    job_id, token = leased(api, target, timeout="10m")
+    assert api.request("DELETE", f"/v1/tasks/t{job_id[1:]}").status == 204
+    for word, fields in [("heartbeat", {}), ("complete", {"result": 1}), ("fail", {"reason": "no"})]:
+        refused(say(api, job_id, word, token, **fields), 404, "not_found")
+    assert sum(api.read("/v1/stats")["states"].values()) == 0
+
+
 def test_without_a_result_it_is_null(api, target):
     job_id, token = leased(api, target)
     assert say(api, job_id, "complete", token, result=None).json["result"] is None

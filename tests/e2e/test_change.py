@@ -5,7 +5,9 @@ import json
 import pytest
 
 from support.client import first_job_id, raw_exchange
+from support.events import Events
 from support.problem import assert_problem
+from support.rota import Rota
 from support.times import to_ms
 from support.wait import now_ms, wait_until
 
@@ -244,17 +246,60 @@ class TestDelete:
         assert api.get(f"/v1/tasks/{task['id']}").status == 404
         assert api.get(f"/v1/jobs/{first_job_id(task['id'])}").status == 404
         assert api.read("/v1/tasks")["items"] == []
-        wait_until(lambda: api.read("/v1/jobs")["items"] == [], "its job is removed")
+        assert api.read("/v1/jobs")["items"] == []
+        assert sum(api.read("/v1/stats")["states"].values()) == 0
         assert api.request("DELETE", f"/v1/tasks/{task['id']}").status == 404
         wait_until(lambda: now_ms() > to_ms(task["scheduled_at"]) + 300, "its time has passed")
         assert target.calls(path="/ok/deleted") == []
-        assert sum(api.read("/v1/stats")["states"].values()) == 0
 
     def test_what_has_ended_can_be_deleted(self, api, target):
         task = api.submit(target.url("/ok"), ttl=None)
         api.finished(task["id"])
+        retry = api.post(f"/v1/jobs/{first_job_id(task['id'])}/retry").json
+        api.wait_state(retry["id"], "success")
         assert api.request("DELETE", f"/v1/tasks/{task['id']}").status == 204
-        wait_until(lambda: api.read("/v1/stats")["states"]["success"] == 0, "its job is removed")
+        assert api.read("/v1/jobs")["items"] == api.read("/v1/jobs?state=success")["items"] == []
+        assert sum(api.read("/v1/stats")["states"].values()) == 0
+
+    @pytest.mark.parametrize("how", ["fails", "is lost", "is interrupted", "lapses"])
+    def test_what_runs_ends_once_however_it_ends(self, place, target, how):
+        """Beside it runs the same of a task that is not deleted: when that has been tried again, this would have been, too."""
+        rota = Rota(**place, options=["--stop-timeout", "0s"])
+        rota.start()
+        api, path = rota.api, "/later" if how == "lapses" else "/gate/end"
+        tries = {"retry": {"max": 5, "delay": "0s", "jitter": False}, "success_codes": [404], "labels": {"of": "delete"},
+                 "timeout": "5s" if how == "lapses" else "10m", "on_lost": "retry", "lost_max": 100}
+        deleted, kept = (api.submit(target.url(f"{path}/{name}"), **tries)["id"] for name in ("deleted", "kept"))
+        for task_id in (deleted, kept):
+            api.wait_state(first_job_id(task_id), "reserved")
+        target.wait_calls(2, path=path)
+        with Events(rota.where()) as events:
+            events.wait_ready()
+            assert api.request("DELETE", f"/v1/tasks/{deleted}").status == 204
+            (told,) = events.wait("task_deleted", task_id=deleted)
+            shown = lambda query: {item["task_id"] for item in api.read(f"/v1/jobs{query}")["items"]}
+            assert shown("") == shown("?state=reserved") == shown("?label.of=delete") == {kept}
+            assert api.read("/v1/stats")["states"]["reserved"] == api.read("/v1/stats")["pending"] == 1
+            assert api.get(f"/v1/jobs/{first_job_id(deleted)}").status == 404
+            for verb in ("cancel", "pause", "run"):
+                assert api.post(f"/v1/tasks/{deleted}/{verb}").status == 404
+            if how == "is lost":
+                rota.kill()
+                rota.start()
+            if how == "is interrupted":
+                rota.stop()
+                rota.start()
+            target.open("end") if how == "fails" else None
+            target.wait_calls(2, path=f"{path}/kept")
+            if how in ("fails", "lapses"):
+                events.wait("retried", task_id=kept)
+            assert events.of(task_id=deleted)[-1] == told, "nothing is told of it any more"
+        assert len(target.calls(path=f"{path}/deleted")) == 1
+        assert shown("") == {kept} and sum(api.read("/v1/stats")["states"].values()) == 1
+        assert "cannot be read" not in rota.log_text()
+        assert api.request("DELETE", f"/v1/tasks/{kept}?running=1").status == 204
+        assert shown("") == set() and sum(api.read("/v1/stats")["states"].values()) == 0
+        rota.close()
 
     def test_a_running_job_goes_on_unless_told(self, shared_api, target):
         left, ended = (shared_api.submit(target.url(f"/gate/delete/ok/{name}"), timeout="10m") for name in ("left", "ended"))
@@ -271,6 +316,18 @@ class TestDelete:
     def test_refusals(self, shared_api):
         assert shared_api.request("DELETE", "/v1/tasks/t0000000000001").status == 404
         assert shared_api.request("DELETE", "/v1/tasks/t0000000000001?running=maybe").status == 422
+
+
+@pytest.mark.stores("postgres")
+def test_another_node_deletes_what_one_runs(nodes, target):
+    tries = {"retry": {"max": 5, "delay": "0s", "jitter": False}, "success_codes": [404], "timeout": "10m"}
+    deleted, kept = (nodes[0].api.submit(target.url(f"/gate/nodes/{name}"), **tries)["id"] for name in ("deleted", "kept"))
+    target.wait_calls(2, path="/gate/nodes")
+    assert nodes[1].api.request("DELETE", f"/v1/tasks/{deleted}").status == 204
+    assert [node.api.get(f"/v1/jobs/{first_job_id(deleted)}").status for node in nodes] == [404, 404, 404]
+    target.open("nodes")
+    assert nodes[2].api.finished(kept)["retry_count"] == 5
+    assert len(target.calls(path="/gate/nodes/deleted")) == 1
 
 
 @pytest.mark.stores("postgres")

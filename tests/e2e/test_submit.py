@@ -5,8 +5,9 @@ import re
 
 import pytest
 
+from support.problem import assert_problem
 from support.times import to_ms, to_text
-from support.wait import now_ms
+from support.wait import now_ms, wait_until
 
 TASK_ID = re.compile(r"^t[0-9a-z]{13}$")
 JOB_ID = re.compile(r"^j[0-9a-z]{13}$")
@@ -198,6 +199,36 @@ class TestKey:
         second = rota.api.post("/v1/tasks", body)
         assert second.status == 200
         assert second.json["id"] == first.json["id"]
+
+    def test_of_a_cancelled_task_shows_it_as_it_is(self, shared_api, target):
+        body = {"url": target.url("/ok/key6"), "key": "cancelled", "in": "1h"}
+        task_id = shared_api.post("/v1/tasks", body).json["id"]
+        shared_api.post(f"/v1/tasks/{task_id}/cancel")
+        answer = shared_api.post("/v1/tasks", body)
+        assert (answer.status, answer.json["id"], answer.json["state"]) == (200, task_id, "cancelled")
+
+    def test_of_a_deleted_task_is_spent_and_says_since_when(self, rota, target):
+        body = {"url": target.url("/ok/key7"), "key": "deleted", "in": "1h"}
+        task_id = rota.api.post("/v1/tasks", body).json["id"]
+        before = now_ms()
+        assert rota.api.request("DELETE", f"/v1/tasks/{task_id}").status == 204
+        for given in (body, {**body, "priority": 9}):
+            answer = rota.api.post("/v1/tasks", given)
+            assert_problem(answer, 409, "key_spent", "/key")
+            at = re.search(rf"{task_id} .* (\S+Z)", answer.json["detail"]).group(1)
+            assert before <= to_ms(at) <= now_ms()
+            rota.restart()
+        other, spent, good = rota.api.post("/v1/tasks", [{**body, "key": "a"}, body, {**body, "key": "b"}]).json["results"]
+        assert spent["error"]["code"] == "key_spent" and "id" in other and "id" in good
+        done = rota.cli("submit", body["url"], "--in", "1h", "--key", "deleted")
+        assert (done.returncode, done.stdout) == (3, "") and "nothing will run" in done.stderr
+
+    def test_of_a_task_that_was_kept_no_longer_says_that_it_is_done(self, shared_api, target):
+        body = {"url": target.url("/ok/key8"), "key": "short", "ttl": "0s"}
+        task_id = shared_api.post("/v1/tasks", body).json["id"]
+        wait_until(lambda: shared_api.get(f"/v1/tasks/{task_id}").status == 404, "it is not kept")
+        answer = shared_api.post("/v1/tasks", body)
+        assert (answer.status, answer.json["id"], answer.json["state"]) == (200, task_id, "done")
 
 
 class TestWhen:

@@ -170,10 +170,9 @@ static void check_step(struct sim_node *node, const struct store_step *step)
     if (shadow->job.token != step->token)
         violate(world, 3, "job %lld: a write with token %lld was accepted, the record had %lld", (long long)step->job->id,
                 (long long)step->token, (long long)shadow->job.token);
-    if (job_state_final(shadow->job.state) && step->job->state == shadow->job.state && step->job->token == step->token) {
-        take_record(shadow, step->job); // its task was deleted: it is only kept no longer
-        return;
-    }
+    if (shadow->removed)
+        violate(world, 21, "job %lld was written as %s after its task was deleted", (long long)step->job->id,
+                job_state_text(step->job->state));
     if (!may_follow(shadow->job.state, step->job->state))
         violate(world, 2, "job %lld: %s after %s", (long long)step->job->id, job_state_text(step->job->state),
                 job_state_text(shadow->job.state));
@@ -288,6 +287,8 @@ void check_operation(struct sim_node *node, struct store_op *op)
         check_claim(node, container_of(op, struct store_claim, op));
     if (op->verb == STORE_AMEND)
         check_amend(node, container_of(op, struct store_amend, op));
+    if (op->verb == STORE_REMOVE)
+        check_remove(node, container_of(op, struct store_remove, op));
     if (op->verb == STORE_BULK)
         check_bulk_write(node, &container_of(op, struct store_bulk, op)->row);
     const struct store_held *held = container_of(op, struct store_held, op);
@@ -404,7 +405,7 @@ void check_waiting(struct world *world)
                                                  : wall - since > WAIT_MAX_MS;
         if (task && task->paused && !job->lease_until)
             continue;
-        if (!left || job_state_final(job->state))
+        if (!left || job_state_final(job->state) || shadow->removed)
             continue;
         violate(world, 12, "job %lld has been %s for %lld ms", (long long)id, job_state_text(job->state),
                 (long long)(wall - since));

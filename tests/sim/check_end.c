@@ -79,7 +79,6 @@ static enum err get_job(struct world *world, struct store_get *get, int32_t tena
     return get->op.err;
 }
 
-// What is in the list, whether its task is shown or not.
 static void count_listed(struct world *world, int32_t tenant, int64_t ret_counted[JOB_STATE_COUNT])
 {
     struct store_list list = {
@@ -109,7 +108,7 @@ void check_end(struct world *world)
         const struct task_shadow *task = map_get(&world->tasks, shadow->job.task_id);
         if (get_job(world, &get, tenant, id)) {
             if (task && task->gone)
-                continue; // it is looked for in the list
+                continue;
             if (!job_state_final(shadow->job.state) || !shadow->job.purge_at ||
                 shadow->job.purge_at > EPOCH + world->now + world->ahead_ms)
                 violate(world, 1, "job %lld is gone", (long long)id);

@@ -44,16 +44,19 @@ static int64_t version_of(const struct task_shadow *task, int serial)
     return 0;
 }
 
-static void check_gone(struct world *world, int64_t task_id)
+// I21: what has not begun is not removed, or it could begin later. From now on nothing of the task starts or is written.
+void check_remove(struct sim_node *node, const struct store_remove *remove)
 {
+    struct world *world = node->world;
     int64_t id;
     size_t at = 0;
+    task_shadow_of(world, remove->task_id)->gone = true;
     for (struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));) {
-        if (shadow->job.task_id != task_id)
+        if (shadow->job.task_id != remove->task_id)
             continue;
-        if (shadow->job.state < JOB_RESERVED)
+        if (shadow->job.state <= store_remove_last(remove))
             violate(world, 21, "job %lld is still %s when its task is deleted", (long long)id, job_state_text(shadow->job.state));
-        shadow->outlives = shadow->job.state == JOB_RESERVED;
+        shadow->removed = true;
     }
 }
 
@@ -87,17 +90,13 @@ void check_amend(struct sim_node *node, const struct store_amend *amend)
     else
         violate(world, 0, "more versions than the simulator remembers");
     task->version++;
-    if (task->paused && !amend->task.paused && !task->resume_asked && !amend->gone)
+    if (task->paused && !amend->task.paused && !task->resume_asked)
         violate(world, 19, "task %lld is not paused any more, and nobody asked for it", (long long)amend->task.id);
     task->resumed |= task->paused && !amend->task.paused;
     task->paused = amend->task.paused;
     task->pause_confirmed &= task->paused;
     for (size_t i = 0; i < amend->count; i++)
         check_amended_job(node, &amend->steps[i]);
-    if (amend->gone) {
-        task->gone = true;
-        check_gone(world, amend->task.id);
-    }
     arena_done(&arena);
 }
 
@@ -134,7 +133,7 @@ void check_confirmed(struct sim_node *node, const struct steer_op *op, int seria
         if (op->act == STEER_PATCH)
             shadow->patched_token = begins ? shadow->job.token : 0;
         bool open = !job_state_final(shadow->job.state);
-        if (op->act == STEER_DELETE && open && (op->running || !shadow->outlives))
+        if (op->act == STEER_DELETE && open && (op->running || !shadow->removed))
             violate(world, 21, "job %lld is %s after its task was deleted", (long long)id, job_state_text(shadow->job.state));
     }
 }
@@ -151,7 +150,7 @@ void check_task_start(struct sim_node *node, const struct run *run, const struct
     if (version < task->least_version && run->token != shadow->patched_token)
         violate(world, 20, "job %lld was started as version %lld of its task says, %lld was confirmed", (long long)run->job.id,
                 (long long)version, (long long)task->least_version);
-    if (task->gone && !shadow->outlives)
+    if (task->gone)
         violate(world, 21, "job %lld was started after its task was deleted", (long long)run->job.id);
 }
 

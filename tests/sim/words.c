@@ -59,7 +59,8 @@ static void heard(struct settle_op *op)
         violate(world, 18, "a word with the token of an old attempt of job %lld was taken", (long long)word->job_id);
     if (op->err && op->err != ERR_LEASE_LOST && op->err != ERR_ILLEGAL_TRANSITION && op->err != ERR_NOT_FOUND)
         violate(world, 18, "a word about job %lld was refused: %s", (long long)word->job_id, err_info(op->err)->code);
-    if (op->err && word->number == shadow->job.token - (shadow->job.lease_until != 0) && shadow->job.state == JOB_RESERVED)
+    bool under_way = word->number == shadow->job.token - (shadow->job.lease_until != 0) && shadow->job.state == JOB_RESERVED;
+    if (op->err && under_way && !shadow->removed)
         violate(world, 18, "a word about the attempt of job %lld that is under way was refused", (long long)word->job_id);
     end_word(word);
 }

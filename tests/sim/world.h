@@ -45,7 +45,7 @@ struct shadow {
     size_t said_count;
     bool cancelled;       // and that was confirmed
     bool clock_was_wrong; // at a start or a taking back: what the record says of attempts was judged by a wrong clock
-    bool outlives;        // it had begun, or was about to, when its task was deleted
+    bool removed;         // with its task, which was deleted
     int64_t paused_token, patched_token; // the claim that was about to begin when a pause, or a patch, was confirmed
 };
 
@@ -199,6 +199,7 @@ void check_word(struct world *world, int64_t job_id, int64_t number, enum job_ou
 void check_turn(struct sim_node *node);                                                         // after each turn
 void check_waiting(struct world *world); // now and then: does anything wait without need?
 void check_amend(struct sim_node *node, const struct store_amend *amend);
+void check_remove(struct sim_node *node, const struct store_remove *remove);
 void check_handed_out(struct world *world, const struct store_job *job);
 void check_confirmed(struct sim_node *node, const struct steer_op *op, int serial); // to a client
 void check_task_start(struct sim_node *node, const struct run *run, const struct shadow *shadow);

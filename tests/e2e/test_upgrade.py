@@ -1,0 +1,72 @@
+"""A database of the release before goes on: what was planned is planned, and what was submitted is known by its key."""
+
+import json
+import pathlib
+import re
+import sqlite3
+import subprocess
+
+import pytest
+
+from support.client import first_job_id
+from support.rota import Rota, scratch_dir
+from support.wait import wait_until
+
+BEFORE = pathlib.Path(__file__).parent / "before"
+TASKS = json.loads((BEFORE / "tasks.json").read_text())
+
+
+@pytest.fixture
+def left_open(store, request):
+    """A server on what the release before left, and a way to look into its tables."""
+    text = (BEFORE / f"{store}.sql").read_text()
+    if store == "sqlite":
+        data = pathlib.Path(scratch_dir()) / "data"
+        data.mkdir()
+        with sqlite3.connect(data / "rota.db") as database:
+            database.executescript(text)
+        yield Rota(data=data), lambda sql: sqlite3.connect(data / "rota.db").execute(sql).fetchone()[0]
+        return
+    cluster = request.getfixturevalue("cluster")
+    with cluster.new_schema() as schema:
+        subprocess.run([*cluster.psql(user="rota"), "-f", "-"], input=re.sub(r"\brota\b", schema, text), text=True, check=True,
+                       stdout=subprocess.DEVNULL)
+        yield Rota(store=cluster.url(schema)), lambda sql: int(cluster.sql(f"SET search_path={schema}; {sql}"))
+
+
+@pytest.fixture
+def rota(left_open):
+    rota = left_open[0]
+    rota.start()
+    yield rota
+    rota.close()
+
+
+def submit_again(rota, key):
+    answer = rota.api.post("/v1/tasks", TASKS[key])
+    assert answer.status == 200, answer
+    return answer.json
+
+
+@pytest.mark.parametrize("key, state", [("plain", "active"), ("full", "active"), ("cancelled", "cancelled")])
+def test_a_key_of_then_still_leads_to_its_task(rota, key, state):
+    task = submit_again(rota, key)
+    assert (task["state"], task["key"]) in ((state, key), ("done", key))  # what has ended is not kept for ever
+    if state == "active":
+        assert rota.api.task(task["id"]) == task and task["job"]["state"] == "delayed"
+
+
+def test_another_body_is_still_another_body(rota):
+    answer = rota.api.post("/v1/tasks", {**TASKS["plain"], "priority": 6})
+    assert (answer.status, answer.json["code"]) == (409, "key_reused")
+
+
+def test_what_ran_of_a_task_that_had_been_deleted_is_not_called_again(rota, left_open):
+    _, ask = left_open
+    task = submit_again(rota, "running")
+    assert (task["state"], task["job"]) == ("done", None), "when it was deleted is not known"
+    assert rota.api.get(f"/v1/tasks/{task['id']}").status == 404
+    assert rota.api.get(f"/v1/jobs/{first_job_id(task['id'])}").status == 404
+    assert first_job_id(task["id"]) not in [job["id"] for job in rota.api.read("/v1/jobs")["items"]]
+    wait_until(lambda: ask("SELECT count(*) FROM jobs WHERE tenant=0 AND state<5") == 0, "it has ended")
+    assert ask("SELECT count(*) FROM attempts WHERE number>1") == 0
