@@ -193,6 +193,48 @@ struct query_check {
     unsigned seen; // which of the route's names, by their place
 };
 
+// What other APIs call a parameter.
+static const struct {
+    const char *ours, *theirs;
+} asked_as[] = {
+    {"state", "status"},   {"state", "outcome"},     {"label.*", "label"},   {"label.*", "labels"}, {"label.*", "tag"},
+    {"label.*", "tags"},   {"limit", "per_page"},    {"limit", "page_size"}, {"limit", "count"},    {"limit", "size"},
+    {"limit", "max"},      {"cursor", "page"},       {"cursor", "offset"},   {"cursor", "next"},    {"cursor", "after"},
+    {"due_before", "due"}, {"due_before", "before"}, {"task", "task_id"},    {"type", "types"},     {"type", "event"},
+    {"from", "since"},     {"to", "until"},          {"step", "interval"},   {"sla_met", "late"},
+};
+
+// The parameter of this route that was probably meant, or one without text.
+static struct str guess_parameter(const struct route *route, struct str name)
+{
+    struct str names = str_of(route->query), best = {0};
+    size_t least = STR_FAR;
+    while (names.n) {
+        struct str known = cut(&names, ' ');
+        for (size_t i = 0; i < array_count(asked_as); i++)
+            if (str_is(known, asked_as[i].ours) && str_eq_nocase(name, str_of(asked_as[i].theirs)))
+                return known;
+        if (str_nearer(name, known, &least))
+            best = known;
+    }
+    return best;
+}
+
+static void refuse_parameter(struct query_check *check, struct str name)
+{
+    struct str meant = guess_parameter(check->route, name);
+    const char *field = arena_copy(check->arena, name).p;
+    if (!check->route->query[0])
+        problem_set(check->why, ERR_UNKNOWN_FIELD, field, "There is no such query parameter here; none is allowed.");
+    else if (meant.n)
+        problem_set(check->why, ERR_UNKNOWN_FIELD, field,
+                    "There is no such query parameter here; did you mean " STR_FMT "? Allowed: %s.", STR_ARG(meant),
+                    check->route->query);
+    else
+        problem_set(check->why, ERR_UNKNOWN_FIELD, field, "There is no such query parameter here; allowed: %s.",
+                    check->route->query);
+}
+
 static bool check_parameter(void *ctx, struct str name, struct str value)
 {
     struct query_check *check = ctx;
@@ -209,9 +251,7 @@ static bool check_parameter(void *ctx, struct str name, struct str value)
         problem_set(check->why, ERR_INVALID_FIELD, arena_copy(check->arena, name).p, "The query parameter is given twice.");
         return false;
     }
-    bool any = check->route->query[0];
-    problem_set(check->why, ERR_UNKNOWN_FIELD, arena_copy(check->arena, name).p, "There is no such query parameter here; %s%s.",
-                any ? "allowed: " : "none is allowed", check->route->query);
+    refuse_parameter(check, name);
     return false;
 }
 

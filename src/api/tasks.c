@@ -14,11 +14,14 @@
 #include "base/when.h"
 #include "core/beside.h"
 
+#include <stdio.h>
+
 enum { BULK_MAX = 10000, TASK_TEXT_SIZE = 1536 };
 
 // What became of one document of a bulk.
 struct item {
     uint32_t at;                   // its place in the admission
+    uint32_t line;                 // of NDJSON, from 1 on; empty ones count
     const struct problem *problem; // or why it has none
 };
 
@@ -148,6 +151,28 @@ static int64_t item_id(const struct submission *submission, const struct item *i
     return stored->existing_id ? stored->existing_id : submission->admission.tasks[item->at].id;
 }
 
+// What is no JSON says already where, but within its line.
+static void name_line(struct problem *problem, uint32_t line)
+{
+    char words[ERR_WHY_MAX];
+    const char *detail = problem->detail[0] ? problem->detail : err_info(problem->err)->title;
+    bool placed = problem->err == ERR_INVALID_JSON && str_starts(str_of(detail), STR("Line 1,"));
+    snprintf(words, sizeof words, "Line %u%s%.230s", line, placed ? "" : ": ", placed ? detail + strlen("Line 1") : detail);
+    memcpy(problem->detail, words, sizeof words);
+}
+
+// With where the document stands in the body.
+static void put_error(struct buf *body, struct problem *problem, const struct item *item, size_t index)
+{
+    if (item->line)
+        name_line(problem, item->line);
+    buf_puts(body, "{\"error\":{");
+    problem_put(body, problem);
+    buf_puts(body, item->line ? ",\"line\":" : ",\"index\":");
+    buf_put_int(body, item->line ? item->line : (int64_t)index);
+    buf_puts(body, "}}");
+}
+
 // Returns how many were refused.
 static size_t put_results(const struct submission *submission, struct buf *body)
 {
@@ -162,9 +187,7 @@ static size_t put_results(const struct submission *submission, struct buf *body)
         if (id) {
             put_id(body, id);
         } else {
-            buf_puts(body, "{\"error\":{");
-            problem_put(body, &problem);
-            buf_puts(body, "}}");
+            put_error(body, &problem, &submission->items[i], i);
             refused++;
         }
     }
@@ -252,6 +275,7 @@ static void submit_one(struct submission *submission, struct json doc)
 struct source {
     bool lines;
     struct str rest;        // NDJSON: what is left of the body
+    uint32_t line;          // … and how many lines are not
     struct json_iter items; // array
 };
 
@@ -265,6 +289,7 @@ static bool next_document(struct source *source, struct json *ret_doc, struct pr
         struct str line = {source->rest.p, end ? (size_t)(end - source->rest.p) : source->rest.n};
         size_t taken = end ? line.n + 1 : line.n;
         source->rest = (struct str){source->rest.p + taken, source->rest.n - taken};
+        source->line++;
         if (line.n && line.p[line.n - 1] == '\r')
             line.n--;
         if (!line.n)
@@ -309,6 +334,7 @@ static void take_documents(struct submission *submission, struct source *source)
         if (!next_document(source, &doc, &why))
             break;
         item->at = (uint32_t)submission->admission.count;
+        item->line = source->line;
         if (doc.type != JSON_ABSENT && !add_document(submission, doc, &task, &why))
             continue;
         struct problem *kept = arena_alloc(arena, sizeof *kept);

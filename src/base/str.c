@@ -39,6 +39,15 @@ size_t str_distance(struct str a, struct str b)
     return row[b.n];
 }
 
+bool str_nearer(struct str word, struct str name, size_t *least)
+{
+    size_t distance = str_distance(word, name);
+    if (distance >= *least || distance * 2 > name.n)
+        return false;
+    *least = distance;
+    return true;
+}
+
 struct str str_trim(struct str text)
 {
     while (text.n && (text.p[0] == ' ' || text.p[0] == '\t')) {

@@ -42,3 +42,8 @@ int str_escaped(struct str text);               // the byte that an escape (%41)
 // How many letters must be changed, added or left out to make one of the other; case makes no difference. For guesses at what was
 // meant: texts of more than 32 bytes are as far apart as they are long.
 size_t str_distance(struct str a, struct str b);
+
+// Going through names for the one that was probably meant by `word`: is this one nearer than all before it? *least is STR_FAR at
+// first. Two letters may be off, and half of the name, or every short word would mean "in".
+enum { STR_FAR = 3 };
+bool str_nearer(struct str word, struct str name, size_t *least);

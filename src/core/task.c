@@ -10,6 +10,7 @@
 #include "base/when.h"
 #include "core/codes.h"
 #include "core/header.h"
+#include "core/synonym.h"
 #include "core/url.h"
 
 #include <stdio.h>
@@ -503,26 +504,23 @@ static bool put_codes(const struct field *field, const void *from, struct buf *b
 
 // ---- objects of fields
 
-// The field that was probably meant: at most two letters off, and at most half of them, or every short name would mean "in".
+// The field that was probably meant.
 static const struct field *guess_field(struct fields fields, struct str name)
 {
     const struct field *best = NULL;
-    size_t least = 3;
-    for (size_t i = 0; i < fields.count; i++) {
-        size_t distance = str_distance(name, fields.rows[i].name);
-        if (distance < least && distance * 2 <= fields.rows[i].name.n) {
-            least = distance;
+    size_t least = STR_FAR;
+    for (size_t i = 0; i < fields.count; i++)
+        if (str_nearer(name, fields.rows[i].name, &least))
             best = &fields.rows[i];
-        }
-    }
     return best;
 }
 
 // Fields that are spoken of and not built yet. They are refused, so that nothing is scheduled otherwise than it was meant.
 // clang-format off
 static const char *const later_fields[] = {
-    "kind", "args", "args_url", "artifact", "argv", "env", "stdin", "cron", "timezone", "every", "misfire", "overlap", "dst_gap",
-    "starts_at", "ends_at", "max_runs", "jitter", "after", "on_dependency_failure", "ref"};
+    "kind", "args", "args_url", "artifact", "argv", "env", "stdin", "cron", "timezone", "every", "anchor", "misfire", "misfire_window", "overlap",
+    "max_active", "dst_gap", "dst_overlap", "exclude", "pause_after_failures", "starts_at", "ends_at", "max_runs", "jitter", "after",
+    "on_dependency_failure", "ref", "lease", "concurrency_key", "needs", "on_success", "on_failure", "secret_headers"};
 // clang-format on
 
 static bool is_later_field(struct parse *parse, struct str name)
@@ -536,21 +534,40 @@ static bool is_later_field(struct parse *parse, struct str name)
 // What an answer has beside the fields, and what to give instead.
 static const struct {
     const char *name, *instead;
-} shown_only[] = {{"id", ""},
-                  {"version", ""},
-                  {"created_at", ""},
-                  {"runs", ""},
-                  {"job", ""},
-                  {"state", " (pause, resume and cancel have routes of their own)"},
-                  {"scheduled_at", "; at and in say when"}};
+} shown_only[] = {{"id", "."},
+                  {"version", "."},
+                  {"created_at", "."},
+                  {"updated_at", "."},
+                  {"outcome", "."},
+                  {"runs", "."},
+                  {"job", "."},
+                  {"state", " (pause, resume and cancel have routes of their own)."},
+                  {"scheduled_at", "; did you mean \"at\"?"}};
 
 static enum err refuse_shown(struct parse *parse, struct str name)
 {
     for (size_t i = 0; !parse->within[0] && i < array_count(shown_only); i++)
         if (str_is(name, shown_only[i].name))
-            return refuse(parse, ERR_UNKNOWN_FIELD, name, "This is what rota says of a task, it cannot be given%s.",
+            return refuse(parse, ERR_UNKNOWN_FIELD, name, "This is what rota says of a task, it cannot be given%s",
                           shown_only[i].instead);
     return ERR_OK;
+}
+
+static enum err refuse_synonym(struct parse *parse, struct str name, const struct synonym *synonym)
+{
+    const char *of = parse->within[0] ? parse->within + 1 : "a task";
+    if (synonym->words)
+        return refuse(parse, ERR_UNKNOWN_FIELD, name, "There is no such field in %s. %s", of, synonym->words);
+    if (is_later_field(parse, str_of(synonym->ours)))
+        return refuse(parse, ERR_UNKNOWN_FIELD, name,
+                      "There is no such field in %s; it is called \"%s\", which this version of rota does not have yet.", of,
+                      synonym->ours);
+    const char *inner = strchr(synonym->ours, '.');
+    if (inner)
+        return refuse(parse, ERR_UNKNOWN_FIELD, name,
+                      "There is no such field in %s; did you mean \"%s\", which is written {\"%.*s\": {\"%s\": …}}?", of,
+                      synonym->ours, (int)(inner - synonym->ours), synonym->ours, inner + 1);
+    return refuse(parse, ERR_UNKNOWN_FIELD, name, "There is no such field in %s; did you mean \"%s\"?", of, synonym->ours);
 }
 
 static enum err refuse_unknown(struct parse *parse, struct fields fields, struct str name)
@@ -560,6 +577,9 @@ static enum err refuse_unknown(struct parse *parse, struct fields fields, struct
         return err;
     if (is_later_field(parse, name))
         return refuse(parse, ERR_UNKNOWN_FIELD, name, "This version of rota does not have this field yet.");
+    const struct synonym *synonym = synonym_find(parse->within, name);
+    if (synonym)
+        return refuse_synonym(parse, name, synonym);
     const struct field *meant = guess_field(fields, name);
     const char *of = parse->within[0] ? parse->within + 1 : "a task";
     if (meant)

@@ -192,6 +192,12 @@ class TestRefusals:
         ("/v1/tasks?label.=x", "label.", "label.KEY"),
         ("/v1/tasks?label.a=1&label.a=2", "label.a", "twice"),
         ("/v1/tasks?kind=mail", "kind", "allowed"),
+        ("/v1/tasks?stat=done", "stat", "did you mean state?"),
+        ("/v1/jobs?status=done", "status", "did you mean state?"),
+        ("/v1/jobs?per_page=5", "per_page", "did you mean limit?"),
+        ("/v1/jobs?tag=x", "tag", "did you mean label.*?"),
+        ("/v1/events?task_id=x", "task_id", "did you mean task?"),
+        ("/v1/stats?state=x", "state", "none is allowed"),
         ("/v1/jobs?state=ready&state=ready", "state", "twice"),
     ])
     def test_a_query_that_is_wrong(self, shared_api, path, field, words):

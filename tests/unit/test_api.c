@@ -121,7 +121,9 @@ static void a_bulk_answers_in_order(void **state)
     assert_json(json, "results.0", "{\"id\":\"t00000000000z8\"}");
     assert_json(json, "results.1.error.code", "\"invalid_field\"");
     assert_json(json, "results.1.error.status", "422");
+    assert_json(json, "results.1.error.index", "1");
     assert_json(json, "results.2.error.field", "\"/url\"");
+    assert_json(json, "results.2.error.index", "2");
     assert_json(json, "results.3", "{\"id\":\"t00000000000z9\"}");
     assert_int_equal(json_at(json, "results.4").type, JSON_ABSENT);
     assert_int_equal(fake.submits, 1);
@@ -139,6 +141,24 @@ static void lines_are_tasks_and_empty_ones_nothing(void **state)
     request = submit("/v1/tasks", "Content-Type: application/x-ndjson", "{broken\n");
     assert_int_equal(request->status, 207);
     assert_json(fake_json(request), "results.0.error.code", "\"invalid_json\"");
+    fake_free(request);
+}
+
+// Counted as an editor counts them: empty lines are lines.
+static void what_is_wrong_in_lines_names_the_line(void **state)
+{
+    struct http_request *request =
+        submit("/v1/tasks", "Content-Type: application/x-ndjson",
+               "\n{\"url\":\"http://x/\"}\r\n\r\n{\"url\" 5}\n[]\n\n{\"url\":\"http://y/\",\"tags\":1}");
+    struct json json = fake_json(request);
+    assert_int_equal(request->status, 207);
+    assert_int_equal(json_at(json, "results.0.error").type, JSON_ABSENT);
+    assert_json(json, "results.1.error.line", "4");
+    assert_json(json, "results.1.error.detail", "\"Line 4, column 8: a colon was expected here.\"");
+    assert_json(json, "results.2.error.line", "5");
+    assert_json(json, "results.2.error.detail", "\"Line 5: A task is a JSON object.\"");
+    assert_json(json, "results.3.error.line", "7");
+    assert_json(json, "results.3.error.detail", "\"Line 7: There is no such field in a task; did you mean \\\"labels\\\"?\"");
     fake_free(request);
 }
 
@@ -881,6 +901,7 @@ int main(void)
         TEST(one_task_may_have_one_mebibyte),
         TEST(a_bulk_answers_in_order),
         TEST(lines_are_tasks_and_empty_ones_nothing),
+        TEST(what_is_wrong_in_lines_names_the_line),
         TEST(a_bulk_of_nothing_stores_nothing),
         TEST(a_bulk_has_ten_thousand_at_most),
         TEST(a_trace_is_kept_with_tasks_that_have_none),

@@ -236,7 +236,7 @@ static void refusals_name_the_field_and_what_is_allowed(void **state)
         {U ",\"TimeOut\":\"1s\"", ERR_UNKNOWN_FIELD, "/TimeOut", "did you mean \"timeout\"?"},
         {U ",\"URL\":\"http://a/\"", ERR_UNKNOWN_FIELD, "/URL", "did you mean \"url\"?"},
         {U ",\"lables\":{}", ERR_UNKNOWN_FIELD, "/lables", "did you mean \"labels\"?"},
-        {U ",\"retries\":1", ERR_UNKNOWN_FIELD, "/retries", "There is no such field in a task."},
+        {U ",\"retries\":1", ERR_UNKNOWN_FIELD, "/retries", "did you mean \"retry.max\""},
         {U ",\"kind\":\"k\"", ERR_UNKNOWN_FIELD, "/kind", "does not have this field yet"},
         {U ",\"args\":{}", ERR_UNKNOWN_FIELD, "/args", "does not have this field yet"},
         {U ",\"cron\":\"* * * * *\"", ERR_UNKNOWN_FIELD, "/cron", "does not have this field yet"},
@@ -759,11 +759,55 @@ static void a_ttl_of_minus_one_is_null(void **state)
     arena_done(&arena);
 }
 
+// The names of other schedulers lead to ours, in any spelling, and to what is not there yet.
+static void names_of_others_lead_to_ours(void **state)
+{
+    static const struct {
+        const char *given, *words;
+    } cases[] = {
+        {"\"retries\":1", "did you mean \"retry.max\", which is written {\"retry\": {\"max\": …}}?"},
+        {"\"total_retry\":1", "did you mean \"retry.max\""},
+        {"\"maxRetries\":1", "did you mean \"retry.max\""},
+        {"\"delay\":\"1s\"", "did you mean \"in\"?"},
+        {"\"run_at\":\"x\"", "did you mean \"at\"?"},
+        {"\"runAt\":\"x\"", "did you mean \"at\"?"},
+        {"\"schedule_at\":\"x\"", "did you mean \"at\"?"},
+        {"\"scheduled_at\":\"x\"", "This is what rota says of a task, it cannot be given; did you mean \"at\"?"},
+        {"\"tags\":[]", "did you mean \"labels\"?"},
+        {"\"maxExecutionTime\":1", "did you mean \"timeout\"?"},
+        {"\"cron_schedule\":\"\"", "it is called \"cron\", which this version of rota does not have yet"},
+        {"\"recurrence_interval\":\"\"", "it is called \"every\", which this version of rota does not have yet"},
+        {"\"depends_on\":[]", "it is called \"after\", which this version of rota does not have yet"},
+        {"\"tenant_id\":1", "the tenant whose request it is"},
+        {"\"on_success\":{}", "This version of rota does not have this field yet"},
+        {"\"idempotency-key\":\"k\"", "did you mean \"key\"?"},
+        {"\"payload\":1", "did you mean \"body\"?"},
+        {"\"retry\":{\"attempts\":1}", "There is no such field in retry; did you mean \"max\"?"},
+        {"\"outcome\":\"x\"", "what rota says of a task"},
+        {"\"updated_at\":\"x\"", "what rota says of a task"},
+        {"\"a_name_that_nobody_ever_gave_to_a_field_of_anything\":1", "There is no such field in a task."},
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct arena arena;
+        struct problem why = {0};
+        struct task task;
+        struct json json;
+        char words[ERR_WHY_MAX];
+        arena_init(&arena);
+        assert_int_equal(json_check(arena_printf(&arena, "{\"url\":\"http://a/\",%s}", cases[i].given), &json, words), ERR_OK);
+        assert_int_equal(task_parse(&task, json, &arena, &why), ERR_UNKNOWN_FIELD);
+        if (!strstr(why.detail, cases[i].words))
+            fail_msg("%s: %s", cases[i].given, why.detail);
+        arena_done(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_outcome_of_a_task_says_how_it_went),
         cmocka_unit_test(a_ttl_of_minus_one_is_null),
+        cmocka_unit_test(names_of_others_lead_to_ours),
         cmocka_unit_test(the_smallest_task_has_all_defaults),
         cmocka_unit_test(every_field_is_read_and_shown_in_a_fixed_order),
         cmocka_unit_test(what_is_shown_can_be_given_again),
