@@ -13,8 +13,10 @@
 #include "base/cond.h"
 #include "base/mem.h"
 #include "base/when.h"
+#include "core/task.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -261,6 +263,17 @@ static bool parse_types(const struct api_call *call, unsigned *ret_types)
     return true;
 }
 
+static bool parse_queue(const struct api_call *call, char ret_queue[NEWS_QUEUE_SIZE])
+{
+    struct str queue = http_query(call->request, "queue");
+    if (queue.p && !task_name_fits(queue)) {
+        problem_say(call->request, ERR_INVALID_FIELD, "queue", "queue is a name of " TASK_NAME_WORDS ".");
+        return false;
+    }
+    snprintf(ret_queue, NEWS_QUEUE_SIZE, STR_FMT, STR_ARG(queue));
+    return true;
+}
+
 static bool parse_filter(const struct api_call *call, struct news_filter *ret_filter)
 {
     *ret_filter = (struct news_filter){.tenant = call->tenant};
@@ -269,7 +282,7 @@ static bool parse_filter(const struct api_call *call, struct news_filter *ret_fi
         problem_say(call->request, ERR_INVALID_FIELD, "task", "task is the id of a task.");
         return false;
     }
-    return parse_types(call, &ret_filter->types);
+    return parse_queue(call, ret_filter->queue) && parse_types(call, &ret_filter->types);
 }
 
 // Where the stream begins: behind what the client has seen, or with what comes from now on.

@@ -215,7 +215,7 @@ static int read_count(struct tail *tail, struct cli *cli)
 
 static void put_path(struct buf *path, const struct options *options)
 {
-    static const char *const filters[] = {"task", "type"};
+    static const char *const filters[] = {"task", "queue", "type"};
     buf_puts(path, "/v1/events");
     for (size_t i = 0; i < array_count(filters); i++)
         if (options_get(options, filters[i]))
@@ -242,6 +242,7 @@ static int run_tail(struct cli *cli)
 
 static const struct option options[] = {
     {"task", 0, "ID", "only what happens to this task and its jobs"},
+    {"queue", 0, "NAME", "only what happens to this queue, and to tasks and jobs in it"},
     {"type", 0, "TYPE", "only events of this type; several with commas between",
      .choices = "submitted started retried lost released success aborted buried cancelled task_paused task_resumed task_changed "
                 "task_deleted queue_paused queue_resumed"},

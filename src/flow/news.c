@@ -296,12 +296,22 @@ void news_put_id(struct news *news, struct buf *buf, struct news_at at)
     buf_printf(buf, "%llx-%llu", (unsigned long long)news->name, (unsigned long long)at.seq - 1);
 }
 
+// The queue is looked for in the text, so that only who asks for it pays for it. A name has no character that would be escaped,
+// and within a string of the text the quotes around the member's name would be.
+static bool is_of_queue(const struct kept *kept, const char *queue)
+{
+    static const struct str member = {",\"queue\":\"", 10};
+    size_t n = strlen(queue);
+    const char *found = memmem(kept->text, kept->n, member.p, member.n), *end = kept->text + kept->n;
+    return found && (size_t)(end - found) > member.n + n && memcmp(found + member.n, queue, n) == 0 && found[member.n + n] == '"';
+}
+
 static bool fits(const struct news_filter *filter, const struct kept *kept)
 {
     if (kept->type == NEWS_GAP)
         return true;
     return kept->tenant == filter->tenant && (!filter->task_id || filter->task_id == kept->task_id) &&
-           (filter->types >> kept->type & 1);
+           (filter->types >> kept->type & 1) && (!filter->queue[0] || is_of_queue(kept, filter->queue));
 }
 
 // Under the lock.

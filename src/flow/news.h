@@ -51,6 +51,7 @@ struct news_item {
     int64_t next_at; // RETRIED: when the next attempt is due
 };
 
+enum { NEWS_QUEUE_SIZE = 65 };
 enum { NEWS_KEPT = 32768, NEWS_BYTES = 16 << 20, NEWS_OUT_BYTES = 1 << 20 };
 
 struct news;
@@ -77,8 +78,9 @@ bool news_ready(const struct news *news);
 
 struct news_filter {
     int32_t tenant;
-    int64_t task_id; // 0: all
-    unsigned types;  // a bit for each; a gap is told to everybody
+    int64_t task_id;             // 0: all
+    unsigned types;              // a bit for each; a gap is told to everybody
+    char queue[NEWS_QUEUE_SIZE]; // "": all
 };
 
 // Where a client is: the next one to read, and how much of it was read.

@@ -91,11 +91,29 @@ def test_filters_leave_out_what_was_not_asked_for(rota, target, listen):
     assert {event.data["task_id"] for event in ends.of("success")} == {wanted["id"], other["id"], more["id"]}
 
 
+def test_one_queue_can_be_listened_to(rota, target, listen):
+    mail = listen(rota, "?queue=mail")
+    ends = listen(rota, "?queue=mail&type=success")
+    rota.api.submit(target.url("/ok/other"), queue="mailing")
+    rota.api.post("/v1/queues/other/pause")
+    rota.api.post("/v1/queues/mail/pause")
+    wanted = rota.api.submit(target.url("/ok/wanted"), queue="mail")
+    rota.api.post("/v1/queues/mail/resume")
+    mail.wait("success")
+    ends.wait("success")
+    told = [(event.type, event.data.get("task_id", wanted["id"])) for event in mail.events if event.type != "ready"]
+    assert told == [(kind, wanted["id"]) for kind in ["queue_paused", "submitted", "queue_resumed", "started", "success"]]
+    assert [event.type for event in ends.events] == ["ready", "success"]
+
+
 @pytest.mark.parametrize("query, code, field", [
     ("?type=nonsense", "invalid_field", "type"),
     ("?type=", "invalid_field", "type"),
     ("?task=j123", "invalid_field", "task"),
     ("?task=", "invalid_field", "task"),
+    ("?queue=", "invalid_field", "queue"),
+    ("?queue=a%20b", "invalid_field", "queue"),
+    ("?queue=" + "q" * 65, "invalid_field", "queue"),
     ("?kind=mail", "unknown_field", "kind"),
     ("?last_event_id=1", "unknown_field", "last_event_id"),
 ])

@@ -109,6 +109,30 @@ static void a_filter_leaves_out_and_a_gap_is_for_all(void **state)
     assert_int_equal(count_of(text.p, "event: gap"), 1);
 }
 
+static void one_queue_can_be_listened_to(void **state)
+{
+    struct news *news = *state;
+    news_listen(news);
+    struct news_filter filter = {.tenant = TENANT, .types = ~0u, .queue = "mail"};
+    struct news_at at = news_end(news);
+    static const struct news_item others[] = {
+        {.tenant = TENANT, .task_id = TASK},
+        {.tenant = TENANT, .queue = {"mailing", 7}},
+        {.tenant = TENANT, .queue = {"mai", 3}},
+        {.tenant = TENANT, .queue = {"news", 4}, .name = {",\"queue\":\"mail\"", 15}, .reason = {"queue mail", 10}},
+        {.tenant = TENANT, .name = {",\"queue\":\"mail\"", 15}},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        news_tell(news, &others[i]);
+    assert_int_equal(news_seek(news, &filter, &at), NEWS_NOTHING);
+    news_tell(news, &(struct news_item){.type = NEWS_SUCCESS, .tenant = TENANT, .task_id = TASK, .queue = STR("mail")});
+    news_tell(news, &(struct news_item){.type = NEWS_QUEUE_PAUSED, .tenant = TENANT, .queue = STR("mail")});
+    news_tell(news, &(struct news_item){.type = NEWS_GAP});
+    buf_auto struct buf text = {0};
+    read_all(news, &filter, &at, 4096, &text);
+    assert_int_equal(count_of(text.p, "event: "), 3);
+}
+
 static struct news_at find(struct news *news, struct news_at at, bool *ret_there)
 {
     buf_auto struct buf id = {0};
@@ -248,15 +272,11 @@ static void what_does_not_fit_leaves_a_gap_elsewhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TELL(nothing_is_kept_while_nobody_listens),
-        TELL(a_text_is_the_same_in_pieces_of_any_size),
-        TELL(a_filter_leaves_out_and_a_gap_is_for_all),
-        TELL(who_comes_back_goes_on_where_it_was),
-        TELL(an_id_that_is_not_ours_or_not_kept_is_not_there),
-        TELL(what_was_told_while_nothing_was_kept_is_a_gap),
-        TELL(who_is_too_slow_finds_that_it_is_gone),
-        TELL(what_is_kept_is_bounded_in_bytes_too),
-        TELL(what_is_put_out_is_told_elsewhere_as_it_was),
+        TELL(nothing_is_kept_while_nobody_listens),          TELL(a_text_is_the_same_in_pieces_of_any_size),
+        TELL(a_filter_leaves_out_and_a_gap_is_for_all),      TELL(one_queue_can_be_listened_to),
+        TELL(who_comes_back_goes_on_where_it_was),           TELL(an_id_that_is_not_ours_or_not_kept_is_not_there),
+        TELL(what_was_told_while_nothing_was_kept_is_a_gap), TELL(who_is_too_slow_finds_that_it_is_gone),
+        TELL(what_is_kept_is_bounded_in_bytes_too),          TELL(what_is_put_out_is_told_elsewhere_as_it_was),
         TELL(what_does_not_fit_leaves_a_gap_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
