@@ -1,4 +1,4 @@
-// Acting on all that match: rota cancel, run, retry and delete with filters instead of ids.
+// Acting on all that match: rota cancel, run, retry, pause, resume and delete with filters instead of ids.
 // Layer: cli.
 #pragma once
 #include "cli/verb.h"

@@ -11,14 +11,15 @@
 
 enum { SHOWN_MAX = 64 };
 
+// --queue stands first: a verb that has one of its own leaves it out.
 const struct option verb_filter_options[] = {
+    {"queue", 0, "NAME", "only those in this queue"},
     {"state", 0, "STATE",
      "only those in this state: of tasks active, paused, done, cancelled; of jobs as in docs/states.md; of both waiting, "
      "running, "
      "success, failed",
      .choices =
          "active paused done waiting running failed blocked delayed ready watching reserved success aborted buried cancelled"},
-    {"queue", 0, "NAME", "only those in this queue"},
     {"name", 0, "NAME", "only those of exactly this name"},
     {"label", 0, "NAME=VALUE", "only those with this label; several: with all of them", true},
     {"sla-met", 0, "true|false", "only those whose attempts all began within their SLA, or did not", .choices = "true false"},
@@ -32,7 +33,7 @@ const struct option verb_filter_options[] = {
 static bool is_filter(const struct option *option)
 {
     for (const struct option *filter = verb_filter_options; filter->name; filter++)
-        if (filter == option)
+        if (str_is(str_of(filter->name), option->name))
             return true;
     return false;
 }

@@ -66,7 +66,7 @@ const struct verb verb_get = {
     .output = true,
     .server = true,
     .help = "Show tasks or jobs",
-    .about = "A task is shown with the job that stands for it. Times are this machine's local times. The id may also "
-             "be that of a bulk, which rota cancel, run, retry and delete begin when they are given "
-             "filters.",
+    .about = "A task is shown with its headers and body and the job that matters, with its attempts and what was "
+             "answered last. Times are this machine's local times. The id may also be that of a bulk, which "
+             "rota cancel, run, retry, pause, resume and delete begin when they are given filters.",
     .run = run_get};

@@ -38,6 +38,19 @@ static void put_member(struct buf *buf, const struct value *object, const char *
     text_put_short(buf, value_text(value_at(object, path)), LINE_MAX);
 }
 
+static void put_cut(struct buf *buf, struct str text)
+{
+    if (!text_put_short(buf, text, RESPONSE_MAX))
+        buf_puts(buf, MORE);
+}
+
+static void put_json(struct buf *buf, const struct value *value)
+{
+    buf_auto struct buf json = {0};
+    value_put_json(&json, value);
+    put_cut(buf, buf_str(&json));
+}
+
 // Times
 
 // A local time and how far away it is. A time that cannot be read is shown as it came.
@@ -160,6 +173,40 @@ static void put_call(struct buf *buf, const struct show *show, const struct valu
     put_member(buf, task, "url");
 }
 
+// Members of an object, as they are put.
+struct members {
+    struct buf *buf;
+    size_t count;
+};
+
+// One below the other. A value that is no text is one that the server does not show.
+static void put_header(void *ctx, struct str name, const struct value *value)
+{
+    struct members *headers = ctx;
+    if (headers->count++)
+        buf_printf(headers->buf, "\n%*s", LABEL_WIDTH, "");
+    text_put_short(headers->buf, name, LINE_MAX);
+    buf_puts(headers->buf, ": ");
+    if (value_text(value).p)
+        text_put_short(headers->buf, value_text(value), LINE_MAX);
+    else
+        buf_puts(headers->buf, "(not shown)");
+}
+
+static void put_headers(struct buf *buf, const struct show *show, const struct value *task)
+{
+    value_each(value_at(task, "headers"), put_header, &(struct members){.buf = buf});
+}
+
+static void put_body(struct buf *buf, const struct show *show, const struct value *task)
+{
+    const struct value *body = value_at(task, "body");
+    if (value_text(body).p)
+        put_cut(buf, value_text(body));
+    else
+        put_json(buf, body);
+}
+
 static void put_queue(struct buf *buf, const struct show *show, const struct value *task)
 {
     put_member(buf, task, "queue");
@@ -184,14 +231,9 @@ static void put_key(struct buf *buf, const struct show *show, const struct value
     put_member(buf, task, "key");
 }
 
-struct labels {
-    struct buf *buf;
-    size_t count;
-};
-
 static void put_label(void *ctx, struct str name, const struct value *value)
 {
-    struct labels *labels = ctx;
+    struct members *labels = ctx;
     if (labels->count++)
         buf_puts(labels->buf, ", ");
     text_put_short(labels->buf, name, LINE_MAX);
@@ -201,7 +243,7 @@ static void put_label(void *ctx, struct str name, const struct value *value)
 
 static void put_labels(struct buf *buf, const struct show *show, const struct value *task)
 {
-    value_each(value_at(task, "labels"), put_label, &(struct labels){.buf = buf});
+    value_each(value_at(task, "labels"), put_label, &(struct members){.buf = buf});
 }
 
 // A one-time task has one run, which is shown below; only more of them are worth a line.
@@ -221,9 +263,10 @@ static void put_version(struct buf *buf, const struct show *show, const struct v
 }
 
 static const struct line task_lines[] = {
-    {"task", show_put_head},    {"name", put_name},       {"calls", put_call},      {"queue", put_queue},
-    {"tries", put_tries},       {"key", put_key},         {"runs", put_runs},       {"labels", put_labels},
-    {"expires", put_not_after}, {"created", put_created}, {"version", put_version},
+    {"task", show_put_head},  {"name", put_name},     {"calls", put_call},        {"headers", put_headers},
+    {"body", put_body},       {"queue", put_queue},   {"tries", put_tries},       {"key", put_key},
+    {"runs", put_runs},       {"labels", put_labels}, {"expires", put_not_after}, {"created", put_created},
+    {"version", put_version},
 };
 
 void show_put_task(struct buf *buf, const struct show *show, const struct value *task)
@@ -311,23 +354,14 @@ static void put_lease(struct buf *buf, const struct show *show, const struct val
     put_time(buf, show, job, "lease_until");
 }
 
-// What a target that answered 202 said later: any JSON.
-static void put_said(struct buf *buf, const struct value *job, const char *member)
-{
-    buf_auto struct buf json = {0};
-    value_put_json(&json, value_at(job, member));
-    if (!text_put_short(buf, buf_str(&json), RESPONSE_MAX))
-        buf_puts(buf, MORE);
-}
-
 static void put_going(struct buf *buf, const struct show *show, const struct value *job)
 {
-    put_said(buf, job, "progress");
+    put_json(buf, value_at(job, "progress"));
 }
 
 static void put_result(struct buf *buf, const struct show *show, const struct value *job)
 {
-    put_said(buf, job, "result");
+    put_json(buf, value_at(job, "result"));
 }
 
 static const struct line job_lines[] = {
@@ -508,7 +542,7 @@ static void put_action(struct buf *buf, const struct show *show, const struct va
 {
     put_member(buf, bulk, "action");
     buf_puts(buf, " where ");
-    struct labels filters = {.buf = buf};
+    struct members filters = {.buf = buf};
     value_each(value_at(bulk, "filter"), put_label, &filters);
     if (!filters.count)
         buf_puts(buf, "(everything)");

@@ -187,17 +187,41 @@ static int hold_queues(struct cli *cli)
     return code;
 }
 
-// Either tasks or queues: a name that is meant as a queue's, and stands where an id does, is told where it belongs.
+static size_t count_given(const struct options *options, const char *name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < options->count; i++)
+        count += str_is(str_of(options->given[i]->name), name);
+    return count;
+}
+
+// Are there filters besides --queue? Alone it is the queue itself that is held, with all that will come into it.
+static bool is_filtered(const struct options *options)
+{
+    size_t others = 0;
+    for (const struct option *filter = verb_filter_options; filter->name; filter++)
+        others += str_is(str_of(filter->name), "queue") ? 0 : count_given(options, filter->name);
+    return others || options_get(options, "all");
+}
+
+// Tasks by their ids, queues, or all tasks that match. A name that is meant as a queue's, and stands where an id does, is told
+// where it belongs.
 static int run_hold(struct cli *cli)
 {
     const struct options *options = &cli->options;
-    bool queues = options_get(options, "queue");
-    if (queues && options->arg_count)
-        return verb_misused(cli, "give either ids of tasks or --queue, not both");
+    size_t queues = count_given(options, "queue");
+    bool filtered = is_filtered(options);
+    if ((queues || filtered) && options->arg_count)
+        return verb_misused(cli, "give either ids of tasks, --queue or filters");
+    if (filtered && queues > 1)
+        return verb_misused(cli, "beside other filters --queue is given once: a task is in one queue");
+    if (filtered)
+        return bulk_run(cli);
     if (queues)
         return hold_queues(cli);
     if (!options->arg_count)
-        return verb_misused(cli, "say what: rota %s ID..., or rota %s --queue NAME", cli->verb->name, cli->verb->name);
+        return verb_misused(cli, "say what: rota %s ID..., or rota %s --queue NAME, or filters as of rota list", cli->verb->name,
+                            cli->verb->name);
     buf_auto struct buf path = {0};
     if (!call_path(&path, options->args[0], ""))
         return verb_misused(cli, "%s is not an id; for a queue of that name: rota %s --queue %s", options->args[0],
@@ -205,7 +229,10 @@ static int run_hold(struct cli *cli)
     return run_act(cli);
 }
 
-static const struct option hold_options[] = {{"queue", 0, "NAME", "a queue, instead of tasks", true}, {0}};
+static const struct option hold_options[] = {
+    {"queue", 0, "NAME", "a queue itself, instead of tasks; beside other filters: only tasks in this queue", true},
+    BULK_OPTIONS,
+    {0}};
 static const struct option bulk_options[] = {BULK_OPTIONS, {0}};
 static const struct option delete_options[] = {{"running", 0, NULL, "also cancel a job that is running"}, BULK_OPTIONS, {0}};
 
@@ -255,8 +282,11 @@ const struct verb verb_pause = {.name = "pause",
                                 .output = true,
                                 .server = true,
                                 .help = "Hold tasks, or with --queue all that waits in a queue",
-                                .about = "What is running goes on; what is submitted to a held queue waits there.",
+                                .about =
+                                    "What is running goes on; what is submitted to a held queue waits there. With filters "
+                                    "instead of ids, all tasks that match are held, as a bulk; what is submitted later is not.",
                                 .example = "rota pause --queue mail",
+                                .filters = true,
                                 .options = hold_options,
                                 .run = run_hold};
 
@@ -266,7 +296,9 @@ const struct verb verb_resume = {.name = "resume",
                                  .output = true,
                                  .server = true,
                                  .help = "Let tasks or queues go that were held by rota pause",
+                                 .about = "With filters instead of ids, all tasks that match are let go, as a bulk.",
                                  .example = "rota resume --queue mail",
+                                 .filters = true,
                                  .options = hold_options,
                                  .run = run_hold};
 

@@ -42,6 +42,12 @@ const struct option verb_server_options[] = {
 
 static const struct option none[] = {{0}};
 
+// Whether it has a --queue of its own, which then takes the place of the filter.
+static bool has_queue(const struct verb *verb)
+{
+    return verb->options && str_is(str_of(verb->options[0].name), "queue");
+}
+
 void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION_TABLES_MAX])
 {
     size_t n = 0;
@@ -49,7 +55,7 @@ void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION
         ret_tables[n++] = verb_field_options;
     ret_tables[n++] = verb->options ? verb->options : none;
     if (verb->filters)
-        ret_tables[n++] = verb_filter_options;
+        ret_tables[n++] = verb_filter_options + has_queue(verb);
     if (verb->settings)
         ret_tables[n++] = settings_options();
     if (verb->server)

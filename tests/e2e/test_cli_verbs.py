@@ -111,6 +111,62 @@ class TestQueues:
         assert done.returncode == SERVER_SAYS_NO, done
 
 
+class TestHoldingWhatMatches:
+    def states(self, rota, ids):
+        return [rota.api.task(task_id)["state"] for task_id in ids]
+
+    def test_tasks_are_held_and_let_go_by_filters(self, shared, target):
+        mine = [submit(shared, target.url("/ok/held"), "--in", "1h", "--label", "hold=me", "--queue", q) for q in ("ha", "ha", "hb")]
+        other = submit(shared, target.url("/ok/held"), "--in", "1h", "--queue", "ha")
+        done = shared.cli("pause", "--label", "hold=me", "--queue", "ha", "--yes")
+        assert done.returncode == OK and "2 changed" in done.stdout, done
+        assert self.states(shared, [*mine, other]) == ["paused", "paused", "active", "active"]
+        queues = [json.loads(line) for line in shared.cli("list", "--queues", "--all", "-o", "jsonl").stdout.splitlines()]
+        assert [queue["paused"] for queue in queues if queue["queue"] == "ha"] == [False]
+        done = shared.cli("resume", "--label", "hold=me", "--yes", "-o", "json")
+        assert (done.returncode, json.loads(done.stdout)["action"]) == (OK, "resume"), done
+        assert self.states(shared, mine) == ["active"] * 3
+
+    def test_queues_alone_are_held_themselves(self, shared):
+        done = shared.cli("pause", "--queue", "hold.a", "--queue", "hold.b")
+        assert (done.returncode, done.stdout) == (OK, "hold.a  paused\nhold.b  paused\n"), done
+        assert shared.cli("resume", "--queue", "hold.a", "--queue", "hold.b").returncode == OK
+
+    @pytest.mark.parametrize("verb", ["pause", "resume"])
+    def test_a_script_has_to_say_yes_and_what_it_means(self, shared, verb):
+        for args, words in [
+            (["--label", "a=b"], "--yes"),
+            (["--all"], "--yes"),
+            (["--label", "a=b", NOBODY], "give either"),
+            (["--queue", "a", NOBODY], "give either"),
+            (["--queue", "a", "--queue", "b", "--name", "x"], "given once"),
+            ([], "filters as of rota list"),
+        ]:
+            done = shared.cli(verb, *args)
+            assert (done.returncode, done.stdout) == (USAGE, "") and words in done.stderr, done
+
+
+def test_tail_of_one_queue(shared, target):
+    with shared.cli_begun("tail", "--queue", "cli.tail", "--count", "3", "-o", "jsonl") as tail:
+        assert json.loads(tail.stdout.readline())["type"] == "ready"
+        submit(shared, target.url("/ok/other"), "--queue", "cli.other")
+        task_id = submit(shared, target.url("/ok/tail"), "--queue", "cli.tail")
+        told = [json.loads(line) for line in tail.stdout]
+        assert tail.wait(60) == OK
+    assert [(event["type"], event["task_id"]) for event in told] == [(kind, task_id) for kind in ["submitted", "started", "success"]]
+
+
+def test_get_shows_what_is_sent_and_what_came_back(shared, target):
+    task_id = submit(shared, target.url("/status/503"), "--retry", "1", "--retry-delay", "1ms", "--header", "X-One: 1",
+                     "--header", "X-Two: \u202eb", "--body", "line\n\x1b[2J" + "x" * 400)
+    shared.api.finished(task_id)
+    lines = shared.cli("get", task_id).stdout.splitlines()
+    assert lines[2:4] == ["headers   X-One: 1", "          X-Two: \\u202eb"]
+    assert lines[4].startswith("body      line\\n\\x1b[2Jxxx") and lines[4].endswith("… (more with -o json)")
+    table = lines[[line.split()[:1] for line in lines].index(["#"]) :]
+    assert [row.split()[:3] for row in table[1:]] == [["1", "failed", "503"], ["2", "failed", "503"]]
+
+
 class TestList:
     def test_the_jobs_of_a_task(self, shared, target):
         task_id = submit(shared, target.url("/ok/jobs"))
