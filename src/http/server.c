@@ -13,6 +13,9 @@
 // decides: http_crowded), everything else a refusal, and the connection ends. So nobody is closed without a word, and a crowd
 // does not keep out who asks whether the server lives.
 //
+// Who does not take what was answered loses it when memory is short: beyond `bodies_max` bytes of such answers, the connection
+// that has moved least recently is closed. So those who do not read neither fill the memory nor keep answers from those who do.
+//
 // A request may outlive its connection (the client left while it waited): it goes on without one, so that whoever waits for its
 // end is not forgotten. Does not route, and does not know what a task is.
 #include "http/server.h"
@@ -46,10 +49,10 @@ enum {
     HEADERS_MAX = 16 * 1024,
     DISCARD_MAX = 64 * 1024 * 1024, // of a refused body; a client that sends more is cut off
     BODY_TIMEOUT_MS = 30 * 1000,
-    BODIES_MAX = 256 * 1024 * 1024, // of all requests together
-    BODY_SMALL = 64 * 1024,         // taken even then: whoever fills the room with large bodies does not shut out the small
-    QUERY_MAX = 64,                 // parameters
-    STOP_WAIT_MS = 5000,            // for clients that are slow to take their last answer
+    BODIES_MAX = 64 * 1024 * 1024, // of all requests together; and of all answers
+    BODY_SMALL = 64 * 1024,        // taken even then: whoever fills the room with large bodies does not shut out the small
+    QUERY_MAX = 64,                // parameters
+    STOP_WAIT_MS = 5000,           // for clients that are slow to take their last answer
     LINGER_MS = 2000,
     SEND_PATIENCE = 5, // times the idle timeout, for an answer
     FILE_RATE = 262,   // bytes a millisecond that must be taken of a file
@@ -78,6 +81,7 @@ struct peer {
     struct list link;  // of all; of the dead, until the end of the turn
     struct list idle;  // of those between two requests, longest first; or of the reserve, first come first
     struct list again; // of those that have more to be read already
+    struct list slow;  // of those that have not taken their answer, the one that moved least recently first
     struct http_server *server;
     int fd;
     enum peer_state state;
@@ -87,6 +91,7 @@ struct peer {
     struct http_request *request;
     struct buf out;
     size_t out_at;
+    size_t unsent;         // what it is counted with among the slow
     struct http_file file; // fd -1: none
     uint64_t file_left;
     bool half_closed;            // the client sends no more
@@ -137,11 +142,11 @@ struct http_server {
     atomic_bool quiesced, stopping;
     atomic_int resuming; // threads within http_resume()
     // From here on the HTTP thread's.
-    struct list peers, idle, reserve, again, dead, streams;
+    struct list peers, idle, reserve, again, slow, dead, streams;
     int peer_count, reserve_count, request_count;
-    int spare_fd; // given up for a newcomer when there is no other descriptor; -1: it was
-    bool deaf;    // newcomers are not listened to
-    size_t bodies;
+    int spare_fd;          // given up for a newcomer when there is no other descriptor; -1: it was
+    bool deaf;             // newcomers are not listened to
+    size_t bodies, unsent; // bytes that came, and that were answered and not taken yet
     int64_t now_ns, deaf_until_ns, stop_at_ns;
     struct wheel timers;
     time_t date_at;
@@ -431,6 +436,15 @@ static void set_state(struct peer *peer, enum peer_state state)
     peer->began_ns = peer->active_ns = peer->server->now_ns;
 }
 
+static void leave_slow(struct peer *peer)
+{
+    if (!peer->unsent)
+        return;
+    list_remove(&peer->slow);
+    peer->server->unsent -= peer->unsent;
+    peer->unsent = 0;
+}
+
 static void peer_close(struct peer *peer)
 {
     struct http_server *server = peer->server;
@@ -444,6 +458,7 @@ static void peer_close(struct peer *peer)
     wheel_remove(&server->timers, &peer->timer);
     list_remove(&peer->idle);
     list_remove(&peer->again);
+    leave_slow(peer);
     list_remove(&peer->link);
     list_append(&server->dead, &peer->link);
     close_file(&peer->file);
@@ -826,9 +841,30 @@ static bool take_body(struct http_request *request, struct str *rest)
 
 // ---- answers end
 
+// The client did not take the whole answer at once. Of its request nothing is needed any more.
+static void wait_to_be_taken(struct peer *peer)
+{
+    struct http_server *server = peer->server;
+    drop_body(peer->request);
+    arena_done(&peer->request->arena);
+    leave_slow(peer);
+    peer->unsent = peer->out.cap + peer->in.cap;
+    server->unsent += peer->unsent;
+    list_append(&server->slow, &peer->slow);
+}
+
+// Of all answers that wait to be taken only so much is kept; a single one always.
+static void cut_slow(struct http_server *server)
+{
+    size_t most = atomic_load(&server->bodies_max);
+    while (server->unsent > most && server->slow.next != server->slow.prev)
+        peer_close(list_entry(server->slow.next, struct peer, slow));
+}
+
 // The answer is out.
 static void finish(struct peer *peer)
 {
+    leave_slow(peer);
     request_free(peer->request);
     peer->request = NULL;
     peer->discarded = 0;
@@ -901,11 +937,14 @@ static bool step(struct peer *peer, struct str *rest)
         set_state(peer, request->stream ? PEER_STREAM : PEER_SEND);
         return true;
     case PEER_SEND: {
+        size_t before = peer->out_at;
         enum sent sent = send_out(peer);
         if (sent == SENT_FAILED)
             peer_close(peer);
         else if (sent == SENT_ALL)
             finish(peer);
+        else if (peer->file.fd < 0 && (peer->out_at > before || !peer->unsent))
+            wait_to_be_taken(peer);
         return sent == SENT_ALL;
     }
     case PEER_STREAM:
@@ -1236,6 +1275,8 @@ static void turn(struct http_server *server)
     take_messages(server);
     read_ahead(server);
     turn_timers(server);
+    if (server->unsent)
+        cut_slow(server);
     if (server->deaf && server->deaf_until_ns <= server->now_ns)
         listen_again(server, true);
     if (is_quiesced(server) && server->deaf_until_ns != TIME_NEVER)
@@ -1297,7 +1338,8 @@ enum err http_server_start(struct http_server **ret_server, const struct http_se
     wheel_init(&server->timers, server->now_ns / 1000000);
     mailbox_init(&server->resumed, &server->waker);
     mailbox_init(&server->woken, &server->waker);
-    struct list *lists[] = {&server->peers, &server->idle, &server->reserve, &server->again, &server->dead, &server->streams};
+    struct list *lists[] = {&server->peers, &server->idle, &server->reserve, &server->again,
+                            &server->slow,  &server->dead, &server->streams};
     for (size_t i = 0; i < array_count(lists); i++)
         list_init(lists[i]);
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

@@ -22,7 +22,9 @@ struct http_server_config {
     int reserve_max;     // connections more, for who comes when those are taken: see http_crowded(); 0: 16
     int idle_timeout_s;  // of a connection that sends or takes nothing
     int body_timeout_ms; // from the headers to the end of the body, else `request_timeout`; 0: 30 s
-    size_t bodies_max;   // bytes of body kept for all requests together, else `busy`; small ones are always taken; 0: 256 MiB
+    // Bytes of body kept for all requests together, else `busy`; small ones are always taken. And as many of answers that were
+    // not taken yet, else the connection that moved least recently is closed. 0: 64 MiB.
+    size_t bodies_max;
     // Called when the headers are there, before any body. Returns how many bytes of body the request may have (0: none), or
     // answers itself. A larger body is then refused with `too_large` and never kept: it is read past, up to a limit, only so that
     // a client that sends before it listens gets its answer; beyond that limit, or when the client asks first, it is not read at
