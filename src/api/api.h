@@ -3,6 +3,7 @@
 // Layer: api. Everything runs on the HTTP thread; the done() callbacks of admit, steer, settle and the store only resume the
 // request. api_begin, api_handle and api_refuse are what http_server_config asks for, with a struct api as their ctx.
 #pragma once
+#include "api/gate.h"
 #include "flow/admit.h"
 #include "flow/beat.h"
 #include "flow/lanes.h"
@@ -26,9 +27,10 @@ struct api {
     struct report *report; // NULL: nothing is counted
     struct beat *beat;     // NULL: the store is taken to be there
     struct events *events;
-    bool copying;       // a backup is being made, or lies there until its client has it: another waits until it is gone
-    const char *listen; // as given to the server: on a loopback address only loopback names may call
-    bool no_api;        // only the operational routes are served: other nodes have the rest
+    struct gate reads, lists; // of those who read from the store
+    bool copying;             // a backup is being made, or lies there until its client has it: another waits until it is gone
+    const char *listen;       // as given to the server: on a loopback address only loopback names may call
+    bool no_api;              // only the operational routes are served: other nodes have the rest
     // Can this process do its work? If not, writes a JSON array of sentences that say what is missing. NULL: always.
     bool (*ready)(void *ctx, struct buf *ret_problems_json);
     void *ready_ctx;

@@ -13,8 +13,11 @@
 
 enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, LOOK_MAX = 2000, LOOK_MS = 50, BYTES_MAX = MATCH_BYTES_MAX };
 
+enum { LISTS_MAX = 4 }; // at once; each has a page of the store and an answer
+
 struct listing {
     struct store_list page;
+    struct gate_wait wait;
     struct api_call call;
     struct filter filter;
     struct buf body;
@@ -100,6 +103,7 @@ static void answer(struct http_request *request, void *state)
         buf_done(&listing->body);
         problem_store(request, page->op.err, page->op.why);
         store_op_done(&page->op);
+        gate_leave(&listing->call.api->lists);
         return;
     }
     put_page(listing);
@@ -113,9 +117,21 @@ static void answer(struct http_request *request, void *state)
     }
     page->before = page->next;
     store_op_done(&page->op);
-    if (!go_on)
+    if (!go_on) {
+        gate_leave(&listing->call.api->lists);
         return;
+    }
     store_op_init(&page->op, STORE_LIST, listed);
+    ask(listing);
+}
+
+// Its time begins here, not when it came.
+static void begin(struct http_request *request, void *state)
+{
+    struct listing *listing = state;
+    listing->began.mono_ms = clock_now().mono_ms;
+    store_op_init(&listing->page.op, STORE_LIST, listed);
+    buf_puts(&listing->body, "{\"items\":[");
     ask(listing);
 }
 
@@ -171,9 +187,7 @@ static void list(const struct api_call *call, enum filter_of of, int64_t task_id
     page->max_jobs = READ_JOBS_MAX;
     if (!read_cursor(listing))
         return;
-    store_op_init(&page->op, STORE_LIST, listed);
-    buf_puts(&listing->body, "{\"items\":[");
-    ask(listing);
+    gate_enter(&call->api->lists, LISTS_MAX, &listing->wait, request, begin, listing);
 }
 
 void tasks_list(const struct api_call *call)

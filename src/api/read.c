@@ -5,8 +5,11 @@
 #include "base/clock.h"
 #include "flow/match.h"
 
+enum { READS_MAX = 16 }; // at once; a task has up to 1 MiB, and its answer as much again
+
 struct reading {
     struct store_get get;
+    struct gate_wait wait;
     struct api_call call;
     struct read_plan plan;
 };
@@ -92,6 +95,14 @@ static void answer(struct http_request *request, void *state)
             problem_store(request, err, reading->get.op.why);
     }
     store_op_done(&reading->get.op);
+    gate_leave(&reading->call.api->reads);
+}
+
+static void ask(struct http_request *request, void *state)
+{
+    struct reading *reading = state;
+    http_wait(request, answer, reading);
+    store_submit(reading->call.api->store, &reading->get.op);
 }
 
 void read_reply(const struct api_call *call, const struct read_plan *plan)
@@ -107,8 +118,7 @@ void read_reply(const struct api_call *call, const struct read_plan *plan)
         reading->get.task_id = plan->id;
     reading->get.max_jobs = READ_JOBS_MAX;
     reading->get.open_first = true; // however many have ended: what has not decides what the task is
-    http_wait(call->request, answer, reading);
-    store_submit(call->api->store, &reading->get.op);
+    gate_enter(&call->api->reads, READS_MAX, &reading->wait, call->request, ask, reading);
 }
 
 bool read_path_id(const struct api_call *call, enum id_kind kind, int64_t *ret_id)
