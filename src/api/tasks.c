@@ -41,7 +41,7 @@ struct submission {
 static void make_digest(struct submission *submission, const struct task *task, uint8_t ret_digest[DIGEST_SIZE])
 {
     submission->scratch.n = 0;
-    task_render(task, &submission->scratch);
+    task_render_for_key(task, &submission->scratch);
     digest_sha256(buf_str(&submission->scratch), ret_digest);
 }
 

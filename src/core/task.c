@@ -31,10 +31,11 @@ struct parse {
 struct field;
 
 // How one type of field is read and written. take() gets a value that is not null; put() writes the value, or returns false when
-// there is none to show.
+// there is none to show. An object of fields has those instead of a put().
 struct type {
     enum err (*take)(struct parse *parse, const struct field *field, struct json value, void *to);
     bool (*put)(const struct field *field, const void *from, struct buf *buf);
+    const struct fields *of;
 };
 
 struct field {
@@ -44,6 +45,7 @@ struct field {
     int64_t min, max;       // of a number, a duration in ms, or a text's length in bytes
     const char *const *any; // the words that are allowed; NULL: not a choice
     bool null_counts;       // null is a value and not the default
+    bool old;               // there were keys already that had its default in their digests. Never of a field that is added
 };
 
 struct fields {
@@ -52,6 +54,7 @@ struct fields {
 };
 
 static const struct fields task_fields, retry_fields;
+static const struct task defaults;
 
 // ---- refusals
 
@@ -614,18 +617,45 @@ static enum err take_fields(struct parse *parse, struct fields fields, struct js
     return ERR_OK;
 }
 
-static void put_fields(const struct task *task, struct fields fields, struct buf *buf)
+// To show a task, or to compare it with the one that another submit under its key has made.
+enum reader { FOR_PEOPLE, FOR_KEYS };
+
+static void put_fields(const struct task *task, struct fields fields, enum reader reader, struct buf *buf);
+
+static bool put_value(const struct field *field, const struct task *task, enum reader reader, struct buf *buf)
+{
+    if (!field->type->of)
+        return field->type->put(field, (const char *)task + field->offset, buf);
+    buf_putc(buf, '{');
+    put_fields(task, *field->type->of, reader, buf);
+    buf_putc(buf, '}');
+    return true;
+}
+
+static bool has_default(const struct field *field, const struct task *task)
+{
+    buf_auto struct buf value = {0}, by_default = {0};
+    if (!put_value(field, &defaults, FOR_KEYS, &by_default)) // none to show: what is there was given
+        return false;
+    put_value(field, task, FOR_KEYS, &value);
+    return str_eq(buf_str(&value), buf_str(&by_default));
+}
+
+// A field that a release adds is in a key's digest only when it is given: or the keys of yesterday would be those of other tasks.
+static void put_fields(const struct task *task, struct fields fields, enum reader reader, struct buf *buf)
 {
     bool first = true;
     for (size_t i = 0; i < fields.count; i++) {
         const struct field *field = &fields.rows[i];
         size_t before = buf->n;
+        if (reader == FOR_KEYS && !field->old && has_default(field, task))
+            continue;
         if (!first)
             buf_putc(buf, ',');
         buf_putc(buf, '"');
         buf_put(buf, field->name);
         buf_puts(buf, "\":");
-        if (field->type->put(field, (const char *)task + field->offset, buf))
+        if (put_value(field, task, reader, buf))
             first = false;
         else
             buf->n = before;
@@ -660,14 +690,6 @@ static enum err take_retry(struct parse *parse, const struct field *field, struc
     return err ? err : settle_delays(&inner, to);
 }
 
-static bool put_retry(const struct field *field, const void *from, struct buf *buf)
-{
-    buf_putc(buf, '{');
-    put_fields(container_of(from, struct task, policy.retry), retry_fields, buf);
-    buf_putc(buf, '}');
-    return true;
-}
-
 // ---- the tables
 
 static const struct type type_text = {take_text, put_text}, type_word = {take_word, put_text},
@@ -677,7 +699,7 @@ static const struct type type_text = {take_text, put_text}, type_word = {take_wo
                          type_traceparent = {take_traceparent, put_text}, type_not_after = {take_not_after, put_not_after},
                          type_body = {take_body, put_raw}, type_headers = {take_headers, put_strings},
                          type_labels = {take_labels, put_strings}, type_codes = {take_codes, put_codes},
-                         type_retry = {take_retry, put_retry};
+                         type_retry = {take_retry, .of = &retry_fields};
 
 static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", NULL};
 static const char *const backoffs[] = {"fixed", "exponential", NULL};
@@ -686,32 +708,32 @@ static const char *const on_losts[] = {"retry", "bury", NULL};
 #define ROW(text, kind, member) .name = {text, sizeof(text) - 1}, .type = &type_##kind, .offset = offsetof(struct task, member)
 
 static const struct field retry_rows[] = {
-    {ROW("max", number, policy.retry.max), .max = 100},
-    {ROW("delay", duration, policy.retry.delay_ms), .max = DAY_MS},
-    {ROW("backoff", either, policy.retry.exponential), .any = backoffs},
-    {ROW("max_delay", duration, policy.retry.max_delay_ms), .max = DAY_MS},
-    {ROW("jitter", flag, policy.retry.jitter)},
+    {ROW("max", number, policy.retry.max), .max = 100, .old = true},
+    {ROW("delay", duration, policy.retry.delay_ms), .max = DAY_MS, .old = true},
+    {ROW("backoff", either, policy.retry.exponential), .any = backoffs, .old = true},
+    {ROW("max_delay", duration, policy.retry.max_delay_ms), .max = DAY_MS, .old = true},
+    {ROW("jitter", flag, policy.retry.jitter), .old = true},
 };
 
 // In the order in which they are shown.
 static const struct field task_rows[] = {
     {ROW("url", url, url), .min = 1, .max = TASK_URL_MAX},
-    {ROW("method", word, method), .any = methods},
+    {ROW("method", word, method), .any = methods, .old = true},
     {ROW("headers", headers, headers)},
     {ROW("body", body, body), .null_counts = true},
     {ROW("at", time, at_ms)},
     {ROW("in", duration, in_ms), .max = HORIZON_MS},
     {ROW("not_after", not_after, not_after_ms)},
-    {ROW("retry", retry, policy.retry)},
-    {ROW("timeout", duration, policy.timeout_ms), .min = 10, .max = DAY_MS},
-    {ROW("success_codes", codes, success_codes)},
-    {ROW("priority", number, priority), .max = JOB_PRIORITIES - 1},
-    {ROW("queue", queue, queue), .min = 1, .max = QUEUE_MAX},
-    {ROW("sla", duration, policy.sla_ms), .min = 1, .max = DAY_MS},
+    {ROW("retry", retry, policy.retry), .old = true},
+    {ROW("timeout", duration, policy.timeout_ms), .min = 10, .max = DAY_MS, .old = true},
+    {ROW("success_codes", codes, success_codes), .old = true},
+    {ROW("priority", number, priority), .max = JOB_PRIORITIES - 1, .old = true},
+    {ROW("queue", queue, queue), .min = 1, .max = QUEUE_MAX, .old = true},
+    {ROW("sla", duration, policy.sla_ms), .min = 1, .max = DAY_MS, .old = true},
     {ROW("key", text, key), .min = 1, .max = 255},
-    {ROW("ttl", duration, policy.ttl_ms), .max = 36525 * DAY_MS, .null_counts = true},
-    {ROW("on_lost", either, policy.bury_lost), .any = on_losts},
-    {ROW("lost_max", number, policy.lost_max), .min = 1, .max = 100},
+    {ROW("ttl", duration, policy.ttl_ms), .max = 36525 * DAY_MS, .null_counts = true, .old = true},
+    {ROW("on_lost", either, policy.bury_lost), .any = on_losts, .old = true},
+    {ROW("lost_max", number, policy.lost_max), .min = 1, .max = 100, .old = true},
     {ROW("name", text, name), .max = TASK_NAME_MAX},
     {ROW("labels", labels, labels)},
     {ROW("tracing_id", text, tracing_id), .max = 256},
@@ -897,7 +919,12 @@ enum err task_plan(const struct task *task, int64_t now_ms, int64_t *ret_schedul
 
 void task_render(const struct task *task, struct buf *buf)
 {
-    put_fields(task, task_fields, buf);
+    put_fields(task, task_fields, FOR_PEOPLE, buf);
+}
+
+void task_render_for_key(const struct task *task, struct buf *buf)
+{
+    put_fields(task, task_fields, FOR_KEYS, buf);
 }
 
 struct job_policy task_policy(struct str doc, struct arena *arena)

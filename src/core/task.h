@@ -83,5 +83,8 @@ err_check enum err task_plan(const struct task *task, int64_t now_ms, int64_t *r
 // text of one task is the same whatever order and spacing it was given in.
 void task_render(const struct task *task, struct buf *buf);
 
+// The same, to know a task again by: what is in the digest of its key. It never changes for a document that once had a key.
+void task_render_for_key(const struct task *task, struct buf *buf);
+
 // The policy of a stored document, as task_read() says.
 struct job_policy task_policy(struct str doc, struct arena *arena);

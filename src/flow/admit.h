@@ -33,7 +33,7 @@ void admission_init(struct admission *admission, int32_t tenant, size_t max);
 void admission_done(struct admission *admission); // frees all but the struct
 
 // Adds a parsed task; its document must live until done(). A refusal leaves the admission as it was. `digest`, when the task
-// has a key: SHA-256 of task_render().
+// has a key: SHA-256 of task_render_for_key().
 err_check enum err admission_add(struct admission *admission, const struct task *task, struct str doc, const uint8_t *digest,
                                  int64_t now_ms, struct problem *why);
 

@@ -802,9 +802,45 @@ static void names_of_others_lead_to_ours(void **state)
     }
 }
 
+// What has once been submitted under a key must be known again by every later release. So these texts are never changed: a field
+// that is added is not in them unless it is given.
+static void a_task_is_known_again_by_what_was_in_the_digest_of_its_key_when_keys_began(void **state)
+{
+    static const struct {
+        const char *doc, *text;
+    } cases[] = {
+        {"{\"url\":\"http://x/\",\"key\":\"k\"}",
+         "\"url\":\"http://x/"
+         "\",\"method\":\"POST\",\"retry\":{\"max\":3,\"delay\":\"5s\",\"backoff\":\"exponential\",\"max_delay\":\"10m\","
+         "\"jitter\":true},\"timeout\":\"30s\",\"success_codes\":[\"2xx\"],\"priority\":5,\"queue\":\"default\",\"sla\":\"30s\","
+         "\"key\":\"k\",\"ttl\":\"7d\",\"on_lost\":\"retry\",\"lost_max\":3"},
+        {"{\"url\":\"http://x/"
+         "\",\"key\":\"k\",\"method\":\"PUT\",\"headers\":{\"A\":\"b\"},\"body\":[1.50],\"in\":\"1h\",\"not_after\":\"1d\","
+         "\"retry\":{\"max\":0},\"ttl\":null,\"on_lost\":\"bury\",\"name\":\"n\",\"labels\":{\"a\":\"b\"},\"tracing_id\":\"t\","
+         "\"created_by\":\"c\",\"success_codes\":[404],\"priority\":9,\"queue\":\"q\"}",
+         "\"url\":\"http://x/\",\"method\":\"PUT\",\"headers\":{\"A\":\"b\"},\"body\":[1.50],\"in\":\"1h\",\"not_after\":\"1d\","
+         "\"retry\":{\"max\":0,\"delay\":\"5s\",\"backoff\":\"exponential\",\"max_delay\":\"10m\",\"jitter\":true},"
+         "\"timeout\":\"30s\",\"success_codes\":[404],\"priority\":9,\"queue\":\"q\",\"sla\":\"30s\",\"key\":\"k\",\"ttl\":null,"
+         "\"on_lost\":\"bury\",\"lost_max\":3,\"name\":\"n\",\"labels\":{\"a\":\"b\"},\"tracing_id\":\"t\",\"created_by\":\"c\""},
+    };
+    struct arena arena;
+    arena_init(&arena);
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct task task;
+        char why[ERR_WHY_MAX];
+        buf_auto struct buf text = {0};
+        assert_true(task_read(&task, str_of(cases[i].doc), &arena, why));
+        task_render_for_key(&task, &text);
+        buf_putc(&text, 0);
+        assert_string_equal(text.p, cases[i].text);
+    }
+    arena_done(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_task_is_known_again_by_what_was_in_the_digest_of_its_key_when_keys_began),
         cmocka_unit_test(the_outcome_of_a_task_says_how_it_went),
         cmocka_unit_test(a_ttl_of_minus_one_is_null),
         cmocka_unit_test(names_of_others_lead_to_ours),
