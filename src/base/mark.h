@@ -25,6 +25,7 @@
     X(GIVEN_BACK, "a job was given back because its time was far again")                     \
     X(PAUSED, "a job in hand was given back because its queue was paused")                   \
     X(SET_ASIDE, "a job that waited for a full host was set aside")                          \
+    X(UNPREPARED, "a job that waited for the address of its host was set aside")             \
     X(PROMOTED, "jobs that were due without being claimed were marked ready")                \
     X(EXPIRED_WAITING, "a job expired while it waited in its lane")                          \
     X(EXPIRED_IN_HAND, "a job expired in hand")                                              \

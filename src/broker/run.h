@@ -19,6 +19,9 @@ enum run_end {
     RUN_EXPIRED,     // not started by its expires_at
 };
 
+// Whether the executor knows all that an attempt needs (exec_ops.prepare).
+enum run_needs { RUN_UNPREPARED, RUN_PREPARING, RUN_PREPARED };
+
 struct run;
 
 // A word about a run, from the executor's side to the completer. Made with mem_alloc(); whoever takes it frees it.
@@ -46,6 +49,7 @@ struct run {
     int64_t postpone_to;
     uint64_t host;                // whom it calls, as a hash; 0: nobody
     int64_t waits_since;          // the dispatcher's, monotonic: when it began to wait for a slot
+    enum run_needs needs;         // the dispatcher's
     void *exec;                   // the executor's
     char ticket[RUN_TICKET_SIZE]; // what the target is sent to speak of this attempt with; "": nothing
     int64_t mono_start;           // when it was started, on the clock that does not jump

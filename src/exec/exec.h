@@ -8,6 +8,10 @@
 struct exec;
 
 struct exec_ops {
+    // Is everything known that an attempt needs, such as where its host is? If not it is found out, and exec->prepared() is
+    // called, never from within prepare(), unless it is forgotten before. Meanwhile no attempt has begun. NULL: always.
+    bool (*prepare)(struct exec *exec, struct run *run);
+    void (*forget)(struct exec *exec, struct run *run);
     // Begins an attempt; run->job is `reserved`. Ends with exec->ended(), never from within start().
     void (*start)(struct exec *exec, struct run *run, struct now now);
     // Ends it early: ended() is called before the next poll returns, with OUTCOME_CANCELLED unless it had ended by itself.
@@ -19,6 +23,7 @@ struct exec_ops {
 
 struct exec {
     const struct exec_ops *ops;
+    void (*prepared)(void *ctx, struct run *run);
     void (*ended)(void *ctx, struct run *run); // run->result is filled in; the run is the callee's
     void *ctx;
 };

@@ -27,24 +27,58 @@ struct call {
     struct run *run;
     struct http_call *call; // NULL: refused
     struct list link;
+    struct resolve_waiter waiter; // until it is known where the host is
     struct url url;
+    bool wrong; // it cannot be called: run->result.reason
 };
 
 static struct str write_headers(const struct exec_http *http, const struct run *run, struct arena *arena);
 static void on_done(void *ctx, const struct http_answer *answer);
 
+static void on_known(struct resolve_waiter *waiter, const struct resolve_answer *answer)
+{
+    struct call *call = container_of(waiter, struct call, waiter);
+    struct exec *exec = &call->http->exec;
+    call->run->exec = NULL;
+    exec->prepared(exec->ctx, call->run);
+}
+
+// What a run is to call, made by prepare() for start() right behind it.
+static struct call *new_call(struct exec_http *http, struct run *run)
+{
+    struct call *call = arena_alloc(&run->arena, sizeof *call);
+    char why[ERR_WHY_MAX];
+    *call = (struct call){.http = http, .run = run, .waiter = {.done = on_known}};
+    run->exec = call;
+    run->result = (struct job_result){0};
+    call->wrong = url_parse(run->task.url, &call->url, why);
+    if (call->wrong) {
+        run->result.outcome = OUTCOME_REFUSED;
+        run->result.reason = arena_copy(&run->arena, str_of(why));
+    }
+    return call;
+}
+
+static bool http_prepare(struct exec *exec, struct run *run)
+{
+    struct exec_http *http = container_of(exec, struct exec_http, exec);
+    struct call *call = new_call(http, run);
+    return call->wrong || http_client_knows(http->client, &call->url, run->job.lane, &call->waiter);
+}
+
+static void http_forget(struct exec *exec, struct run *run)
+{
+    struct call *call = run->exec;
+    resolve_forget(&call->waiter);
+    run->exec = NULL;
+}
+
 static void http_start(struct exec *exec, struct run *run, struct now now)
 {
     struct exec_http *http = container_of(exec, struct exec_http, exec);
     const struct task *task = &run->task;
-    struct call *call = arena_alloc(&run->arena, sizeof *call);
-    char why[ERR_WHY_MAX];
-    *call = (struct call){.http = http, .run = run};
-    run->exec = call;
-    run->result = (struct job_result){0};
-    if (url_parse(task->url, &call->url, why)) {
-        run->result.outcome = OUTCOME_REFUSED;
-        run->result.reason = arena_copy(&run->arena, str_of(why));
+    struct call *call = run->exec ? run->exec : new_call(http, run);
+    if (call->wrong) {
         list_append(&http->refused, &call->link);
         return;
     }
@@ -55,6 +89,7 @@ static void http_start(struct exec *exec, struct run *run, struct now now)
         body = task->body.raw;
     call->call = http_client_start(http->client, &(struct http_call_order){
                                                      .url = &call->url,
+                                                     .lane = run->job.lane,
                                                      .method = task->method.p,
                                                      .headers = write_headers(http, run, &run->arena),
                                                      .body = body,
@@ -100,7 +135,12 @@ static void http_close(struct exec *exec)
     mem_free(http);
 }
 
-static const struct exec_ops http_ops = {.start = http_start, .cancel = http_cancel, .poll = http_poll, .close = http_close};
+static const struct exec_ops http_ops = {.prepare = http_prepare,
+                                         .forget = http_forget,
+                                         .start = http_start,
+                                         .cancel = http_cancel,
+                                         .poll = http_poll,
+                                         .close = http_close};
 
 enum err exec_http_new(struct exec **ret_exec, const struct exec_http_config *config, char why[ERR_WHY_MAX])
 {

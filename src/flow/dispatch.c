@@ -18,7 +18,9 @@ enum {
     NOTE_AFTER_MS = 100, // a run that takes longer is written as begun
     RECENT = 4096,       // ended runs that are remembered
     NOT_ALIVE_WAIT_MS = 100,
-    AGAIN_MS = 1000, // a newer claim of what still runs is tried again after this
+    AGAIN_MS = 1000,   // a newer claim of what still runs is tried again after this
+    PREPARE_MS = 1000, // so long a run waits here for what it needs to know, and …
+    ASIDE_MS = 3000,   // … so long it is set aside then
 };
 
 struct revoke {
@@ -31,9 +33,10 @@ struct dispatch {
     struct exec *exec;
     struct mailbox revokes;
     struct slots *slots;
-    struct map runs;   // job id -> run, waiting or running
-    struct list fresh; // running, not noted yet, oldest first
-    struct list noted; // running, noted
+    struct map runs;       // job id -> run, waiting or running
+    struct list fresh;     // running, not noted yet, oldest first
+    struct list noted;     // running, noted
+    struct list preparing; // waiting, but not for a slot: the executor finds out what they need
     struct now now;
     struct {
         int64_t job_id, token;
@@ -46,6 +49,8 @@ struct dispatch {
 };
 
 static void ended(void *ctx, struct run *run);
+static void prepared(void *ctx, struct run *run);
+static bool stop_preparing(struct dispatch *dispatch, struct run *run);
 
 struct dispatch *dispatch_new(struct node *node, struct exec *exec, int slots, struct waker *waker)
 {
@@ -56,7 +61,9 @@ struct dispatch *dispatch_new(struct node *node, struct exec *exec, int slots, s
     mailbox_init(&dispatch->revokes, waker);
     list_init(&dispatch->fresh);
     list_init(&dispatch->noted);
+    list_init(&dispatch->preparing);
     exec->ended = ended;
+    exec->prepared = prepared;
     exec->ctx = dispatch;
     return dispatch;
 }
@@ -71,6 +78,11 @@ void dispatch_free(struct dispatch *dispatch)
     list_each (&revokes, link)
         mem_free(list_entry(link, struct revoke, link));
     struct list *link;
+    while (!list_empty(&dispatch->preparing)) {
+        struct run *run = list_entry(dispatch->preparing.next, struct run, link);
+        stop_preparing(dispatch, run);
+        run_free(run);
+    }
     while ((link = list_take(&dispatch->fresh)) || (link = list_take(&dispatch->noted)))
         run_free(list_entry(link, struct run, link));
     slots_free(dispatch->slots);
@@ -138,12 +150,31 @@ static void send_back(struct dispatch *dispatch, struct run *run, enum run_end e
 {
     map_remove(&dispatch->runs, run->job.id);
     remember(dispatch, run);
+    run->needs = RUN_UNPREPARED;
     send_note(dispatch, run, end);
 }
 
 static bool is_running(const struct run *run)
 {
     return run->job.state == JOB_RESERVED;
+}
+
+// False: it waits for a slot.
+static bool stop_preparing(struct dispatch *dispatch, struct run *run)
+{
+    if (run->needs != RUN_PREPARING)
+        return false;
+    dispatch->exec->ops->forget(dispatch->exec, run);
+    list_remove(&run->link);
+    return true;
+}
+
+static void prepared(void *ctx, struct run *run)
+{
+    struct dispatch *dispatch = ctx;
+    list_remove(&run->link);
+    run->needs = RUN_PREPARED;
+    slots_wait(dispatch->slots, run, dispatch->now);
 }
 
 static void revoke_one(struct dispatch *dispatch, int64_t job_id)
@@ -157,7 +188,8 @@ static void revoke_one(struct dispatch *dispatch, int64_t job_id)
         dispatch->exec->ops->cancel(dispatch->exec, run);
         return;
     }
-    slots_withdraw(dispatch->slots, run);
+    if (!stop_preparing(dispatch, run))
+        slots_withdraw(dispatch->slots, run);
     send_back(dispatch, run, RUN_CANCELLED);
 }
 
@@ -237,10 +269,26 @@ static void start(struct dispatch *dispatch, struct run *run)
     dispatch->exec->ops->start(dispatch->exec, run, dispatch->now);
 }
 
+// What an attempt needs to know is found out before it begins, and without a slot: a name that nobody answers for costs those it
+// shares a lane with nothing, and itself no attempt. Once is enough: what it was told may be old when it gets a slot again.
+static bool is_prepared(struct dispatch *dispatch, struct run *run)
+{
+    const struct exec_ops *ops = dispatch->exec->ops;
+    if (!ops->prepare || run->needs == RUN_PREPARED || ops->prepare(dispatch->exec, run))
+        return true;
+    slots_release(dispatch->slots, run);
+    run->needs = RUN_PREPARING;
+    run->waits_since = dispatch->now.mono_ms;
+    list_append(&dispatch->preparing, &run->link);
+    return false;
+}
+
 static void start_waiting(struct dispatch *dispatch)
 {
     for (struct run *run; (run = slots_next(dispatch->slots));) {
         enum run_end end = verdict(dispatch, run);
+        if (end == RUN_ENDED && !is_prepared(dispatch, run))
+            continue;
         if (end == RUN_ENDED && job_start(&run->job, &run->task.policy, dispatch->now.wall_ms))
             end = RUN_RELEASED;
         if (end == RUN_ENDED) {
@@ -252,9 +300,24 @@ static void start_waiting(struct dispatch *dispatch)
     }
 }
 
-// What waits for a full host goes back, so that it does not hold room that others could use.
+static int64_t next_unprepared(const struct dispatch *dispatch)
+{
+    if (list_empty(&dispatch->preparing))
+        return TIME_NEVER;
+    return list_entry(dispatch->preparing.next, struct run, link)->waits_since + PREPARE_MS;
+}
+
+// What waits for a full host, or for what it needs to know, goes back, so that it does not hold room that others could use, nor
+// keep those waiting who want to change it.
 static void set_aside(struct dispatch *dispatch)
 {
+    while (next_unprepared(dispatch) <= dispatch->now.mono_ms) {
+        struct run *run = list_entry(dispatch->preparing.next, struct run, link);
+        mark(MARK_UNPREPARED);
+        stop_preparing(dispatch, run);
+        run->postpone_to = dispatch->now.wall_ms + ASIDE_MS;
+        send_back(dispatch, run, RUN_POSTPONED);
+    }
     for (struct run *run; (run = slots_stuck(dispatch->slots, dispatch->now));) {
         mark(MARK_SET_ASIDE);
         send_back(dispatch, run, RUN_POSTPONED);
@@ -265,6 +328,11 @@ static void release_waiting(struct dispatch *dispatch)
 {
     for (struct run *run; (run = slots_take(dispatch->slots));)
         send_back(dispatch, run, RUN_RELEASED);
+    list_each (&dispatch->preparing, link) {
+        struct run *run = list_entry(link, struct run, link);
+        stop_preparing(dispatch, run);
+        send_back(dispatch, run, RUN_RELEASED);
+    }
 }
 
 static void note_running(struct dispatch *dispatch)
@@ -294,7 +362,7 @@ static void interrupt_all(struct dispatch *dispatch, struct list *running)
 static int64_t next_turn(const struct dispatch *dispatch, bool alive)
 {
     struct now now = dispatch->now;
-    int64_t mono = slots_next_stuck(dispatch->slots);
+    int64_t mono = time_min(slots_next_stuck(dispatch->slots), next_unprepared(dispatch));
     if (!list_empty(&dispatch->fresh))
         mono = time_min(mono, list_entry(dispatch->fresh.next, struct run, link)->mono_start + NOTE_AFTER_MS);
     if (!alive && slots_waiting(dispatch->slots)) {

@@ -477,6 +477,18 @@ static void call_init(struct http_call *call, const struct http_call_order *orde
     write_request(call);
 }
 
+bool http_client_knows(struct http_client *client, const struct url *url, int64_t lane, struct resolve_waiter *waiter)
+{
+    char last = url->host.n ? url->host.p[url->host.n - 1] : '0';
+    if (url->ipv6 || (last >= '0' && last <= '9')) // an address, or what nobody can have as a name
+        return true;
+    client->now_ns = clock_mono_ns();
+    if (resolve_ask(client->resolver, url->host, lane, client->now_ns, waiter))
+        return true;
+    client->resolve_due_ns = 0; // the question may have been answered already
+    return false;
+}
+
 struct http_call *http_client_start(struct http_client *client, const struct http_call_order *order)
 {
     struct http_call *call = call_new(client);
@@ -490,7 +502,7 @@ struct http_call *http_client_start(struct http_client *client, const struct htt
     call->state = CALL_RESOLVING;
     call->place.host_is_address = parse_address(call->host, order->url->ipv6, &literal.addresses[0]);
     if (!call->place.host_is_address)
-        answer = resolve_ask(client->resolver, str_of(call->host), client->now_ns, &call->waiter);
+        answer = resolve_ask(client->resolver, str_of(call->host), order->lane, client->now_ns, &call->waiter);
     if (answer)
         use_addresses(call, answer);
     else

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "core/job.h"
 #include "core/url.h"
+#include "http/resolve.h"
 
 struct http_client;
 struct http_call;
@@ -31,6 +32,7 @@ struct http_answer {
 // What to call. All that is pointed to must live until done().
 struct http_call_order {
     const struct url *url;
+    int64_t lane; // whose look-up it is, if the host is a name that is not known
     const char *method;
     struct str headers; // whole lines, each with its CRLF; but for Host and Content-Length, which are written here
     struct str body;    // .p == NULL: none
@@ -44,6 +46,10 @@ struct http_call_order {
 err_check enum err http_client_new(struct http_client **ret_client, const struct http_client_config *config,
                                    char why[ERR_WHY_MAX]);
 void http_client_free(struct http_client *client); // no call may be under way; accepts NULL
+
+// Is it known where the host is, or that nobody can say? If not it is looked up, and the waiter told, from within
+// http_client_poll(), unless it is forgotten before (resolve_forget). So that a call need not be begun to wait for a name.
+bool http_client_knows(struct http_client *client, const struct url *url, int64_t lane, struct resolve_waiter *waiter);
 
 // The call may be named to cancel() until done() was called. done() may start others.
 struct http_call *http_client_start(struct http_client *client, const struct http_call_order *order);

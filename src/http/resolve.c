@@ -1,5 +1,5 @@
-// Names to addresses over c-ares. A fixed table of buckets, because the number of names is bounded, and a list in the order of
-// last use.
+// Names to addresses over c-ares. A fixed table of buckets, because the number of names is bounded, and lists in the order of
+// last use: of the names that have addresses, and of those that have none, so that these do not push out the others.
 //
 // c-ares answers some questions (numeric hosts, /etc/hosts, no server) from within the call that asks. So an answer is only noted
 // where it arrives, and waiters are told from resolve_ready() and resolve_turn().
@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "http/lookups.h"
 
 #include <ares.h>
 #include <netdb.h>
@@ -17,12 +18,13 @@
 #include <sys/stat.h>
 
 enum {
-    BUCKETS = 512,
-    NAMES_MAX = 1000,
+    BUCKETS = 4096,
+    KEPT_MAX = 2048, // names with addresses, and as many without
     HOST_MAX = 255,
     TTL_MIN_S = 10,
     TTL_MAX_S = 30,
     FAILED_TTL_S = 1,
+    SILENT_TTL_S = 10, // such a look-up takes many seconds: who waits for it looks again now and then
     TRY_MS = 2000,
     TRIES = 3
 };
@@ -30,12 +32,19 @@ enum {
 #define SECOND_NS INT64_C(1000000000)
 #define RECHECK_NS (5 * SECOND_NS)
 
+// Names in the order of their last use, oldest first.
+struct names {
+    struct list used;
+    int count;
+};
+
 struct name {
-    struct list bucket, used; // used: oldest first
+    struct list bucket, used;
+    struct names *kept; // among which it is; NULL: there is no answer yet, or a new one is looked for
     struct list waiters;
     struct resolver *resolver;
-    bool pending;      // asked, no answer yet
-    struct list fresh; // answered, waiters not told yet
+    struct lookup lookup; // LOOKUP_NONE: none is under way
+    struct list fresh;    // answered, waiters not told yet
     int64_t until_ns;
     struct resolve_answer answer;
     size_t n;
@@ -47,9 +56,10 @@ struct resolver {
     void (*watch)(void *ctx, int fd, bool readable, bool writable);
     void *ctx;
     struct list buckets[BUCKETS];
-    struct list used;
+    struct names good, failed;
+    struct lookups lookups;
     struct list fresh;
-    int count, pending;
+    int pending; // questions under way
     int64_t now_ns, recheck_ns;
     struct timespec conf_changed;
 };
@@ -58,7 +68,11 @@ static bool open_channel(struct resolver *resolver, char why[ERR_WHY_MAX]);
 static void close_channel(struct resolver *resolver);
 static struct name *find(struct resolver *resolver, struct str host);
 static struct name *add(struct resolver *resolver, struct str host);
-static void ask(struct name *name);
+static void drop(struct name *name);
+static void to_the_end(struct name *name);
+static void keep(struct name *name);
+static void unkeep(struct name *name);
+static void begin_lookups(struct resolver *resolver);
 static void tell_fresh(struct resolver *resolver);
 
 enum err resolver_new(struct resolver **ret_resolver, void (*watch)(void *ctx, int fd, bool readable, bool writable), void *ctx,
@@ -67,8 +81,10 @@ enum err resolver_new(struct resolver **ret_resolver, void (*watch)(void *ctx, i
     struct resolver *resolver = mem_zero(sizeof *resolver);
     resolver->watch = watch;
     resolver->ctx = ctx;
-    list_init(&resolver->used);
+    list_init(&resolver->good.used);
+    list_init(&resolver->failed.used);
     list_init(&resolver->fresh);
+    lookups_init(&resolver->lookups);
     for (int i = 0; i < BUCKETS; i++)
         list_init(&resolver->buckets[i]);
     if (ares_library_init(ARES_LIB_INIT_ALL) || !open_channel(resolver, why)) {
@@ -79,38 +95,44 @@ enum err resolver_new(struct resolver **ret_resolver, void (*watch)(void *ctx, i
     return ERR_OK;
 }
 
-static void drop(struct name *name);
-
 void resolver_free(struct resolver *resolver)
 {
     if (!resolver)
         return;
     close_channel(resolver);
-    list_each (&resolver->used, node)
-        drop(list_entry(node, struct name, used));
+    for (int i = 0; i < BUCKETS; i++)
+        list_each (&resolver->buckets[i], node)
+            drop(list_entry(node, struct name, bucket));
+    lookups_done(&resolver->lookups);
     ares_library_cleanup();
     mem_free(resolver);
 }
 
-static const struct resolve_answer too_many = {.why = "too many names are being looked up"},
-                                   too_long = {.why = "the name is too long"};
+static const struct resolve_answer too_long = {.why = "the name is too long"};
 
-const struct resolve_answer *resolve_ask(struct resolver *resolver, struct str host, int64_t now_ns,
+const struct resolve_answer *resolve_ask(struct resolver *resolver, struct str host, int64_t lane, int64_t now_ns,
                                          struct resolve_waiter *waiter)
 {
     resolver->now_ns = now_ns;
     if (host.n > HOST_MAX)
         return &too_long;
     struct name *name = find(resolver, host);
-    if (!name && !(name = add(resolver, host)))
-        return &too_many;
-    list_remove(&name->used);
-    list_append(&resolver->used, &name->used);
-    if (!name->pending && now_ns >= name->until_ns && !name->fresh.next)
-        ask(name);
-    if (!name->pending && !name->fresh.next)
+    if (!name)
+        name = add(resolver, host);
+    if (name->lookup.state == LOOKUP_NONE && now_ns < name->until_ns && !name->fresh.next) {
+        to_the_end(name);
         return &name->answer;
+    }
     list_append(&name->waiters, &waiter->link);
+    if (name->fresh.next)
+        return NULL;
+    if (name->lookup.state == LOOKUP_NONE) {
+        unkeep(name);
+        lookups_add(&resolver->lookups, &name->lookup, lane, name->answer.count);
+    } else {
+        lookups_join(&resolver->lookups, &name->lookup, lane);
+    }
+    begin_lookups(resolver);
     return NULL;
 }
 
@@ -149,20 +171,24 @@ void resolve_ready(struct resolver *resolver, int fd, bool readable, bool writab
 {
     resolver->now_ns = now_ns;
     ares_process_fd(resolver->channel, readable ? fd : ARES_SOCKET_BAD, writable ? fd : ARES_SOCKET_BAD);
+    begin_lookups(resolver);
     tell_fresh(resolver);
 }
 
 int64_t resolve_turn(struct resolver *resolver, int64_t now_ns)
 {
     resolver->now_ns = now_ns;
+    if (resolver->pending)
+        ares_process_fd(resolver->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    lookups_turn(&resolver->lookups, now_ns);
+    begin_lookups(resolver);
     tell_fresh(resolver);
     if (!resolver->pending)
         return TIME_NEVER;
-    ares_process_fd(resolver->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-    tell_fresh(resolver);
-    struct timeval most = {.tv_sec = 1}, next;
-    ares_timeout(resolver->channel, &most, &next);
-    return resolver->pending ? now_ns + next.tv_sec * SECOND_NS + (next.tv_usec + 1) * 1000 : TIME_NEVER;
+    int64_t slow_ns = lookups_turn(&resolver->lookups, now_ns);
+    struct timeval most = {.tv_sec = 1}, room;
+    const struct timeval *next = ares_timeout(resolver->channel, &most, &room); // one of the two
+    return time_min(slow_ns, now_ns + next->tv_sec * SECOND_NS + (next->tv_usec + 1) * 1000);
 }
 
 // --- c-ares
@@ -239,10 +265,10 @@ static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo 
     struct name *name = ctx;
     if (status == ARES_EDESTRUCTION)
         return; // the resolver is being freed
-    name->pending = false;
     name->resolver->pending--;
+    lookups_end(&name->resolver->lookups, &name->lookup);
     name->answer = (struct resolve_answer){0};
-    int ttl = FAILED_TTL_S;
+    int ttl = status == ARES_ETIMEOUT ? SILENT_TTL_S : FAILED_TTL_S;
     if (status == ARES_SUCCESS) {
         ttl = ttl_of(found);
         keep_addresses(&name->answer, found);
@@ -252,6 +278,7 @@ static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo 
         name->answer.why = status == ARES_SUCCESS ? "the name has no address" : ares_strerror(status);
     name->until_ns = name->resolver->now_ns + ttl * SECOND_NS;
     list_append(&name->resolver->fresh, &name->fresh);
+    keep(name);
 }
 
 static void ask(struct name *name)
@@ -259,9 +286,15 @@ static void ask(struct name *name)
     struct resolver *resolver = name->resolver;
     struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     refresh_channel(resolver);
-    name->pending = true;
     resolver->pending++;
     ares_getaddrinfo(resolver->channel, name->host, NULL, &hints, on_answer, name);
+}
+
+// Asks for those whose turn it is, also for those that nobody waits for just now: who asked will ask again.
+static void begin_lookups(struct resolver *resolver)
+{
+    for (struct lookup *next; (next = lookups_next(&resolver->lookups, resolver->now_ns));)
+        ask(container_of(next, struct name, lookup));
 }
 
 static void tell_fresh(struct resolver *resolver)
@@ -308,38 +341,48 @@ static struct name *find(struct resolver *resolver, struct str host)
     return NULL;
 }
 
+static void unkeep(struct name *name)
+{
+    if (!name->kept)
+        return;
+    list_remove(&name->used);
+    name->kept->count--;
+    name->kept = NULL;
+}
+
 static void drop(struct name *name)
 {
-    name->resolver->count--;
+    unkeep(name);
+    lookups_end(&name->resolver->lookups, &name->lookup);
     list_remove(&name->bucket);
-    list_remove(&name->used);
     mem_free(name);
 }
 
-static bool make_room(struct resolver *resolver)
+static void to_the_end(struct name *name)
 {
-    if (resolver->count < NAMES_MAX)
-        return true;
-    list_each (&resolver->used, node) {
-        struct name *name = list_entry(node, struct name, used);
-        if (name->pending || name->fresh.next || !list_empty(&name->waiters))
-            continue;
-        drop(name);
-        return true;
-    }
-    return false;
+    list_remove(&name->used);
+    list_append(&name->kept->used, &name->used);
+}
+
+// It has an answer; the one of its kind that was not used for the longest has to go for it.
+static void keep(struct name *name)
+{
+    struct names *kept = name->answer.count ? &name->resolver->good : &name->resolver->failed;
+    name->kept = kept;
+    list_append(&kept->used, &name->used);
+    if (++kept->count <= KEPT_MAX)
+        return;
+    struct name *oldest = list_entry(kept->used.next, struct name, used);
+    if (!oldest->fresh.next)
+        drop(oldest);
 }
 
 static struct name *add(struct resolver *resolver, struct str host)
 {
-    if (!make_room(resolver))
-        return NULL;
     struct name *name = mem_zero(sizeof *name);
     name->resolver = resolver;
     name->n = fold(name->host, host);
     list_init(&name->waiters);
     list_append(bucket_of(resolver, (struct str){name->host, name->n}), &name->bucket);
-    list_append(&resolver->used, &name->used);
-    resolver->count++;
     return name;
 }

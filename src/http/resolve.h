@@ -1,7 +1,8 @@
 // Names to addresses, without blocking: c-ares and a small cache.
 //
-// Layer: port (http), part of the client. One thread. Look-ups of one name that are under way together share one question. What
-// is known is kept for 10 to 30 s as the answer says, what failed for 1 s; at most 1,000 names.
+// Layer: port (http), part of the client. One thread. Look-ups of one name that are under way together share one question; which
+// name is asked for next, lookups.h says. What is known is kept for 10 to 30 s as the answer says, at most 2,048 names. What
+// failed is kept for 1 s, and that nobody answered for 10 s; at most 2,048 names, which take no room from those that are known.
 #pragma once
 #include "base/err.h"
 #include "base/list.h"
@@ -38,7 +39,8 @@ err_check enum err resolver_new(struct resolver **ret_resolver, void (*watch)(vo
 void resolver_free(struct resolver *resolver); // nobody may wait; accepts NULL
 
 // What is known of `host` now, or NULL: the waiter will be told. The answer is good until the next call.
-const struct resolve_answer *resolve_ask(struct resolver *resolver, struct str host, int64_t now_ns,
+// The lane is whose look-up it is.
+const struct resolve_answer *resolve_ask(struct resolver *resolver, struct str host, int64_t lane, int64_t now_ns,
                                          struct resolve_waiter *waiter);
 void resolve_forget(struct resolve_waiter *waiter); // no longer waits
 

@@ -94,11 +94,39 @@ struct call {
     struct job_result result;
 };
 
+// A run whose target's name is being looked up.
+struct looking {
+    struct list link;
+    struct run *run;
+    int64_t end; // true time
+};
+
 struct sim_exec {
     struct exec exec;
     struct sim_node *node;
-    struct list calls;
+    struct list calls, looking;
 };
+
+static bool prepare(struct exec *port, struct run *run)
+{
+    struct sim_exec *exec = (struct sim_exec *)port;
+    struct world *world = exec->node->world;
+    if (!world->faults || !chance(world, 100))
+        return true;
+    struct looking *looking = mem_zero(sizeof *looking);
+    *looking = (struct looking){.run = run, .end = world->now + between(world, 1, 14000)};
+    run->exec = looking;
+    list_append(&exec->looking, &looking->link);
+    return false;
+}
+
+static void forget(struct exec *port, struct run *run)
+{
+    struct looking *looking = run->exec;
+    run->exec = NULL;
+    list_remove(&looking->link);
+    mem_free(looking);
+}
 
 // A slow target always succeeds.
 static struct job_result play_target(struct world *world, bool slow)
@@ -165,6 +193,14 @@ static void cancel(struct exec *port, struct run *run)
 static void poll(struct exec *port, int64_t wait_ns)
 {
     struct sim_exec *exec = (struct sim_exec *)port;
+    list_each (&exec->looking, link) {
+        struct looking *looking = list_entry(link, struct looking, link);
+        struct run *run = looking->run;
+        if (looking->end > exec->node->world->now)
+            continue;
+        forget(port, run);
+        exec->exec.prepared(exec->exec.ctx, run);
+    }
     list_each (&exec->calls, link) {
         struct call *call = list_entry(link, struct call, link);
         if (call->end > exec->node->world->now)
@@ -185,6 +221,8 @@ int64_t sim_exec_next(struct exec *port)
     int64_t next = TIME_NEVER;
     list_each (&exec->calls, link)
         next = time_min(next, list_entry(link, struct call, link)->end);
+    list_each (&exec->looking, link)
+        next = time_min(next, list_entry(link, struct looking, link)->end);
     return next;
 }
 
@@ -198,7 +236,7 @@ void sim_exec_crash(struct exec *port)
     list_init(&exec->calls);
 }
 
-static const struct exec_ops exec_ops = {.start = start, .cancel = cancel, .poll = poll};
+static const struct exec_ops exec_ops = {.prepare = prepare, .forget = forget, .start = start, .cancel = cancel, .poll = poll};
 
 struct exec *sim_exec_new(struct sim_node *node)
 {
@@ -206,5 +244,6 @@ struct exec *sim_exec_new(struct sim_node *node)
     exec->exec.ops = &exec_ops;
     exec->node = node;
     list_init(&exec->calls);
+    list_init(&exec->looking);
     return &exec->exec;
 }

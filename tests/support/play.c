@@ -210,6 +210,40 @@ void play_peer_beats(struct play *play, int64_t incarnation)
 
 // ---- the executor
 
+static bool exec_prepare(struct exec *port, struct run *run)
+{
+    struct play_exec *exec = container_of(port, struct play_exec, exec);
+    if (run->job.id > exec->unknown_to)
+        return true;
+    assert_true(exec->preparing_count < array_count(exec->preparing));
+    exec->preparing[exec->preparing_count++] = run;
+    return false;
+}
+
+static void exec_forget(struct exec *port, struct run *run)
+{
+    struct play_exec *exec = container_of(port, struct play_exec, exec);
+    size_t at = 0;
+    while (at < exec->preparing_count && exec->preparing[at] != run)
+        at++;
+    assert_true(at < exec->preparing_count);
+    exec->preparing[at] = exec->preparing[--exec->preparing_count];
+}
+
+void play_prepare(struct play *play, int64_t job_id)
+{
+    struct play_exec *exec = &play->exec;
+    for (size_t i = 0; i < exec->preparing_count; i++) {
+        struct run *run = exec->preparing[i];
+        if (run->job.id != job_id)
+            continue;
+        exec_forget(&exec->exec, run);
+        exec->exec.prepared(exec->exec.ctx, run);
+        return;
+    }
+    fail_msg("nothing is found out for job %lld", (long long)job_id);
+}
+
 static void exec_start(struct exec *port, struct run *run, struct now now)
 {
     struct play_exec *exec = container_of(port, struct play_exec, exec);
@@ -245,7 +279,8 @@ static void exec_poll(struct exec *port, int64_t wait_ns)
             i++;
 }
 
-static const struct exec_ops exec_played = {.start = exec_start, .cancel = exec_cancel, .poll = exec_poll};
+static const struct exec_ops exec_played = {
+    .prepare = exec_prepare, .forget = exec_forget, .start = exec_start, .cancel = exec_cancel, .poll = exec_poll};
 
 static size_t place_of(struct play *play, int64_t job_id)
 {

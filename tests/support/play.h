@@ -22,6 +22,9 @@ struct play_exec {
     struct run *running[64]; // in the order they were started
     size_t count;
     int started, cancelled;
+    int64_t unknown_to;        // what the jobs up to this one need is not known …
+    struct run *preparing[64]; // … and found out, until play_prepare()
+    size_t preparing_count;
 };
 
 struct play {
@@ -47,6 +50,8 @@ void play_free(struct play *play);                // ends what runs, answers wha
 void play_pass(struct play *play, int64_t ms);    // time passes; nothing is turned
 void play_live(struct play *play);                // alive from now on
 int64_t play_turn(struct play *play);             // all turns, until none has anything more to do. When to turn again
+
+void play_prepare(struct play *play, int64_t job_id); // what it needs is known now
 
 // ---- the store
 

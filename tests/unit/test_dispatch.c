@@ -340,6 +340,106 @@ static void what_still_runs_when_patience_ends_is_interrupted(void **state)
     play_free(play);
 }
 
+static void what_is_to_be_found_out_first_takes_no_slot_and_no_attempt(void **state)
+{
+    struct play *play = play_new((struct play_config){.slots = 2});
+    play->exec.unknown_to = 10;
+    for (int64_t id = 1; id <= 10; id++)
+        publish_new(play, id, 1, 5);
+    publish_new(play, 11, 1, 5); // the same lane: it has the slot that the others do not take
+    turn(play);
+    assert_int_equal(play->exec.preparing_count, 10);
+    assert_non_null(play_running(play, 11));
+    end_and_forget(play, 11);
+    play_prepare(play, 3);
+    turn(play);
+    const struct run *run = play_running(play, 3);
+    assert_non_null(run);
+    assert_int_equal(run->job.attempts, 1);
+    end_and_forget(play, 3);
+    assert_int_equal(play->exec.started, 2);
+    play_free(play);
+}
+
+static void it_is_found_out_once_and_may_be_called_off(void **state)
+{
+    struct play *play = play_new((struct play_config){.slots = 1});
+    play->exec.unknown_to = 3;
+    publish_new(play, 10, 1, 5);
+    turn(play);
+    publish_new(play, 1, 1, 5);
+    publish_new(play, 2, 1, 5);
+    turn(play);
+    assert_int_equal(play->exec.preparing_count, 0); // not before its turn
+    end_and_forget(play, 10);
+    turn(play);
+    assert_int_equal(play->exec.preparing_count, 2);
+    dispatch_revoke(play->flow->dispatch, 1);
+    turn(play);
+    assert_back(play, 1, RUN_CANCELLED);
+    assert_int_equal(play->exec.preparing_count, 1);
+    publish_new(play, 11, 1, 5);
+    turn(play);
+    play_prepare(play, 2);
+    turn(play);
+    assert_null(play_running(play, 2)); // the slot is taken, by who knew
+    end_and_forget(play, 11);
+    turn(play);
+    assert_non_null(play_running(play, 2));
+    assert_int_equal(play->exec.preparing_count, 0);
+    end_and_forget(play, 2);
+    play_free(play);
+}
+
+static void when_stopping_it_is_given_back(void **state)
+{
+    struct play *play = play_new((struct play_config){.slots = 1});
+    play->exec.unknown_to = 1;
+    publish_new(play, 1, 1, 5);
+    turn(play);
+    assert_int_equal(play->exec.preparing_count, 1);
+    atomic_store(&play->node->stopping, true);
+    turn(play);
+    assert_back(play, 1, RUN_RELEASED);
+    assert_int_equal(play->exec.preparing_count, 0);
+    play_free(play);
+}
+
+static void what_cannot_be_found_out_in_a_second_is_set_aside(void **state)
+{
+    struct play *play = play_new((struct play_config){.slots = 1});
+    play->exec.unknown_to = 1;
+    publish_new(play, 1, 1, 5);
+    assert_int_equal(turn(play), play->now.wall_ms + 1000);
+    play_pass(play, 999);
+    turn(play);
+    assert_null(play_back(play, NULL));
+    play_pass(play, 1);
+    turn(play);
+    struct run *run = play_back(play, NULL);
+    assert_int_equal(run->end, RUN_POSTPONED);
+    assert_int_equal(run->postpone_to, play->now.wall_ms + 3000);
+    assert_int_equal(run->job.attempts, 0);
+    assert_int_equal(play->exec.preparing_count, 0);
+    run_free(run);
+    play_free(play);
+}
+
+static void what_expires_meanwhile_does_not_start(void **state)
+{
+    struct play *play = play_new((struct play_config){.slots = 1});
+    play->exec.unknown_to = 1;
+    struct run *run = play_run(play, 1, 1, 5);
+    run->job.expires_at = play->now.wall_ms + 100;
+    publish(play, run);
+    turn(play);
+    play_pass(play, 200);
+    play_prepare(play, 1);
+    turn(play);
+    assert_back(play, 1, RUN_EXPIRED);
+    play_free(play);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +461,11 @@ int main(void)
         cmocka_unit_test(a_revoke_that_crosses_its_run_is_not_lost),
         cmocka_unit_test(stopping_gives_back_what_waits_and_lets_what_runs_end),
         cmocka_unit_test(what_still_runs_when_patience_ends_is_interrupted),
+        cmocka_unit_test(what_is_to_be_found_out_first_takes_no_slot_and_no_attempt),
+        cmocka_unit_test(it_is_found_out_once_and_may_be_called_off),
+        cmocka_unit_test(when_stopping_it_is_given_back),
+        cmocka_unit_test(what_cannot_be_found_out_in_a_second_is_set_aside),
+        cmocka_unit_test(what_expires_meanwhile_does_not_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

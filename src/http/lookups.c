@@ -1,0 +1,142 @@
+#include "http/lookups.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "core/share.h"
+
+enum {
+    PLACES = 256,    // names asked for at once; each is two questions, and a name server's buffer holds a few hundred
+    SLOW_MAX = 2048, // that go on beside: each has a number of 16 bits, twice
+};
+static const int64_t QUICK_NS = 250 * INT64_C(1000000);
+
+struct lookups_lane {
+    int64_t id;
+    struct list waiting;
+    struct list turn; // in lookups->turns while somebody waits
+    int count, asked; // all of it; those that have a place
+};
+
+void lookups_init(struct lookups *lookups)
+{
+    *lookups = (struct lookups){0};
+    list_init(&lookups->turns);
+    list_init(&lookups->asked);
+}
+
+void lookups_done(struct lookups *lookups)
+{
+    map_done(&lookups->lanes);
+}
+
+static struct lookups_lane *lane_of(struct lookups *lookups, int64_t id)
+{
+    struct lookups_lane *lane = map_get(&lookups->lanes, id);
+    if (lane)
+        return lane;
+    lane = mem_zero(sizeof *lane);
+    lane->id = id;
+    list_init(&lane->waiting);
+    map_put(&lookups->lanes, id, lane);
+    return lane;
+}
+
+// A lane that has nothing here is forgotten: over a day there may be many.
+static void leave_lane(struct lookups *lookups, struct lookup *lookup)
+{
+    struct lookups_lane *lane = lookup->lane;
+    lookup->lane = NULL;
+    if (--lane->count)
+        return;
+    map_remove(&lookups->lanes, lane->id);
+    mem_free(lane);
+}
+
+void lookups_add(struct lookups *lookups, struct lookup *lookup, int64_t lane_id, bool known)
+{
+    struct lookups_lane *lane = lane_of(lookups, lane_id);
+    lookup->state = LOOKUP_WAITS;
+    lookup->lane = lane;
+    lane->count++;
+    if (list_empty(&lane->waiting))
+        list_append(&lookups->turns, &lane->turn);
+    list_append(known ? lane->waiting.next : &lane->waiting, &lookup->link);
+}
+
+static void stop_waiting(struct lookup *lookup)
+{
+    list_remove(&lookup->link);
+    if (list_empty(&lookup->lane->waiting))
+        list_remove(&lookup->lane->turn);
+}
+
+static bool has_room(const struct lookups *lookups, const struct lookups_lane *lane)
+{
+    return share_more(PLACES, lookups->asked_count, lane ? lane->asked : 0, 1) > 0;
+}
+
+void lookups_join(struct lookups *lookups, struct lookup *lookup, int64_t lane_id)
+{
+    if (lookup->state != LOOKUP_WAITS || lookup->lane->id == lane_id || !has_room(lookups, map_get(&lookups->lanes, lane_id)))
+        return;
+    stop_waiting(lookup);
+    leave_lane(lookups, lookup);
+    lookups_add(lookups, lookup, lane_id, true);
+}
+
+struct lookup *lookups_next(struct lookups *lookups, int64_t now_ns)
+{
+    if (lookups->asked_count >= PLACES) // a lane without room has a place, so there are few to be passed over
+        return NULL;
+    list_each (&lookups->turns, turn) {
+        struct lookups_lane *lane = list_entry(turn, struct lookups_lane, turn);
+        if (!has_room(lookups, lane))
+            continue;
+        struct lookup *lookup = list_entry(lane->waiting.next, struct lookup, link);
+        list_remove(&lane->turn);
+        list_append(&lookups->turns, &lane->turn);
+        stop_waiting(lookup);
+        lookup->state = LOOKUP_ASKED;
+        lookup->asked_ns = now_ns;
+        list_append(&lookups->asked, &lookup->link);
+        lane->asked++;
+        lookups->asked_count++;
+        return lookup;
+    }
+    return NULL;
+}
+
+static void give_up_place(struct lookups *lookups, struct lookup *lookup)
+{
+    list_remove(&lookup->link);
+    lookup->lane->asked--;
+    lookups->asked_count--;
+}
+
+void lookups_end(struct lookups *lookups, struct lookup *lookup)
+{
+    if (lookup->state == LOOKUP_WAITS)
+        stop_waiting(lookup);
+    else if (lookup->state == LOOKUP_ASKED)
+        give_up_place(lookups, lookup);
+    else if (lookup->state == LOOKUP_SLOW)
+        lookups->slow_count--;
+    if (lookup->state != LOOKUP_NONE)
+        leave_lane(lookups, lookup);
+    lookup->state = LOOKUP_NONE;
+}
+
+int64_t lookups_turn(struct lookups *lookups, int64_t now_ns)
+{
+    list_each (&lookups->asked, link) {
+        struct lookup *lookup = list_entry(link, struct lookup, link);
+        if (lookup->asked_ns + QUICK_NS > now_ns)
+            return lookup->asked_ns + QUICK_NS;
+        if (lookups->slow_count >= SLOW_MAX)
+            return now_ns + QUICK_NS;
+        give_up_place(lookups, lookup);
+        lookup->state = LOOKUP_SLOW;
+        lookups->slow_count++;
+    }
+    return TIME_NEVER;
+}
