@@ -212,29 +212,28 @@ static void put_hint(struct buf *buf, const char *verb, struct str code)
         }
 }
 
-// " (--due-before)" behind a parameter of the API that is given by an option.
-static void put_filter_option(struct buf *buf, const struct verb *verb, struct str field)
+static bool has_option(const struct verb *verb, const char *name)
 {
     const struct option *tables[OPTION_TABLES_MAX];
-    char name[32];
-    size_t n = 0;
-    for (size_t i = 0; i < field.n && n < sizeof name - 1 && field.p[i] != '.'; i++)
-        name[n++] = (char)(field.p[i] == '_' ? '-' : field.p[i]);
-    name[n] = 0;
     verb_tables(verb, tables);
     for (const struct option **table = tables; *table; table++)
         for (const struct option *option = *table; option->name; option++)
             if (str_is(str_of(name), option->name))
-                buf_printf(buf, " (--%s)", option->name);
+                return true;
+    return false;
 }
 
+// " (--retry-delay)" behind a field of a task, " (--due-before)" behind a parameter, if the verb has an option for it.
 static void put_option(struct buf *buf, const struct verb *verb, struct str field)
 {
-    const char *option = verb->fields ? compose_option(field) : NULL;
-    if (option)
+    char name[32];
+    size_t n = 0;
+    const char *option = verb->fields ? compose_option(field) : name;
+    for (size_t i = 0; i < field.n && n < sizeof name - 1 && field.p[i] != '.'; i++)
+        name[n++] = (char)(field.p[i] == '_' ? '-' : field.p[i]);
+    name[n] = 0;
+    if (option && has_option(verb, option))
         buf_printf(buf, " (--%s)", option);
-    else if (!verb->fields)
-        put_filter_option(buf, verb, field);
 }
 
 static void explain_refusal(struct buf *buf, const struct caller *caller, const struct reply *reply)

@@ -119,8 +119,13 @@ static bool put_time_or_duration(struct making *making, const struct field *fiel
 // What has no end is null, but in a patch that would mean the default.
 static bool put_ttl(struct making *making, const struct field *field, const char *value)
 {
-    if (!str_is(str_of(value), "never"))
+    int64_t ms;
+    if (duration_parse(str_of(value), &ms))
         return put_text(making, field, value);
+    if (!str_is(str_of(value), "never")) {
+        snprintf(making->why, ERR_WHY_MAX, "--ttl takes a duration, such as 1h30m or 7d, or never, not %.80s", value);
+        return false;
+    }
     put_name(making, field->member);
     buf_puts(making->json, making->compose->patch ? "-1" : "null");
     return true;

@@ -8,9 +8,9 @@
 
 enum { MS_SECOND = 1000, MS_MINUTE = 60000, MS_HOUR = 3600000, MS_DAY = 86400000, DAY_SECONDS = 86400 };
 
-const char times_forms[] =
-    "16:00 (the next one), '2030-01-31 9:00' or 2030-01-31T09:00 (on this machine's clock), 2030-01-31T09:00:00Z "
-    "or +02:00 (with a zone)";
+const char times_forms[] = "16:00 (the next one), 'tomorrow 9:00', '2030-01-31 9:00' or 2030-01-31T09:00 (on this machine's "
+                           "clock), 2030-01-31T09:00:00Z "
+                           "or +02:00 (with a zone)";
 
 static const struct {
     int64_t ms;
@@ -107,11 +107,32 @@ static bool take_date(struct str *text, struct tm *date)
     return true;
 }
 
+static int64_t offset_at(int64_t seconds)
+{
+    time_t time = (time_t)seconds;
+    struct tm local;
+    return localtime_r(&time, &local) ? local.tm_gmtoff : 0;
+}
+
+// "today " or "tomorrow ", which are dates of this machine's clock.
+static bool take_day(struct str *text, struct tm *date, int64_t now)
+{
+    static const struct str days[] = {{"today ", 6}, {"tomorrow ", 9}};
+    for (size_t i = 0; i < array_count(days); i++)
+        if (str_starts(*text, days[i])) {
+            time_t local = (time_t)(now + offset_at(now) + (int64_t)i * DAY_SECONDS);
+            *text = (struct str){text->p + days[i].n, text->n - days[i].n};
+            gmtime_r(&local, date);
+            return true;
+        }
+    return false;
+}
+
 // "9:00", "09:00:05", "09:00:05.25".
 static bool take_clock(struct str *text, struct tm *clock, int *ret_ms)
 {
     int weight = 100, digit;
-    *ret_ms = 0;
+    *ret_ms = clock->tm_sec = 0;
     if (!take_number(text, 1, 2, &clock->tm_hour) || !take_one_of(text, ":") || !take_number(text, 2, 2, &clock->tm_min))
         return false;
     if (take_one_of(text, ":") && !take_number(text, 2, 2, &clock->tm_sec))
@@ -121,13 +142,6 @@ static bool take_clock(struct str *text, struct tm *clock, int *ret_ms)
     for (; take_number(text, 1, 1, &digit); weight /= 10)
         *ret_ms += weight * digit;
     return clock->tm_hour < 24 && clock->tm_min < 60 && clock->tm_sec < 60;
-}
-
-static int64_t offset_at(int64_t seconds)
-{
-    time_t time = (time_t)seconds;
-    struct tm local;
-    return localtime_r(&time, &local) ? local.tm_gmtoff : 0;
 }
 
 static bool shows(int64_t seconds, int64_t wall)
@@ -179,11 +193,11 @@ bool times_read_typed(struct times_typed *ret_typed, struct str text, int64_t no
     if (when_parse(text, &ret_typed->ms))
         return true;
     tzset();
-    bool dated = take_date(&text, &date);
+    bool written = take_date(&text, &date), dated = written || take_day(&text, &date, now_ms / 1000);
     if (!take_clock(&text, &date, &ms) || (dated && !exists(&date)))
         return false;
     if (text.n)
-        return dated && read_zoned(&date, ms, text, &ret_typed->ms);
+        return written && read_zoned(&date, ms, text, &ret_typed->ms);
     int64_t seconds =
         dated ? find_instant(timegm(&date), INT64_MIN, &ret_typed->note) : find_next(&date, now_ms / 1000, &ret_typed->note);
     ret_typed->ms = seconds * 1000 + ms;

@@ -76,6 +76,7 @@ class TestHolding:
     def test_a_refusal_names_the_option_and_what_to_do(self, shared, target):
         assert "field: /retry/max (--retry)" in shared.cli("submit", target.url("/ok"), "--retry", "500").stderr
         assert "field: /headers/Host (--header)" in shared.cli("submit", target.url("/ok"), "--header", "Host: x").stderr
+        assert "field: /url\n" in shared.cli("submit", "ftp://x/").stderr
         assert "field: state (--state)" in shared.cli("list", "--state", "soon").stderr
         assert "try: rota list" in shared.cli("get", "t0000000000001").stderr
         task_id = submit(shared, target.url("/ok/ended"))

@@ -280,13 +280,14 @@ static void what_cannot_be_sent_is_refused_before_it_is_sent(void **state)
         const char *says;
     } rows[] = {
         {{"u", "--at", "x", "--in", "1s"}, "give one of them"},
-        {{"u", "--at", "x"}, "--at takes a time: 16:00 (the next one), '2030-01-31 9:00'"},
+        {{"u", "--at", "x"}, "--at takes a time: 16:00 (the next one), 'tomorrow 9:00', '2030-01-31 9:00'"},
         {{"u", "--at", "x"}, "2030-01-31T09:00:00Z or +02:00 (with a zone); x is none"},
         {{"u", "--at", "10m"}, "(from now on: --in)"},
         {{"u", "--not-after", "soon"}, "--not-after takes a time"},
         {{"u", "--retry", "2x"}, "--retry takes a whole number"},
         {{"u", "--priority", ""}, "--priority takes a whole number"},
         {{"u", "--priority", "99999999999999999999"}, "--priority takes a whole number"},
+        {{"u", "--ttl", "forever"}, "or never, not forever"},
         {{"u", "--jitter", "yes"}, "--jitter takes true or false"},
         {{"u", "--header", "novalue"}, "'Name: value'"},
         {{"u", "--header", ": v"}, "'Name: value'"},

@@ -92,6 +92,16 @@ static void a_time_of_day_is_the_next_one(void **state)
     assert_typed("9:00", 1792868400000, "2026-10-25T08:00:00.000Z", TIMES_PLAIN);
 }
 
+static void today_and_tomorrow_are_dates(void **state)
+{
+    assert_typed("tomorrow 9:00", NOW, "2026-07-16T07:00:00.000Z", TIMES_PLAIN);
+    assert_typed("today 16:00", NOW, "2026-07-15T14:00:00.000Z", TIMES_PLAIN);
+    assert_typed("today 9:00", NOW, "2026-07-15T07:00:00.000Z", TIMES_PLAIN);
+    // Half past eleven in the evening of New Year's Eve, and of the day before clocks are put forward.
+    assert_typed("tomorrow 0:05", 1798756200000, "2026-12-31T23:05:00.000Z", TIMES_PLAIN);
+    assert_typed("tomorrow 2:30", 1774737000000, "2026-03-29T01:30:00.000Z", TIMES_LEFT_OUT);
+}
+
 static void a_time_that_clocks_leave_out_is_counted_on_from_before(void **state)
 {
     assert_typed("2030-03-31 02:30", NOW, "2030-03-31T01:30:00.000Z", TIMES_LEFT_OUT);
@@ -134,6 +144,10 @@ static void what_is_no_time_is_not_guessed_at(void **state)
                                        " 12:00",
                                        "12:00Z",
                                        "4pm",
+                                       "tomorrow",
+                                       "tomorrow ",
+                                       "today9:00",
+                                       "tomorrow 9:00Z",
                                        "10m",
                                        "2030-01-31",
                                        "2030-02-30 09:00",
@@ -167,6 +181,7 @@ int main(void)
         cmocka_unit_test(a_time_without_a_zone_is_on_this_machines_clock),
         cmocka_unit_test(a_zone_counts_however_the_rest_is_written),
         cmocka_unit_test(a_time_of_day_is_the_next_one),
+        cmocka_unit_test(today_and_tomorrow_are_dates),
         cmocka_unit_test(a_time_that_clocks_leave_out_is_counted_on_from_before),
         cmocka_unit_test(of_a_time_that_comes_twice_the_first_is_meant),
         cmocka_unit_test(what_is_no_time_is_not_guessed_at),
