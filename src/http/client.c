@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 enum {
+    BODY_COPIED = 16 * 1024, // of a body: so much goes out together with the head
     DRAIN_MAX = 1024 * 1024, // of a body nobody keeps: read so that the connection can be used again
     FREE_MAX = 2048,         // idle calls kept
     BUFFER_KEPT = 4 * 1024,  // capacity of a buffer that a call may keep
@@ -52,9 +53,10 @@ struct http_call {
     union resolve_address addresses[RESOLVE_ADDRESSES_MAX]; // allowed ones
     int address_count, address_at;
     struct conn *conn;
-    struct buf request;
-    size_t sent;    // of it
-    int send_error; // what ended the sending: the answer may have come before
+    struct buf request; // its head, and a body that is not large
+    struct str rest;    // of a large one: it is sent from where it lies, which is memory once and not twice
+    size_t sent;        // of both
+    int send_error;     // what ended the sending: the answer may have come before
     int64_t deadline_ms;
     struct answer answer;
     struct buf body; // what is kept of it
@@ -161,11 +163,16 @@ struct waker *http_client_waker(struct http_client *client)
 
 // --- a call ends
 
+static bool is_sent(const struct http_call *call)
+{
+    return call->sent == call->request.n + call->rest.n;
+}
+
 static void call_end(struct http_call *call, enum job_outcome outcome, const char *reason)
 {
     struct http_client *client = call->client;
     wheel_remove(&client->timers, &call->timer);
-    if (call->conn && outcome == OUTCOME_SUCCESS && call->answer.keep && call->sent == call->request.n)
+    if (call->conn && outcome == OUTCOME_SUCCESS && call->answer.keep && is_sent(call))
         conn_keep(&client->pool, call->conn, client->now_ns);
     else if (call->conn)
         conn_drop(&client->pool, call->conn);
@@ -197,7 +204,9 @@ static void write_request(struct http_call *call)
     struct buf *text = &call->request;
     text->n = call->sent = 0;
     call->send_error = 0;
-    buf_reserve(text, order->headers.n + order->body.n + url->rest.n + url->host.n + 128);
+    size_t copied = order->body.n < BODY_COPIED ? order->body.n : BODY_COPIED;
+    call->rest = (struct str){order->body.p + copied, order->body.n - copied};
+    buf_reserve(text, order->headers.n + copied + url->rest.n + url->host.n + 128);
     buf_puts(text, order->method);
     buf_puts(text, !url->rest.n || url->rest.p[0] != '/' ? " /" : " ");
     buf_put(text, url->rest);
@@ -217,7 +226,15 @@ static void write_request(struct http_call *call)
         buf_puts(text, "\r\n");
     }
     buf_puts(text, "\r\n");
-    buf_put(text, order->body);
+    buf_put(text, (struct str){order->body.p, copied});
+}
+
+static struct str unsent(const struct http_call *call)
+{
+    size_t n = call->request.n;
+    if (call->sent < n)
+        return (struct str){call->request.p + call->sent, n - call->sent};
+    return (struct str){call->rest.p + (call->sent - n), call->rest.n - (call->sent - n)};
 }
 
 static void receive(struct http_call *call);
@@ -243,8 +260,8 @@ static void on_send_error(struct http_call *call, int error)
 static void send_request(struct http_call *call)
 {
     struct conn *conn = call->conn;
-    while (call->sent < call->request.n) {
-        ssize_t n = conn_send(conn, (struct str){call->request.p + call->sent, call->request.n - call->sent});
+    while (!is_sent(call)) {
+        ssize_t n = conn_send(conn, unsent(call));
         if (n > 0) {
             call->sent += (size_t)n;
             continue;
@@ -302,7 +319,7 @@ static void receive(struct http_call *call)
     for (int reads = 0; reads < READS_MAX; reads++) { // a record of TLS is smaller than READ_SIZE: nothing of it stays behind
         ssize_t n = conn_recv(conn, client->read, READ_SIZE);
         if (n == CONN_AGAIN) {
-            conn_watch(&client->pool, conn, call->sent < call->request.n);
+            conn_watch(&client->pool, conn, !is_sent(call));
             return;
         }
         if (n == CONN_BROKEN && (errno || !is_untouched(call))) {
@@ -408,7 +425,7 @@ static void go_on(struct http_call *call, bool readable)
         return;
     if (readable && call->sent)
         receive(call);
-    if (call->conn == conn && call->sent < call->request.n) {
+    if (call->conn == conn && !is_sent(call)) {
         send_request(call);
         connect_next(call);
     }
@@ -555,7 +572,7 @@ static const char *missing(const struct http_call *call)
     return call->state == CALL_RESOLVING          ? "the name was not found"
            : call->conn->state == CONN_CONNECTING ? "no connection"
            : call->conn->state == CONN_SHAKING    ? "no TLS handshake"
-           : call->sent < call->request.n         ? "the request was not taken"
+           : !is_sent(call)                       ? "the request was not taken"
                                                   : "no complete answer";
 }
 
