@@ -49,7 +49,7 @@ enum {
     HEADERS_MAX = 16 * 1024,
     DISCARD_MAX = 64 * 1024 * 1024, // of a refused body; a client that sends more is cut off
     BODY_TIMEOUT_MS = 30 * 1000,
-    BODIES_MAX = 64 * 1024 * 1024, // of all requests together; and of all answers
+    BODIES_MAX = 48 * 1024 * 1024, // of all requests together; and of all answers
     BODY_SMALL = 64 * 1024,        // taken even then: whoever fills the room with large bodies does not shut out the small
     QUERY_MAX = 64,                // parameters
     STOP_WAIT_MS = 5000,           // for clients that are slow to take their last answer

@@ -23,7 +23,7 @@ struct http_server_config {
     int idle_timeout_s;  // of a connection that sends or takes nothing
     int body_timeout_ms; // from the headers to the end of the body, else `request_timeout`; 0: 30 s
     // Bytes of body kept for all requests together, else `busy`; small ones are always taken. And as many of answers that were
-    // not taken yet, else the connection that moved least recently is closed. 0: 64 MiB.
+    // not taken yet, else the connection that moved least recently is closed. 0: 48 MiB.
     size_t bodies_max;
     // Called when the headers are there, before any body. Returns how many bytes of body the request may have (0: none), or
     // answers itself. A larger body is then refused with `too_large` and never kept: it is read past, up to a limit, only so that

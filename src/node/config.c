@@ -72,7 +72,7 @@ const struct setting settings[SETTING_COUNT] = {
     [SET_HTTP_BODY_TIMEOUT] = {"http.body_timeout", SETTING_DURATION, "DURATION", "30s", SECOND, HOUR, .reloads = true,
                                .help = "how long a client may take to send a body"},
     [SET_HTTP_BODY_MEMORY] =
-        {"http.body_memory", SETTING_SIZE, "SIZE", "64MiB", 16 * MIB, 64 * GIB, .reloads = true,
+        {"http.body_memory", SETTING_SIZE, "SIZE", "48MiB", 16 * MIB, 64 * GIB, .reloads = true,
          .help = "memory for large bodies that are on their way",
          .about = "What comes beyond is answered with 503 busy; bodies up to 64 KiB are always taken. As much again is "
                   "kept of answers that clients do not take: beyond it, the connection that moved least recently is "

@@ -21,6 +21,7 @@
 #include "node/watch.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -34,7 +35,8 @@ enum {
     DESCRIPTORS_OWN = 32, // the store, the loops, the resolver
     DESCRIPTORS_MIN = 64,
     RESERVE_MAX = 16, // connections for who comes when all are taken
-    EXIT_LOST = 71,   // how a process ends whose store's files were taken away
+    LARGE_BLOCK = 512 * 1024,
+    EXIT_LOST = 71, // how a process ends whose store's files were taken away
 };
 
 // Who may have how many descriptors. Were they not shared out, clients who only connect would leave none for calls to targets,
@@ -242,9 +244,20 @@ static bool take_address(struct server *server, char why[ERR_WHY_MAX])
     return fd >= 0;
 }
 
+// A large block goes back to the system when it is freed. Otherwise glibc would begin to keep them after the first, in as many
+// heaps as there are threads, full of gaps.
+static void tune_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+    mallopt(M_TRIM_THRESHOLD, 8 * LARGE_BLOCK);
+#endif
+}
+
 static bool start(struct server *server, char why[ERR_WHY_MAX])
 {
     struct shares shares;
+    tune_memory();
     loop_init(&server->flow_loop, "flow");
     loop_init(&server->exec_loop, "exec");
     if (!activation_take(&server->socket, server->socket_name, why) || !share_descriptors(server->config, &shares, why) ||

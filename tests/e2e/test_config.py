@@ -44,7 +44,7 @@ def test_show_as_text_and_as_lines(file):
 
 def test_check_of_a_good_file(file):
     done = run_cli("config", "check", str(file))
-    assert (done.returncode, done.stdout, done.stderr) == (OK, f"{file}: fine; 3 of 15 settings are given\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (OK, f"{file}: fine; 3 of 16 settings are given\n", "")
 
 
 def test_check_remarks_on_variables_that_are_nearly_settings():

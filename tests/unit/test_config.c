@@ -159,7 +159,7 @@ static void without_anything_the_defaults_hold(void **state)
     assert_int_equal(config_number(&f->config, SET_LOG_LEVEL), LOG_INFO);
     assert_int_equal(config_number(&f->config, SET_STOP_TIMEOUT), 10000);
     assert_int_equal(config_number(&f->config, SET_CALLS_KEEP_RESPONSE), 4096);
-    assert_int_equal(config_number(&f->config, SET_HTTP_BODY_MEMORY), 64 << 20);
+    assert_int_equal(config_number(&f->config, SET_HTTP_BODY_MEMORY), 48 << 20);
     assert_shown(f, SET_LISTEN, "127.0.0.1:7070", "default");
     assert_shown(f, SET_STORE, "sqlite:./rota-data", "from data");
 }
