@@ -521,7 +521,8 @@ static void what_is_in_hand_is_still_found_after_the_migration_that_moves_it(voi
     store_close(world->store);
     snprintf(sql, sizeof sql,
              "SET search_path=%s; UPDATE jobs SET waits_at=-holder WHERE state=3; ALTER TABLE jobs RENAME waits_at TO place;"
-             " DROP TABLE hands; ALTER TABLE jobs DROP COLUMN hand; UPDATE meta SET value=10 WHERE name='schema'",
+             " DROP TABLE hands; ALTER TABLE jobs DROP COLUMN hand; ALTER TABLE keys DROP COLUMN spent_at;"
+             " UPDATE meta SET value=10 WHERE name='schema'",
              world->schema);
     session_do_as(false, sql);
     world_open(world);
