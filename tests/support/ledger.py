@@ -275,12 +275,16 @@ class Check:
                 self.found.add("after_cancel", words)
 
     def check_cancelled(self, submit, job, calls):
-        """A call may be read by the target after the cancel was confirmed, if its attempt had begun before."""
+        """Judged by the record: the bytes of a call that was made before may be read by the target at any later time. Its clock
+        counts only for a call of which the record does not say when it began."""
         if submit is None or submit.cancelled_ms is None or job["id"] != first_job_id(submit.task_id):
             return
         began = {attempt["number"]: to_ms(attempt["started_at"]) for attempt in job["attempts"] if attempt["started_at"]}
+        for number, at in began.items():
+            if at > submit.cancelled_ms:
+                self.found.add("after_cancel", f"{job['id']} attempt {number} began {at - submit.cancelled_ms:.1f} ms after")
         for call in calls:
-            if call.arrived > submit.cancelled_ms and began.get(call.attempt, call.arrived) > submit.cancelled_ms:
+            if call.attempt not in began and call.arrived > submit.cancelled_ms:
                 self.found.add("after_cancel", f"{job['id']} was called {call.arrived - submit.cancelled_ms:.1f} ms after")
 
     def check_overlap(self, job, calls):
