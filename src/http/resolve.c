@@ -4,7 +4,8 @@
 // c-ares answers some questions (numeric hosts, /etc/hosts, no server) from within the call that asks. So an answer is only noted
 // where it arrives, and waiters are told from resolve_ready() and resolve_turn().
 //
-// A change of /etc/resolv.conf is seen: the channel is made anew when the file has changed and nothing is under way.
+// A change of /etc/resolv.conf is seen: a new channel is made when the file has changed. What was asked before is left to the old
+// one, for it is just when nobody answers that the file is changed.
 #include "http/resolve.h"
 
 #include "base/clock.h"
@@ -38,13 +39,20 @@ struct names {
     int count;
 };
 
+// What c-ares knows of the name servers, and the questions it asks them.
+struct channel {
+    ares_channel ares;
+    int pending; // questions under way
+};
+
 struct name {
     struct list bucket, used;
     struct names *kept; // among which it is; NULL: there is no answer yet, or a new one is looked for
     struct list waiters;
     struct resolver *resolver;
-    struct lookup lookup; // LOOKUP_NONE: none is under way
-    struct list fresh;    // answered, waiters not told yet
+    struct lookup lookup;    // LOOKUP_NONE: none is under way
+    struct channel *channel; // that was asked last
+    struct list fresh;       // answered, waiters not told yet
     int64_t until_ns;
     struct resolve_answer answer;
     size_t n;
@@ -52,20 +60,19 @@ struct name {
 };
 
 struct resolver {
-    ares_channel channel;
+    struct channel *channel, *leaving; // leaving: the one before, until it has nothing under way; NULL: none
     void (*watch)(void *ctx, int fd, bool readable, bool writable);
     void *ctx;
     struct list buckets[BUCKETS];
     struct names good, failed;
     struct lookups lookups;
     struct list fresh;
-    int pending; // questions under way
     int64_t now_ns, recheck_ns;
     struct timespec conf_changed;
 };
 
-static bool open_channel(struct resolver *resolver, char why[ERR_WHY_MAX]);
-static void close_channel(struct resolver *resolver);
+static struct channel *open_channel(struct resolver *resolver, char why[ERR_WHY_MAX]);
+static void close_channel(struct channel *channel);
 static struct name *find(struct resolver *resolver, struct str host);
 static struct name *add(struct resolver *resolver, struct str host);
 static void drop(struct name *name);
@@ -87,7 +94,7 @@ enum err resolver_new(struct resolver **ret_resolver, void (*watch)(void *ctx, i
     lookups_init(&resolver->lookups);
     for (int i = 0; i < BUCKETS; i++)
         list_init(&resolver->buckets[i]);
-    if (ares_library_init(ARES_LIB_INIT_ALL) || !open_channel(resolver, why)) {
+    if (ares_library_init(ARES_LIB_INIT_ALL) || !(resolver->channel = open_channel(resolver, why))) {
         mem_free(resolver);
         return ERR_INTERNAL;
     }
@@ -99,7 +106,8 @@ void resolver_free(struct resolver *resolver)
 {
     if (!resolver)
         return;
-    close_channel(resolver);
+    close_channel(resolver->channel);
+    close_channel(resolver->leaving);
     for (int i = 0; i < BUCKETS; i++)
         list_each (&resolver->buckets[i], node)
             drop(list_entry(node, struct name, bucket));
@@ -167,28 +175,46 @@ void resolve_demote(struct resolver *resolver, struct str host, const union reso
     }
 }
 
+// Reads and writes what can be, and repeats what is due. A channel passes over a descriptor that is not its own.
+static void process(struct resolver *resolver, ares_socket_t readable, ares_socket_t writable)
+{
+    struct channel *channels[] = {resolver->channel, resolver->leaving};
+    for (size_t i = 0; i < array_count(channels); i++)
+        if (channels[i])
+            ares_process_fd(channels[i]->ares, readable, writable);
+}
+
 void resolve_ready(struct resolver *resolver, int fd, bool readable, bool writable, int64_t now_ns)
 {
     resolver->now_ns = now_ns;
-    ares_process_fd(resolver->channel, readable ? fd : ARES_SOCKET_BAD, writable ? fd : ARES_SOCKET_BAD);
+    process(resolver, readable ? fd : ARES_SOCKET_BAD, writable ? fd : ARES_SOCKET_BAD);
     begin_lookups(resolver);
     tell_fresh(resolver);
+}
+
+// When the channel has something to repeat or to give up.
+static int64_t due_of(const struct channel *channel, int64_t now_ns)
+{
+    struct timeval most = {.tv_sec = 1}, room;
+    if (!channel || !channel->pending)
+        return TIME_NEVER;
+    const struct timeval *next = ares_timeout(channel->ares, &most, &room); // one of the two
+    return now_ns + next->tv_sec * SECOND_NS + (next->tv_usec + 1) * 1000;
 }
 
 int64_t resolve_turn(struct resolver *resolver, int64_t now_ns)
 {
     resolver->now_ns = now_ns;
-    if (resolver->pending)
-        ares_process_fd(resolver->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    process(resolver, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    if (resolver->leaving && !resolver->leaving->pending) {
+        close_channel(resolver->leaving);
+        resolver->leaving = NULL;
+    }
     lookups_turn(&resolver->lookups, now_ns);
     begin_lookups(resolver);
     tell_fresh(resolver);
-    if (!resolver->pending)
-        return TIME_NEVER;
-    int64_t slow_ns = lookups_turn(&resolver->lookups, now_ns);
-    struct timeval most = {.tv_sec = 1}, room;
-    const struct timeval *next = ares_timeout(resolver->channel, &most, &room); // one of the two
-    return time_min(slow_ns, now_ns + next->tv_sec * SECOND_NS + (next->tv_usec + 1) * 1000);
+    int64_t due_ns = time_min(due_of(resolver->channel, now_ns), due_of(resolver->leaving, now_ns));
+    return time_min(due_ns, lookups_turn(&resolver->lookups, now_ns));
 }
 
 // --- c-ares
@@ -207,37 +233,41 @@ static struct timespec conf_changed(void)
     return file.st_mtim;
 }
 
-static bool open_channel(struct resolver *resolver, char why[ERR_WHY_MAX])
+static struct channel *open_channel(struct resolver *resolver, char why[ERR_WHY_MAX])
 {
+    struct channel *channel = mem_zero(sizeof *channel);
     struct ares_options options = {.timeout = TRY_MS, .tries = TRIES, .sock_state_cb = on_socket, .sock_state_cb_data = resolver};
     resolver->conf_changed = conf_changed();
-    int status = ares_init_options(&resolver->channel, &options, ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
-    if (status)
-        snprintf(why, ERR_WHY_MAX, "c-ares: %s", ares_strerror(status));
-    return !status;
+    int status = ares_init_options(&channel->ares, &options, ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
+    if (!status)
+        return channel;
+    snprintf(why, ERR_WHY_MAX, "c-ares: %s", ares_strerror(status));
+    mem_free(channel);
+    return NULL;
 }
 
-static void close_channel(struct resolver *resolver)
+static void close_channel(struct channel *channel)
 {
-    if (resolver->channel)
-        ares_destroy(resolver->channel);
-    resolver->channel = NULL;
+    if (!channel)
+        return;
+    ares_destroy(channel->ares);
+    mem_free(channel);
 }
 
 static void refresh_channel(struct resolver *resolver)
 {
-    if (resolver->pending || resolver->now_ns < resolver->recheck_ns)
+    if (resolver->leaving || resolver->now_ns < resolver->recheck_ns)
         return;
     resolver->recheck_ns = resolver->now_ns + RECHECK_NS;
     struct timespec changed = conf_changed();
     if (!memcmp(&changed, &resolver->conf_changed, sizeof changed))
         return;
     char why[ERR_WHY_MAX];
-    ares_channel old = resolver->channel;
-    if (open_channel(resolver, why))
-        ares_destroy(old);
-    else
-        resolver->channel = old;
+    struct channel *anew = open_channel(resolver, why);
+    if (!anew)
+        return;
+    resolver->leaving = resolver->channel;
+    resolver->channel = anew;
 }
 
 static int ttl_of(const struct ares_addrinfo *found)
@@ -265,7 +295,7 @@ static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo 
     struct name *name = ctx;
     if (status == ARES_EDESTRUCTION)
         return; // the resolver is being freed
-    name->resolver->pending--;
+    name->channel->pending--;
     lookups_end(&name->resolver->lookups, &name->lookup);
     name->answer = (struct resolve_answer){0};
     int ttl = status == ARES_ETIMEOUT ? SILENT_TTL_S : FAILED_TTL_S;
@@ -286,8 +316,9 @@ static void ask(struct name *name)
     struct resolver *resolver = name->resolver;
     struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     refresh_channel(resolver);
-    resolver->pending++;
-    ares_getaddrinfo(resolver->channel, name->host, NULL, &hints, on_answer, name);
+    name->channel = resolver->channel;
+    name->channel->pending++;
+    ares_getaddrinfo(name->channel->ares, name->host, NULL, &hints, on_answer, name);
 }
 
 // Asks for those whose turn it is, also for those that nobody waits for just now: who asked will ask again.

@@ -107,3 +107,23 @@ def test_a_stop_does_not_wait_for_names_and_loses_nothing(start, names):
     rota.restart()
     assert all(rota.api.first_job(task_id)["attempts"] == [] for task_id in ids)
     assert "given up" not in rota.log_text()
+
+
+def test_another_name_server_is_asked_although_the_first_never_answers(start, names, target):
+    """Just when nobody answers the file is changed, and then there are always look-ups under way."""
+    rota = start()
+    names.silent = True
+    submit(rota, dead(20, retry={"max": 20, "delay": "1s", "backoff": "fixed"}))
+    wait_until(lambda: len(set(names.asked)) == 20, "all of them are being asked for")
+    other = NameServer()
+    try:
+        names.name(other)
+
+        def asked():
+            submit(rota, good(target, 1))
+            return other.asked
+
+        wait_until(asked, "the other is asked", interval=0.2)
+        assert outcomes(rota, submit(rota, good(target))) == {"success"}
+    finally:
+        other.close()
