@@ -6,6 +6,7 @@
 #include "api/gate.h"
 #include "flow/admit.h"
 #include "flow/beat.h"
+#include "flow/dispatch.h"
 #include "flow/lanes.h"
 #include "flow/node.h"
 #include "flow/report.h"
@@ -22,6 +23,7 @@ struct api {
     struct steer *steer;
     struct bulk *bulk;
     struct settle *settle;
+    struct dispatch *dispatch; // NULL: nobody can say what slots wait for
     struct store *store;
     struct lanes *lanes;
     struct report *report; // NULL: nothing is counted

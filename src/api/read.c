@@ -46,19 +46,9 @@ static enum err put_job(struct reading *reading, struct buf *body, int64_t now_m
     return ERR_OK;
 }
 
-static enum err put_explanation(struct reading *reading, struct buf *body, int64_t now_ms)
-{
-    const struct store_get *get = &reading->get;
-    if (!get->job_count)
-        return ERR_NOT_FOUND;
-    explain_put(body, reading->call.api, get, now_ms, http_arena(reading->call.request));
-    return ERR_OK;
-}
-
 static enum err (*const put[])(struct reading *reading, struct buf *body, int64_t now_ms) = {
     [READ_TASK] = put_task,
     [READ_JOB] = put_job,
-    [READ_EXPLAIN] = put_explanation,
 };
 
 static void reply_absent(struct reading *reading)

@@ -6,20 +6,17 @@
 // How many jobs of one task are looked at: what a person retried by hand is counted up to here.
 enum { READ_JOBS_MAX = 1000 };
 
-enum read_what { READ_TASK, READ_JOB, READ_EXPLAIN };
+enum read_what { READ_TASK, READ_JOB };
 
 struct read_plan {
     enum read_what what;
-    int64_t id; // of the task, or of the job for READ_JOB and READ_EXPLAIN
+    int64_t id; // of the task or the job
     int status; // of the answer when it is there
     // What the answer is when the store has it no more. `given`: the task as it was submitted again under its key, shown without
     // jobs. `steered`: 204, because what was asked for was done, and retention was quick. Neither: 404.
     const struct task *given;
     bool steered;
 };
-
-// Why the job that was found does not run, as a JSON object (explain.c).
-void explain_put(struct buf *body, const struct api *api, const struct store_get *found, int64_t now_ms, struct arena *arena);
 
 void read_reply(const struct api_call *call, const struct read_plan *plan);
 

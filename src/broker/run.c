@@ -6,15 +6,21 @@
 #include "base/mem.h"
 #include "core/url.h"
 
-static void parse(struct run *run, struct str doc)
+uint64_t run_host(struct str text)
 {
     struct url url;
+    char why[ERR_WHY_MAX];
+    return url_parse(text, &url, why) ? 0 : map_hash_bytes(url.host.p, url.host.n) + url.port;
+}
+
+static void parse(struct run *run, struct str doc)
+{
     char why[ERR_WHY_MAX];
     run->readable = task_read(&run->task, doc, &run->arena, why);
     if (!run->readable)
         run->result.reason = arena_printf(&run->arena, "its document cannot be read: %s", why);
-    if (run->readable && !url_parse(run->task.url, &url, why))
-        run->host = map_hash_bytes(url.host.p, url.host.n) + url.port;
+    if (run->readable)
+        run->host = run_host(run->task.url);
 }
 
 struct run *run_new(const struct job *job, struct str doc)

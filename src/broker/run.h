@@ -59,6 +59,8 @@ struct run {
     char doc[];
 };
 
+uint64_t run_host(struct str url); // whom it calls, as a hash; 0: it is no URL
+
 // Makes a run from a claimed record and its task's document, both copied; see run->readable.
 struct run *run_new(const struct job *job, struct str doc);
 struct run *run_copy(const struct run *run); // as it was when it was made

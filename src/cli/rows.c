@@ -61,8 +61,16 @@ COUNT(put_status, "status")
 COUNT(put_retries, "retry_count")
 COUNT(put_pending, "pending")
 COUNT(put_ready, "states.ready")
-COUNT(put_delayed, "states.delayed")
+COUNT(put_held, "states.watching")
 COUNT(put_running, "states.reserved")
+
+// What waits for its time, or for others.
+static void put_later(struct buf *buf, const struct show *show, const struct value *row)
+{
+    int64_t delayed = value_int(value_at(row, "states.delayed"), -1);
+    if (delayed >= 0)
+        buf_put_int(buf, delayed + value_int(value_at(row, "states.blocked"), 0));
+}
 
 static void put_call(struct buf *buf, const struct show *show, const struct value *row)
 {
@@ -119,13 +127,15 @@ static const struct table_column job_columns[] = {
     {"why", put_reason, .rank = 2, .least = 10},
 };
 
+// Behind `pending` stand its parts, in the order in which a job goes through them: they add up to it.
 static const struct table_column queue_columns[] = {
-    {"queue", put_queue, .rank = 6, .least = 10},
+    {"queue", put_queue, .rank = 7, .least = 10},
     {"state", put_paused, .state = true},
     {"pending", put_pending},
-    {"ready", put_ready, .rank = 5, .least = 5},
-    {"running", put_running, .rank = 4, .least = 7},
-    {"delayed", put_delayed, .rank = 3, .least = 7},
+    {"delayed", put_later, .rank = 3, .least = 7},
+    {"ready", put_ready, .rank = 6, .least = 5},
+    {"in hand", put_held, .rank = 4, .least = 7},
+    {"running", put_running, .rank = 5, .least = 7},
     {"next due", put_next_due, .rank = 2, .least = 8},
 };
 

@@ -11,7 +11,6 @@
 #include "base/map.h"
 #include "base/mark.h"
 #include "base/mem.h"
-#include "flow/slots.h"
 #include "flow/ticket.h"
 
 enum {
@@ -31,7 +30,7 @@ struct revoke {
 struct dispatch {
     struct node *node;
     struct exec *exec;
-    struct mailbox revokes;
+    struct mailbox revokes, questions;
     struct slots *slots;
     struct map runs;       // job id -> run, waiting or running
     struct list fresh;     // running, not noted yet, oldest first
@@ -59,6 +58,7 @@ struct dispatch *dispatch_new(struct node *node, struct exec *exec, int slots, s
     dispatch->exec = exec;
     dispatch->slots = slots_new(slots);
     mailbox_init(&dispatch->revokes, waker);
+    mailbox_init(&dispatch->questions, waker);
     list_init(&dispatch->fresh);
     list_init(&dispatch->noted);
     list_init(&dispatch->preparing);
@@ -90,6 +90,7 @@ void dispatch_free(struct dispatch *dispatch)
     map_done(&dispatch->runs);
     map_done(&dispatch->recent_ids);
     mailbox_done(&dispatch->revokes);
+    mailbox_done(&dispatch->questions);
     mem_free(dispatch);
 }
 
@@ -98,6 +99,11 @@ void dispatch_revoke(struct dispatch *dispatch, int64_t job_id)
     struct revoke *revoke = mem_alloc(sizeof *revoke);
     revoke->job_id = job_id;
     mailbox_post(&dispatch->revokes, &revoke->link);
+}
+
+void dispatch_ask(struct dispatch *dispatch, struct dispatch_question *question)
+{
+    mailbox_post(&dispatch->questions, &question->link);
 }
 
 size_t dispatch_count(const struct dispatch *dispatch)
@@ -349,6 +355,25 @@ static void note_running(struct dispatch *dispatch)
     }
 }
 
+static void answer_one(struct dispatch *dispatch, struct dispatch_question *question)
+{
+    struct run like = {.job = {.id = question->job_id, .lane = question->lane, .priority = (uint8_t)question->priority},
+                       .host = question->host};
+    const struct run *here = map_get(&dispatch->runs, question->job_id);
+    slots_look(dispatch->slots, here && !is_running(here) ? here : &like, question->aside, dispatch->now, &question->view);
+    question->preparing = here && here->needs == RUN_PREPARING;
+    question->done(question);
+}
+
+static void answer_questions(struct dispatch *dispatch)
+{
+    struct list questions;
+    list_init(&questions);
+    mailbox_take(&dispatch->questions, &questions);
+    list_each (&questions, link)
+        answer_one(dispatch, list_entry(link, struct dispatch_question, link));
+}
+
 static void interrupt_all(struct dispatch *dispatch, struct list *running)
 {
     list_each (running, link) {
@@ -393,5 +418,6 @@ int64_t dispatch_turn(struct dispatch *dispatch, struct now now)
         interrupt_all(dispatch, &dispatch->noted);
     }
     note_running(dispatch);
+    answer_questions(dispatch);
     return next_turn(dispatch, alive);
 }

@@ -335,13 +335,32 @@ bool lanes_is_paused(struct lanes *lanes, int64_t id)
     return paused;
 }
 
-int lanes_room(struct lanes *lanes, int64_t id)
+static enum lanes_limit limit_of(const struct lanes *lanes, const struct lane *lane)
 {
+    if (lanes->used >= lanes->room)
+        return LANES_JOBS;
+    if (lanes->bytes_used >= lanes->bytes_room)
+        return LANES_BYTES;
+    if (!more_room(lanes, lane))
+        return LANES_JOBS_SHARE;
+    return more_bytes(lanes, lane) ? LANES_FREE : LANES_BYTES_SHARE;
+}
+
+struct lanes_view lanes_look(struct lanes *lanes, int64_t id)
+{
+    static const struct lane unknown = {.weight = 1};
     pthread_mutex_lock(&lanes->lock);
-    const struct lane *lane = map_get(&lanes->by_id, id);
-    int room = lane && more_bytes(lanes, lane) ? more_room(lanes, lane) : !lane;
+    const struct lane *found = map_get(&lanes->by_id, id), *lane = found ? found : &unknown;
+    const int64_t has[] = {[LANES_FREE] = lane->held,
+                           [LANES_JOBS] = lanes->used,
+                           [LANES_JOBS_SHARE] = lane->held,
+                           [LANES_BYTES] = lanes->bytes_used,
+                           [LANES_BYTES_SHARE] = lane->bytes};
+    struct lanes_view view = {.limit = limit_of(lanes, lane), .held = lane->held};
+    view.has = has[view.limit];
+    view.most = view.limit < LANES_BYTES ? lanes->room : lanes->bytes_room;
     pthread_mutex_unlock(&lanes->lock);
-    return room;
+    return view;
 }
 
 void lanes_pause(struct lanes *lanes, int64_t id, int32_t tenant, struct str queue, bool paused)

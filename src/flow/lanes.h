@@ -42,7 +42,23 @@ void lanes_own(struct lanes *lanes, const bool mine[OWN_BUCKETS]);
 void lanes_buckets(struct lanes *lanes, bool ret_used[OWN_BUCKETS]); // those that lanes fall into
 
 bool lanes_is_paused(struct lanes *lanes, int64_t lane);
-int lanes_room(struct lanes *lanes, int64_t lane); // how many more jobs of it this node would take in hand now
+
+// What keeps this node from taking more jobs of a lane in hand.
+enum lanes_limit {
+    LANES_FREE,        // nothing
+    LANES_JOBS,        // it has as many as it may have,
+    LANES_JOBS_SHARE,  // … or the lane has its share of them
+    LANES_BYTES,       // the same by the bytes of their documents
+    LANES_BYTES_SHARE, //
+};
+
+struct lanes_view {
+    enum lanes_limit limit;
+    int64_t has;  // jobs or bytes in hand, of all or of the lane: as the limit is
+    int64_t most; // that all may have
+    int held;     // jobs of the lane in hand, those included that run
+};
+struct lanes_view lanes_look(struct lanes *lanes, int64_t lane);
 void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, bool paused);
 
 // The puller's side. Picks lanes with something due now, or soon in one's own, longest unserved first, and gives each what its

@@ -21,6 +21,7 @@ enum { STUCK_MS = 1000, ASIDE_MIN_MS = 500, ASIDE_MAX_MS = 60000 };
 // The runs of one host in one lane at one priority.
 struct line {
     struct list runs;
+    int waiting;
     struct list turn; // in its lane's round
     bool in_round;
 };
@@ -48,8 +49,9 @@ struct lane {
     int64_t id;
     struct list rounds[JOB_PRIORITIES]; // lines, highest priority first
     struct list turn;                   // in slots->turns while a line is in a round
-    bool in_turns;
-    int waiting, running, open; // open: lines in rounds
+    int waiting, running, open;         // open: lines in rounds
+    int hosts;
+    int64_t pace_ms; // as a host's
 };
 
 struct slots {
@@ -124,15 +126,21 @@ static struct site *site_of(struct slots *slots, int64_t key)
     return site;
 }
 
+static int64_t host_key(const struct run *run)
+{
+    return (int64_t)(run->host ^ map_hash(run->job.lane));
+}
+
 static struct host *host_of(struct slots *slots, const struct run *run)
 {
-    int64_t key = (int64_t)(run->host ^ map_hash(run->job.lane));
+    int64_t key = host_key(run);
     struct host *host = map_get(&slots->hosts, key);
     if (host)
         return host;
     host = mem_zero(sizeof *host);
     host->key = key;
     host->lane = lane_of(slots, run->job.lane);
+    host->lane->hosts++;
     host->site = site_of(slots, (int64_t)run->host);
     host->site->hosts++;
     for (int i = 0; i < JOB_PRIORITIES; i++)
@@ -155,6 +163,7 @@ static void drop_idle(struct slots *slots, struct host *host)
         mem_free(host->site);
     }
     mem_free(host);
+    lane->hosts--;
     if (lane->waiting || lane->running)
         return;
     map_remove(&slots->lanes, lane->id);
@@ -195,6 +204,7 @@ void slots_wait(struct slots *slots, struct run *run, struct now now)
     int number = line_number(run);
     run->waits_since = now.mono_ms;
     list_append(&host->lines[number].runs, &run->link);
+    host->lines[number].waiting++;
     host->waiting++;
     host->lane->waiting++;
     slots->waiting++;
@@ -205,6 +215,7 @@ static void stop_waiting(struct slots *slots, struct host *host, struct run *run
 {
     struct line *line = &host->lines[line_number(run)];
     list_remove(&run->link);
+    line->waiting--;
     host->waiting--;
     host->lane->waiting--;
     slots->waiting--;
@@ -219,14 +230,26 @@ void slots_withdraw(struct slots *slots, struct run *run)
     drop_idle(slots, host);
 }
 
+static enum slots_limit limit_of_lane(const struct slots *slots, const struct lane *lane)
+{
+    if (slots->used >= slots->total)
+        return SLOTS_ALL;
+    return share_more(slots->total, slots->used, lane->running, 1) > 0 ? SLOTS_FREE : SLOTS_LANE;
+}
+
 // How many more slots the lane may use, and the host within what the lane may use at all.
-static bool has_room(const struct slots *slots, const struct host *host)
+static int share_of_host(const struct slots *slots, const struct host *host)
 {
     const struct lane *lane = host->lane;
+    int more = share_more(slots->total, slots->used, lane->running, 1);
+    return share_more(lane->running + more, lane->running, host->running, 1);
+}
+
+static bool has_room(const struct slots *slots, const struct host *host)
+{
     if (slots->per_host && host->site->running >= slots->per_host)
         return false;
-    int more = share_more(slots->total, slots->used, lane->running, 1);
-    return share_more(lane->running + more, lane->running, host->running, 1) > 0;
+    return share_of_host(slots, host) > 0;
 }
 
 static void set_full(struct slots *slots, struct host *host)
@@ -290,7 +313,7 @@ struct run *slots_next(struct slots *slots)
     list_init(&full);
     while (!run && slots->used < slots->total && !list_empty(&slots->turns)) {
         struct lane *lane = list_entry(slots->turns.next, struct lane, turn);
-        if (share_more(slots->total, slots->used, lane->running, 1) == 0) {
+        if (limit_of_lane(slots, lane) != SLOTS_FREE) {
             to_the_end(&full, &lane->turn);
             continue;
         }
@@ -302,12 +325,18 @@ struct run *slots_next(struct slots *slots)
     return run;
 }
 
+static void smooth(int64_t *pace_ms, int64_t took)
+{
+    *pace_ms = *pace_ms ? (*pace_ms * 7 + took) / 8 : took;
+}
+
 static void learn_pace(struct host *host, const struct run *run)
 {
     if (!run->result.completed_at)
         return; // it did not start
     int64_t took = time_max(run->result.completed_at - run->job.started_at, 1);
-    host->pace_ms = host->pace_ms ? (host->pace_ms * 7 + took) / 8 : took;
+    smooth(&host->pace_ms, took);
+    smooth(&host->lane->pace_ms, took);
 }
 
 static void open_all(struct slots *slots)
@@ -353,10 +382,16 @@ static struct run *longest_waiting(struct host *host)
     return longest;
 }
 
+// Where so many calls of this length run at once, one ends, and the next begins, every so often.
+static int64_t step_us(int64_t pace_ms, int running)
+{
+    return pace_ms * 1000 / (running ? running : 1);
+}
+
 // Each one set aside comes back one step of the host's pace after the one before.
 static int64_t aside_for(struct host *host, int64_t mono_ms)
 {
-    int64_t step = host->pace_ms / (host->running ? host->running : 1);
+    int64_t step = step_us(host->pace_ms, host->running) / 1000;
     int64_t next = time_max(host->aside_ms, mono_ms + ASIDE_MIN_MS) + time_max(step, 1);
     host->aside_ms = time_min(next, mono_ms + ASIDE_MAX_MS);
     return host->aside_ms - mono_ms;
@@ -387,6 +422,95 @@ int64_t slots_next_stuck(const struct slots *slots)
             next = time_min(next, run->waits_since + STUCK_MS);
     }
     return next;
+}
+
+// How many in its own line stand before the run; all of them, if it is not there.
+static int place_in_line(const struct line *line, int64_t job_id)
+{
+    int place = 0;
+    list_each (&line->runs, link) {
+        if (list_entry(link, struct run, link)->job.id == job_id)
+            return place;
+        place++;
+    }
+    return place;
+}
+
+static int before_in_host(const struct host *host, int number, int place)
+{
+    for (int i = 0; i < number; i++)
+        place += host->lines[i].waiting;
+    return place;
+}
+
+// Hosts take turns: while its own line moves up by one, so does every other of its priority; those whose turn is sooner by one
+// more.
+static int before_in_lane(const struct lane *lane, const struct line *own, int number, int place)
+{
+    int before = place;
+    bool sooner = true;
+    for (int i = 0; i < number; i++)
+        list_each (&lane->rounds[i], link)
+            before += list_entry(link, struct line, turn)->waiting;
+    list_each (&lane->rounds[number], link) {
+        const struct line *line = list_entry(link, struct line, turn);
+        sooner = sooner && line != own;
+        if (line != own)
+            before += line->waiting < place + sooner ? line->waiting : place + sooner;
+    }
+    return before;
+}
+
+// A host may have what the limit per host or its share allows, whichever is less.
+static void look_at_host(const struct slots *slots, const struct host *host, struct now now, struct slots_view *ret_view)
+{
+    int share = host->running + share_of_host(slots, host);
+    bool per_host = slots->per_host && slots->per_host <= share;
+    ret_view->limit = per_host ? SLOTS_PER_HOST : SLOTS_HOST;
+    ret_view->running = per_host ? host->site->running : host->running;
+    ret_view->most = per_host ? slots->per_host : share;
+    ret_view->pace_ms = host->pace_ms;
+    ret_view->step_us = step_us(host->pace_ms, ret_view->most);
+    ret_view->aside_ms = time_max(host->aside_ms - now.mono_ms, 0);
+}
+
+static void look_at_lane(const struct slots *slots, const struct lane *lane, struct slots_view *ret_view)
+{
+    bool all = slots->used >= slots->total;
+    ret_view->limit = limit_of_lane(slots, lane);
+    ret_view->running = all ? slots->used : lane->running;
+    ret_view->most = all ? slots->total : lane->running;
+    ret_view->pace_ms = lane->pace_ms;
+    ret_view->step_us = step_us(lane->pace_ms, lane->running);
+    ret_view->patience_ms = TIME_NEVER;
+}
+
+void slots_look(const struct slots *slots, const struct run *like, bool aside, struct now now, struct slots_view *ret_view)
+{
+    static const struct lane idle;
+    const struct host *host = map_get(&slots->hosts, host_key(like));
+    const struct lane *known = map_get(&slots->lanes, like->job.lane), *lane = known ? known : &idle;
+    const struct line *line = host ? &host->lines[line_number(like)] : NULL;
+    int place = line ? place_in_line(line, like->job.id) : 0;
+    *ret_view = (struct slots_view){.alone = lane->hosts == (host != NULL)};
+    if (host && (aside || (limit_of_lane(slots, lane) == SLOTS_FREE && !has_room(slots, host)))) {
+        look_at_host(slots, host, now, ret_view);
+        ret_view->before = before_in_host(host, line_number(like), place);
+        ret_view->patience_ms = like->waits_since ? time_max(like->waits_since + STUCK_MS - now.mono_ms, 0) : STUCK_MS;
+    } else {
+        look_at_lane(slots, lane, ret_view);
+        ret_view->before = known ? before_in_lane(lane, line, line_number(like), place) : 0;
+    }
+}
+
+int64_t slots_wait_ms(const struct slots_view *view, int64_t more)
+{
+    if (view->limit == SLOTS_FREE)
+        return 0;
+    if (!view->step_us)
+        return -1;
+    int64_t wait = (view->before + more + 1) * view->step_us / 1000;
+    return wait <= view->patience_ms ? wait : time_max(view->aside_ms, ASIDE_MIN_MS) + wait;
 }
 
 struct run *slots_take(struct slots *slots)

@@ -147,6 +147,7 @@ static bool start_http(struct server *server, const struct shares *shares, char 
                                .steer = flow->steer,
                                .bulk = flow->bulk,
                                .settle = flow->settle,
+                               .dispatch = flow->dispatch,
                                .store = server->store,
                                .lanes = flow->lanes,
                                .report = flow->report,

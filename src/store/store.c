@@ -290,6 +290,11 @@ static void clear_stats(struct store_op *op)
     memset(stats->counts, 0, sizeof stats->counts);
 }
 
+static void clear_ahead(struct store_op *op)
+{
+    container_of(op, struct store_ahead, op)->count = 0;
+}
+
 static void clear_series(struct store_op *op)
 {
     struct store_series *series = container_of(op, struct store_series, op);
@@ -317,7 +322,7 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,   [STORE_LIST] = clear_list,
     [STORE_AMEND] = clear_amend,   [STORE_BULKS] = clear_bulks,     [STORE_BULK] = clear_nothing,  [STORE_BACKUP] = clear_backup,
     [STORE_LAPSED] = clear_lapsed, [STORE_TALLY] = clear_nothing,   [STORE_SERIES] = clear_series, [STORE_TELL] = clear_nothing,
-    [STORE_HEAR] = clear_hear,     [STORE_REMOVE] = clear_remove,
+    [STORE_HEAR] = clear_hear,     [STORE_REMOVE] = clear_remove,   [STORE_AHEAD] = clear_ahead,
 };
 
 size_t store_list_failed(const struct store_list *list, int ret_states[STORE_FAILED_MAX])

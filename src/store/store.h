@@ -37,6 +37,7 @@ enum store_verb {
     STORE_GET,     // read a task or job
     STORE_LIST,    // read a page of tasks or jobs
     STORE_STATS,   // jobs per state
+    STORE_AHEAD,   // how many wait before a job
     STORE_BULKS,   // read bulks
     STORE_BULK,    // a bulk begins, goes on, or ends
     STORE_BACKUP,  // a copy of everything, as it is at one moment
@@ -467,6 +468,17 @@ struct store_bulks {
 struct store_backup {
     struct store_op op;
     int fd; // out: of the copy, a file without a name; the caller closes it
+};
+
+// How many jobs wait in a lane, in nobody's hand, that a claim takes before one of this priority, time and id: those of its own
+// priority that are before it, and those of a higher one that are due by then. They are counted up to max.
+struct store_ahead {
+    struct store_op op;
+    int64_t lane;
+    int priority;
+    int64_t due_at, id;
+    size_t max;
+    size_t count; // out
 };
 
 struct store_stats {

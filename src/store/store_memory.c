@@ -450,6 +450,7 @@ static void (*const runs[STORE_VERB_COUNT])(struct memory *memory, struct store_
     [STORE_BULK] = run_bulk,
     [STORE_BACKUP] = run_backup,
     [STORE_STATS] = run_stats,
+    [STORE_AHEAD] = memory_run_ahead,
     [STORE_TALLY] = memory_run_tally,
     [STORE_SERIES] = memory_run_series,
     [STORE_TELL] = memory_run_tell,

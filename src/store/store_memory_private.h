@@ -134,6 +134,7 @@ void memory_run_list(struct memory *memory, struct store_op *op);
 
 // The verbs about what is counted and what is told.
 void memory_run_tally(struct memory *memory, struct store_op *op);
+void memory_run_ahead(struct memory *memory, struct store_op *op);
 void memory_run_series(struct memory *memory, struct store_op *op);
 void memory_run_tell(struct memory *memory, struct store_op *op);
 void memory_run_hear(struct memory *memory, struct store_op *op);

@@ -87,6 +87,17 @@ void memory_run_get(struct memory *memory, struct store_op *op)
     give_jobs_of(get, task);
 }
 
+void memory_run_ahead(struct memory *memory, struct store_op *op)
+{
+    struct store_ahead *ahead = container_of(op, struct store_ahead, op);
+    int64_t own = store_place(&(struct job){.lane = ahead->lane, .priority = (uint8_t)ahead->priority, .state = JOB_READY});
+    for (int64_t place = ahead->lane * STORE_PLACES; place <= own; place++) {
+        size_t from = memory_find(memory, (struct spot){place, INT64_MIN, INT64_MIN});
+        ahead->count += memory_find(memory, (struct spot){place, ahead->due_at, place < own ? INT64_MAX : ahead->id}) - from;
+    }
+    ahead->count = ahead->count < ahead->max ? ahead->count : ahead->max;
+}
+
 // ---- pages
 
 static bool is_behind(struct store_key key, struct store_key before)

@@ -15,6 +15,12 @@ static const char expired_jobs[] =
     " ORDER BY expires_at, id LIMIT $2) j ORDER BY j.expires_at, j.id";
 // clang-format on
 
+// $1 lane, $2 the last place, $3 due_at, $4 id, $5 how many. Below the floor there is nothing but what is gone.
+static const char waiting_ahead[] =
+    "SELECT count(*) FROM (SELECT FROM @lanes l CROSS JOIN generate_series($1*16,$2) g CROSS JOIN LATERAL (SELECT FROM @jobs j"
+    " WHERE j.waits_at=g AND j.state IN (1,2) AND j.due_at>=l.floor_old"
+    " AND (j.due_at,j.id)<($3,CASE WHEN g<$2 THEN 9223372036854775807 ELSE $4 END) LIMIT $5) x WHERE l.id=$1 LIMIT $5) y";
+
 #define COUNTS_OF_9                                                                                                         \
     "sum(n) FILTER (WHERE state=0)::bigint, sum(n) FILTER (WHERE state=1)::bigint, sum(n) FILTER (WHERE state=2)::bigint,"  \
     " sum(n) FILTER (WHERE state=3)::bigint, sum(n) FILTER (WHERE state=4)::bigint, sum(n) FILTER (WHERE state=5)::bigint," \
@@ -331,6 +337,19 @@ static void send_bulks(struct pg_link *link, struct store_op *op)
         pg_sql(link, BULK_COLUMNS "state=0 ORDER BY id LIMIT $1", read_bulks, bulks, limit(bulks->max));
 }
 
+static void read_ahead(void *ctx, const PGresult *result)
+{
+    struct store_ahead *ahead = ctx;
+    ahead->count = (size_t)pg_int(result, 0, 0);
+}
+
+static void send_ahead(struct pg_link *link, struct store_op *op)
+{
+    struct store_ahead *ahead = container_of(op, struct store_ahead, op);
+    int64_t own = store_place(&(struct job){.lane = ahead->lane, .priority = (uint8_t)ahead->priority, .state = JOB_READY});
+    pg_sql(link, waiting_ahead, read_ahead, ahead, ahead->lane, own, ahead->due_at, ahead->id, limit(ahead->max));
+}
+
 static void send_backup(struct pg_link *link, struct store_op *op)
 {
     store_op_fail(op, ERR_UNSUPPORTED, "a PostgreSQL database is backed up with pg_dump or pg_basebackup");
@@ -340,6 +359,7 @@ static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_
     [STORE_OWNERS] = send_owners, [STORE_HELD] = send_held,     [STORE_EXPIRED] = send_expired,  [STORE_LANES] = send_lanes,
     [STORE_GET] = send_get,       [STORE_STATS] = send_stats,   [STORE_LIST] = pg_list_send,     [STORE_BULKS] = send_bulks,
     [STORE_BACKUP] = send_backup, [STORE_LAPSED] = send_lapsed, [STORE_SERIES] = pg_series_send, [STORE_HEAR] = pg_hear_send,
+    [STORE_AHEAD] = send_ahead,
 };
 
 void pg_read_group(struct pg_link *link, struct list *group)

@@ -214,6 +214,7 @@ static const struct {
     [SQL_HANDS] = {"SELECT entries FROM hands ORDER BY number"},
     [SQL_LOG_HANDS] = {"INSERT INTO hands(entries) VALUES(?)"},
     [SQL_CLEAR_HANDS] = {"DELETE FROM hands"},
+    [SQL_AHEAD] = {"SELECT count(*) FROM (SELECT 1 FROM waiting WHERE place=? AND (due_at, id)<(?, ?) LIMIT ?)", true},
     [SQL_NEXT_PLACE] = {"SELECT place, due_at FROM waiting WHERE place>=? AND place<? ORDER BY place, due_at LIMIT 1", true},
     [SQL_NEXT_DUE] = {"SELECT due_at FROM waiting WHERE place=? AND due_at>=? ORDER BY due_at LIMIT 1", true},
     [SQL_WAITING] = {"SELECT " JOB_COLUMNS ",t.doc FROM waiting w CROSS JOIN jobs j ON j.id=w.id"

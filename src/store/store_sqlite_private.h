@@ -96,6 +96,7 @@ enum sql {
     SQL_HELD,
     SQL_EXPIRED,
     SQL_LAPSED,
+    SQL_AHEAD,
     SQL_LANES,
     SQL_LANES_OF,
     SQL_COUNTS,

@@ -310,6 +310,19 @@ static void read_owners(struct db *db, struct store_op *op)
     }
 }
 
+static void read_ahead(struct db *db, struct store_op *op)
+{
+    struct store_ahead *ahead = container_of(op, struct store_ahead, op);
+    int64_t own = store_place(&(struct job){.lane = ahead->lane, .priority = (uint8_t)ahead->priority, .state = JOB_READY});
+    for (int64_t place = ahead->lane * STORE_PLACES; place <= own; place++) {
+        sqlite3_stmt *stmt =
+            db_sql(db, SQL_AHEAD, place, ahead->due_at, place < own ? INT64_MAX : ahead->id, limit(ahead->max - ahead->count));
+        if (db_row(db, stmt))
+            ahead->count += (size_t)sqlite3_column_int64(stmt, 0);
+        sqlite3_reset(stmt);
+    }
+}
+
 static void read_series(struct db *db, struct store_op *op)
 {
     struct store_series *series = container_of(op, struct store_series, op);
@@ -365,5 +378,5 @@ static void read_hear(struct db *db, struct store_op *op)
 void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op) = {
     [STORE_OWNERS] = read_owners, [STORE_HELD] = read_held,     [STORE_EXPIRED] = read_expired, [STORE_LANES] = read_lanes,
     [STORE_GET] = read_get,       [STORE_STATS] = read_stats,   [STORE_LIST] = read_list,       [STORE_BULKS] = read_bulks,
-    [STORE_LAPSED] = read_lapsed, [STORE_SERIES] = read_series, [STORE_HEAR] = read_hear,
+    [STORE_LAPSED] = read_lapsed, [STORE_SERIES] = read_series, [STORE_HEAR] = read_hear,       [STORE_AHEAD] = read_ahead,
 };

@@ -494,6 +494,40 @@ static void ids_that_are_taken_fail_their_items_only_among_many(void **state)
     assert_int_equal(claim(world, A, NOW, lane_of(world, TENANT, "q"), 1000)->job_count, 2 + 3 + MANY - 4);
 }
 
+static size_t ahead_of(struct world *world, int64_t lane, int priority, int64_t due_at, int64_t id, size_t max)
+{
+    struct store_ahead *ahead = OP(world, store_ahead, STORE_AHEAD);
+    ahead->lane = lane;
+    ahead->priority = priority;
+    ahead->due_at = due_at;
+    ahead->id = id;
+    ahead->max = max;
+    assert_int_equal(call(world, &ahead->op), ERR_OK);
+    return ahead->count;
+}
+
+static void what_is_ahead_of_a_job_is_what_a_claim_takes_before_it(void **state)
+{
+    struct world *world = *state;
+    int64_t first = add(world, (struct sample){.due_at = NOW - 2}), second = add(world, (struct sample){.due_at = NOW - 1});
+    int64_t third = add(world, (struct sample){.due_at = NOW - 1});
+    add(world, (struct sample){.due_at = NOW + 1000});
+    add(world, (struct sample){.priority = 9, .due_at = NOW - 1});
+    add(world, (struct sample){.priority = 9, .due_at = NOW + 1000});
+    add(world, (struct sample){.priority = 1, .due_at = NOW - 9});
+    add(world, (struct sample){.queue = "other", .due_at = NOW - 9});
+    add(world, (struct sample){.state = JOB_WATCHING, .holder = A, .due_at = NOW - 9});
+    int64_t lane = lane_of(world, TENANT, "q");
+    assert_int_equal(ahead_of(world, lane, 5, NOW - 2, first, 100), 0);
+    assert_int_equal(ahead_of(world, lane, 5, NOW - 1, second, 100), 2); // the first, and the urgent one that is due
+    assert_int_equal(ahead_of(world, lane, 5, NOW - 1, third, 100), 3);
+    assert_int_equal(ahead_of(world, lane, 5, NOW - 1, third, 2), 2);
+    assert_int_equal(ahead_of(world, lane, 0, NOW, third, 100), 5);
+    assert_int_equal(ahead_of(world, lane + 99, 5, NOW, third, 100), 0);
+    assert_int_equal(claim(world, A, NOW, lane, 3)->job_count, 3);
+    assert_int_equal(ahead_of(world, lane, 5, NOW - 1, third, 100), 0); // what is in hand has been taken
+}
+
 static void jobs_can_be_added_in_hand(void **state)
 {
     struct world *world = *state;
@@ -2438,6 +2472,7 @@ int main(int argc, char *argv[])
         PROMISE(jobs_for_a_task_that_is_gone_or_foreign_are_refused),
         PROMISE(an_id_that_is_taken_fails_its_item_only),
         PROMISE(ids_that_are_taken_fail_their_items_only_among_many),
+        PROMISE(what_is_ahead_of_a_job_is_what_a_claim_takes_before_it),
         PROMISE(jobs_can_be_added_in_hand),
         PROMISE(nothing_is_added_in_the_hand_of_the_dead_or_unknown),
         PROMISE(nothing_is_added_by_the_dead_or_unknown_even_if_it_is_in_nobodys_hand),

@@ -163,6 +163,8 @@ static void put_answer(struct buf *buf, struct store_op *op)
             put_bulk(buf, &container_of(op, struct store_bulks, op)->rows[i]);
     if (op->verb == STORE_STATS)
         put_ints(buf, "stats", container_of(op, struct store_stats, op)->counts, JOB_STATE_COUNT);
+    if (op->verb == STORE_AHEAD)
+        PUT(buf, "ahead", (int64_t)container_of(op, struct store_ahead, op)->count);
     if (op->verb == STORE_SERIES)
         for (size_t i = 0; i < container_of(op, struct store_series, op)->minute_count; i++) {
             const struct store_minute *minute = &container_of(op, struct store_series, op)->minutes[i];
@@ -597,6 +599,14 @@ static void step_stats(struct pair *pair, struct store_op *ops[2])
     BOTH(store_stats, STORE_STATS, .tenant = tenant)
 }
 
+static void step_ahead(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t lane = 1 + below(pair, 5), due_at = some_time(pair), id = below(pair, IDS);
+    int priority = (int)below(pair, JOB_PRIORITIES);
+    size_t max = below(pair, 3) ? 1000 : (size_t)below(pair, 4);
+    BOTH(store_ahead, STORE_AHEAD, .lane = lane, .priority = priority, .due_at = due_at, .id = id, .max = max)
+}
+
 static void step_tally(struct pair *pair, struct store_op *ops[2])
 {
     struct store_minute minute = {.tenant = (int32_t)(1 + below(pair, 2)), .at = below(pair, 8), .source = 1 + below(pair, 3)};
@@ -629,12 +639,13 @@ static void step_hear(struct pair *pair, struct store_op *ops[2])
 
 // What is common comes more than once.
 static void (*const steps_of[])(struct pair *pair, struct store_op *ops[2]) = {
-    step_add,    step_add,    step_add,    step_add,    step_add,     step_claim,  step_claim, step_claim,  step_claim,
-    step_change, step_change, step_change, step_change, step_change,  step_join,   step_join,  step_beat,   step_bury,
-    step_forget, step_due,    step_due,    step_held,   step_expired, step_lanes,  step_pause, step_sweep,  step_sweep,
-    step_get,    step_get,    step_stats,  step_owners, step_divide,  step_divide, step_ask,   step_ask,    step_asked,
-    step_remove, step_remove, step_list,   step_list,   step_list,    step_amend,  step_amend, step_lapsed, step_change,
-    step_tally,  step_tally,  step_series, step_tell,   step_tell,    step_hear,   step_bulk,  step_bulk,   step_bulks,
+    step_add,    step_add,    step_add,    step_add,    step_add,    step_claim,  step_claim,   step_claim,
+    step_claim,  step_change, step_change, step_change, step_change, step_change, step_join,    step_join,
+    step_beat,   step_bury,   step_forget, step_due,    step_due,    step_held,   step_expired, step_lanes,
+    step_pause,  step_sweep,  step_sweep,  step_get,    step_get,    step_stats,  step_owners,  step_divide,
+    step_divide, step_ask,    step_ask,    step_asked,  step_remove, step_remove, step_list,    step_list,
+    step_list,   step_amend,  step_amend,  step_lapsed, step_change, step_tally,  step_tally,   step_series,
+    step_tell,   step_tell,   step_hear,   step_bulk,   step_bulk,   step_bulks,  step_ahead,
 };
 
 static void compare_all_that_can_be_read(struct pair *pair)

@@ -3,6 +3,7 @@ promises is what a real one answers."""
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
 
@@ -107,6 +108,18 @@ class TestBulk:
         shared.api.finished(task_id)
         assert shared.cli("retry", "--state", "aborted", "--queue", "routes.retry", "--yes").returncode == OK
         target.wait_calls(2)
+
+
+class TestQueues:
+    def test_the_columns_add_up_to_what_is_pending(self, shared, target):
+        """Also while some are in hand: a queue with more than may run at once, and some that are planned."""
+        shared.api.submit_many([{"url": target.url("/gate/columns/x"), "queue": "routes.columns", "timeout": "10m"}] * 400)
+        submit(shared, target.url("/ok/columns"), "--queue", "routes.columns", "--in", "1h")
+        head, *rows = [re.split(r"  +", line.rstrip()) for line in shared.cli("list", "--queues", "--all").stdout.splitlines()]
+        (row,) = [dict(zip(head, row)) for row in rows if row[0] == "routes.columns"]
+        assert int(row["pending"]) == sum(int(row[name]) for name in ("delayed", "ready", "in hand", "running")) == 401
+        target.open("columns")
+        shared.api.post("/v1/bulk", {"action": "cancel", "filter": {"queue": "routes.columns"}})
 
 
 class TestTail:

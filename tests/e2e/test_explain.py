@@ -1,8 +1,12 @@
 """Explain says what a job waits for, and then that is what happens."""
 
+import pytest
+
+from conftest import started
 from support.client import first_job_id
+from support.rota import Rota
 from support.times import to_ms
-from support.wait import wait_until
+from support.wait import now_ms, wait_until
 
 
 def explain(api, job_id):
@@ -108,6 +112,78 @@ def test_a_slot_when_all_are_taken_and_then_it_runs(rota, api, target):
     assert explained["state"] in ("ready", "watching", "delayed")
     target.open("full")
     assert api.wait_state(last, "success")
+
+
+@pytest.mark.slow
+class TestUnderLoad:
+    """A known backlog: one host that may have two calls at once, each of half a second, and a backlog for it: what holds a job is named, and it starts
+    about when it is said to. The waits are long against what a crowded machine adds, and a prediction may be wrong by half."""
+
+    PER_HOST, TAKES_MS, COUNT = 2, 500, 80
+
+    @staticmethod
+    def backlog(rota, target, path, count):
+        """The jobs of a backlog, in the order in which they were given."""
+        return [first_job_id(task) for task in rota.api.submit_many([{"url": target.url(path)}] * count)]
+
+    @staticmethod
+    def check(rota, jobs, *limits):
+        """Asks of some that are far apart, and compares what was said with when they started. Before calls have ended nobody can
+        tell, and for a moment there may be room."""
+        said = {}
+        for job in jobs:
+            def look():
+                asked, explained = now_ms(), explain(rota.api, job)
+                held = any(reason.get("limit") in limits for reason in explained["waiting_for"])
+                return (asked, explained) if held and explained["expected_start"] else None
+
+            said[job] = wait_until(look, f"job {job} waits for {limits}, and it is known for how long")
+        rota.api.wait_idle()
+        for job, (asked, explained) in said.items():
+            waited = to_ms(rota.api.job(job)["started_at"]) - asked
+            expected = to_ms(explained["expected_start"]) - asked
+            assert waited / 2 <= expected <= waited * 2, f"it waited {waited} ms, said were {expected}: {explained}"
+
+    def test_a_host_that_has_all_it_may_have(self, place, target):
+        with started([Rota(**place, options=["--calls-per-host", str(self.PER_HOST)])]) as [rota]:
+            jobs = self.backlog(rota, target, f"/slow/{self.TAKES_MS}/host", self.COUNT)
+            self.check(rota, [jobs[self.COUNT // 2], jobs[-1]], "calls.per_host")
+
+    def test_a_node_that_has_all_calls_it_may_have(self, place, target):
+        with started([Rota(**place, options=["--calls-max", "4"])]) as [rota]:
+            jobs = self.backlog(rota, target, f"/slow/{self.TAKES_MS}/max", self.COUNT)
+            self.check(rota, [jobs[self.COUNT // 2], jobs[-1]], "calls.max", "queue_share", "host_share")
+
+    def test_a_node_that_has_all_jobs_in_hand_it_may_have(self, place, target):
+        with started([Rota(**place, options=["--jobs-in-hand", "64"])]) as [rota]:
+            jobs = self.backlog(rota, target, "/slow/1000/hand", 480)
+            self.check(rota, [jobs[240], jobs[-1]], "jobs.in_hand", "in_hand_share")
+
+    def test_the_share_of_one_host_by_its_number(self, rota, target):
+        target_jobs = self.backlog(rota, target, "/slow/2000/share", 600)
+        explained = wait_until(lambda: self.held(rota.api, target_jobs[-1]), "the last one waits for its host")
+        assert explained["waiting_for"][0]["limit"] == "host_share" and "has 256 of the 256 calls running" in explained["text"]
+
+    @staticmethod
+    def held(api, job):
+        explained = explain(api, job)
+        return explained if [reason["what"] for reason in explained["waiting_for"]] == ["host"] else None
+
+
+class TestElsewhere:
+    @pytest.mark.stores("postgres")
+    def test_what_another_node_has_in_hand_only_that_one_can_speak_of(self, divided, target):
+        asked, _, runner = divided
+        tasks = asked.api.submit_many([{"url": target.url("/gate/elsewhere"), "timeout": "10m"}] * 600)
+        job = first_job_id(tasks[-1])
+        explained = wait_until(lambda: self.is_elsewhere(asked.api, job), "the other node has it in hand")
+        assert explained["expected_start"] is None and "only that node can say" in explained["text"]
+        target.open("elsewhere")
+
+    @staticmethod
+    def is_elsewhere(api, job):
+        explained = explain(api, job)
+        return explained if "has it in hand" in explained["text"] else None
 
 
 def test_nobody(shared_api):

@@ -270,9 +270,19 @@ bool lanes_is_paused(struct lanes *lanes, int64_t lane)
     return fake.paused;
 }
 
-int lanes_room(struct lanes *lanes, int64_t lane)
+struct lanes_view lanes_look(struct lanes *lanes, int64_t lane)
 {
-    return fake.room;
+    return (struct lanes_view){.limit = fake.room ? LANES_FREE : LANES_JOBS_SHARE};
+}
+
+void dispatch_ask(struct dispatch *dispatch, struct dispatch_question *question)
+{
+    question->done(question);
+}
+
+int64_t slots_wait_ms(const struct slots_view *view, int64_t more)
+{
+    return 0;
 }
 
 void bulk_poke(struct bulk *bulk)

@@ -207,6 +207,116 @@ static void a_limit_per_host_can_be_raised_lowered_and_lifted(void **state)
     slots_free(slots);
 }
 
+// What a run that comes now, or the one with this id, meets.
+static struct slots_view look(struct slots *slots, int64_t id, int64_t lane, const char *host, struct now now)
+{
+    struct slots_view view;
+    struct run *run = make_run(id, lane, host, 5);
+    slots_look(slots, run, false, now, &view);
+    run_free(run);
+    return view;
+}
+
+static void end_one(struct slots *slots, struct run *run, int64_t took_ms)
+{
+    run->job.started_at = NOW.wall_ms;
+    run->result.completed_at = NOW.wall_ms + took_ms;
+    slots_release(slots, run);
+    run_free(run);
+}
+
+static void the_limit_that_holds_a_run_is_named(void **state)
+{
+    struct slots *slots = slots_new(16);
+    struct run *runs[16];
+    assert_int_equal(look(slots, 1, 1, "h", NOW).limit, SLOTS_FREE);
+    for (int64_t id = 1; id <= 20; id++)
+        wait(slots, id, 1, "h", 5, NOW);
+    int count = start_all(slots, runs);
+    struct slots_view view = look(slots, 20, 1, "h", NOW);
+    assert_int_equal(view.limit, SLOTS_HOST);
+    assert_int_equal(view.running, count);
+    assert_int_equal(view.before, 20 - count - 1);
+    assert_int_equal(look(slots, 99, 1, "h", NOW).before, 20 - count); // one that comes now
+    assert_int_equal(look(slots, 99, 1, "elsewhere", NOW).limit, SLOTS_FREE);
+    slots_limit_hosts(slots, 2);
+    view = look(slots, 20, 1, "h", NOW);
+    assert_int_equal(view.limit, SLOTS_PER_HOST);
+    assert_int_equal(view.most, 2);
+    release_all(slots, runs, count);
+    slots_free(slots);
+}
+
+static void a_lane_that_has_its_share_and_slots_that_are_all_taken_are_named(void **state)
+{
+    struct slots *slots = slots_new(4);
+    struct run *runs[8];
+    char host[8];
+    for (int64_t id = 1; id <= 8; id++) {
+        snprintf(host, sizeof host, "h%d", (int)id);
+        wait(slots, id, 1, host, 5, NOW);
+    }
+    int count = start_all(slots, runs);
+    struct slots_view view = look(slots, 8, 1, "h8", NOW);
+    assert_int_equal(view.limit, SLOTS_LANE);
+    assert_int_equal(view.running, count);
+    assert_int_equal(view.before, 8 - count - 1); // one of each other host goes before it
+    for (int64_t lane = 2; slots_used(slots) < 4; lane++) {
+        wait(slots, 100 + lane, lane, "x", 5, NOW);
+        count += start_all(slots, runs + count);
+    }
+    view = look(slots, 8, 1, "h8", NOW);
+    assert_int_equal(view.limit, SLOTS_ALL);
+    assert_int_equal(view.most, 4);
+    release_all(slots, runs, count);
+    slots_free(slots);
+}
+
+static void how_long_it_takes_is_known_once_a_call_has_ended(void **state)
+{
+    struct slots *slots = slots_new(64);
+    struct run *runs[64];
+    slots_limit_hosts(slots, 2);
+    for (int64_t id = 1; id <= 12; id++)
+        wait(slots, id, 1, "h", 5, NOW);
+    assert_int_equal(start_all(slots, runs), 2);
+    struct slots_view view = look(slots, 4, 1, "h", NOW);
+    assert_int_equal(slots_wait_ms(&view, 0), -1);
+    end_one(slots, runs[0], 200);
+    assert_int_equal(start_all(slots, runs), 1);
+    view = look(slots, 5, 1, "h", NOW);
+    assert_int_equal(view.before, 1);
+    assert_int_equal(slots_wait_ms(&view, 0), 200); // two at once, each 200 ms: one every 100 ms
+    assert_int_equal(slots_wait_ms(&view, 3), 500);
+    end_one(slots, runs[1], 200);
+    end_one(slots, runs[0], 200);
+    slots_free(slots);
+}
+
+static void what_will_be_set_aside_is_expected_behind_those_that_were(void **state)
+{
+    struct slots *slots = slots_new(64);
+    struct run *runs[64];
+    slots_limit_hosts(slots, 1);
+    for (int64_t id = 1; id <= 12; id++)
+        wait(slots, id, 1, "h", 5, NOW);
+    assert_int_equal(start_all(slots, runs), 1);
+    end_one(slots, runs[0], 1000);
+    assert_int_equal(start_all(slots, runs), 1);
+    struct run *aside, *last = NULL;
+    while ((aside = slots_stuck(slots, later(1000)))) {
+        run_free(last);
+        last = aside;
+    }
+    struct slots_view view = look(slots, 99, 1, "h", later(1000));
+    assert_int_equal(view.before, 0);
+    assert_int_equal(slots_wait_ms(&view, 0), 1000); // it may be in time, before it is set aside
+    assert_true(later(1000).wall_ms + slots_wait_ms(&view, 1) > last->postpone_to);
+    run_free(last);
+    end_one(slots, runs[0], 1000);
+    slots_free(slots);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +329,10 @@ int main(void)
         cmocka_unit_test(all_that_waits_can_be_taken_out_of_full_hosts_too),
         cmocka_unit_test(a_limit_per_host_counts_over_all_lanes_and_leaves_other_hosts_alone),
         cmocka_unit_test(a_limit_per_host_can_be_raised_lowered_and_lifted),
+        cmocka_unit_test(the_limit_that_holds_a_run_is_named),
+        cmocka_unit_test(a_lane_that_has_its_share_and_slots_that_are_all_taken_are_named),
+        cmocka_unit_test(how_long_it_takes_is_known_once_a_call_has_ended),
+        cmocka_unit_test(what_will_be_set_aside_is_expected_behind_those_that_were),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,10 +180,11 @@ static void tasks_jobs_and_queues_are_rows(void **state)
          "job  state    planned              started              took  retries  status  task  why\n"
          "j1   aborted  2026-01-01 00:00:00  2026-01-01 00:00:01  2.5s  3        500     t1    HTTP 500\n"},
         {ROWS_QUEUES, false,
-         "{\"rows\":[{\"queue\":\"mail\",\"paused\":true,\"states\":{\"ready\":3,\"delayed\":4,\"reserved\":5},\"pending\":12,"
+         "{\"rows\":[{\"queue\":\"mail\",\"paused\":true,\"states\":{\"blocked\":1,\"ready\":3,\"delayed\":4,\"watching\":2,"
+         "\"reserved\":5,\"success\":9},\"pending\":15,"
          "\"next_due\":\"2025-12-31T23:59:00.000Z\"},{}]}",
-         "queue  state   pending  ready  running  delayed  next due\n"
-         "mail   paused  12       3      5        4        1m ago\n"
+         "queue  state   pending  delayed  ready  in hand  running  next due\n"
+         "mail   paused  15       5        3      2        5        1m ago\n"
          "       open\n"},
     };
     setenv("TZ", "UTC", 1);
