@@ -193,7 +193,7 @@ static const struct {
     {"illegal_transition", "retry", "rota run ID starts what still waits; rota cancel ID ends it"},
     {"illegal_transition", "pause", "rota retry ID, which runs once more what has ended"},
     {"illegal_transition", "resume", "rota retry ID, which runs once more what has ended"},
-    {"illegal_transition", "update", "rota submit, which makes a new task: this one has ended, or is just being run"},
+    {"illegal_transition", "update", "rota retry ID, which runs it once more as it was, or rota submit"},
     {"version_mismatch", NULL, "rota get ID, which shows the task as it is now, and its version"},
     {"unsupported", "backup", "pg_dump, with the URL of the store"},
     {"not_here", NULL, "--server URL, with a node that has the role api"},

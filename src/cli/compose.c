@@ -321,6 +321,17 @@ static bool read_text(struct making *making, const char *option, const char *val
     return read_file(making, option, value + 1);
 }
 
+// Who types JSON mostly means JSON. A script has its reasons.
+static void note_untyped(struct making *making)
+{
+    struct json value;
+    char wrong[ERR_WHY_MAX];
+    bool typed = has_header(making->options, making->options->count, STR("Content-Type"));
+    if (!typed && terminal_is_watched() && !json_check(buf_str(&making->body), &value, wrong) &&
+        (value.type == JSON_OBJECT || value.type == JSON_ARRAY))
+        buf_puts(&making->compose->notes, "the body is JSON and has no Content-Type: --json sends it with one\n");
+}
+
 // What the two options mean is told before anything is written, because the headers depend on it.
 static bool read_body(struct making *making)
 {
@@ -331,8 +342,12 @@ static bool read_body(struct making *making)
         snprintf(making->why, ERR_WHY_MAX, "--body and --json both say what to send: give one of them");
         return false;
     }
-    if (!json)
-        return !text || read_text(making, "body", text);
+    if (!json) {
+        bool good = !text || read_text(making, "body", text);
+        if (text && good)
+            note_untyped(making);
+        return good;
+    }
     if (!read_text(making, "json", str_is(str_of(json), "-") ? "@-" : json))
         return false;
     if (json_check(buf_str(&making->body), &value, wrong)) {

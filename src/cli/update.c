@@ -26,6 +26,14 @@ static int print_task(const struct cli *cli, const struct reply *reply)
     return terminal_write(buf_str(&out));
 }
 
+// A job that was tried before keeps the time of its next try, whatever time is given: that is said, or it would look obeyed.
+static void talk_kept_time(const struct options *options, const struct value *task)
+{
+    bool timed = options_get(options, "at") || options_get(options, "in");
+    if (timed && value_item(value_at(task, "job.attempts"), 0))
+        terminal_talk("it has been tried before: the time of its next try stays; rota run %s starts it now\n", options->args[0]);
+}
+
 static int send(struct caller *caller, const struct compose *compose, const char *tag)
 {
     buf_auto struct buf path = {0};
@@ -37,6 +45,7 @@ static int send(struct caller *caller, const struct compose *compose, const char
     int code = reply.code;
     if (code == CLI_OK) {
         compose_talk_passed(compose->options, reply.value);
+        talk_kept_time(compose->options, reply.value);
         code = print_task(caller->cli, &reply);
     } else {
         call_explain(caller, &reply);

@@ -7,10 +7,10 @@ import zoneinfo
 
 import pytest
 
-from support.fake import Fake, reply
+from support.fake import Fake, reply, run_on_terminal
 from support.rota import run_cli
 from support.times import to_ms
-from support.wait import now_ms
+from support.wait import now_ms, wait_until
 
 OK, JOB_FAILED, USAGE, SERVER_SAYS_NO, NOT_REACHED = 0, 1, 2, 3, 4
 NOBODY = "t0000000000001"
@@ -43,6 +43,13 @@ class TestJson:
     def test_json_from_stdin(self, shared, target, option):
         submit(shared, target.url("/ok/stdin"), "--json", option, input='{"a": [1, 2]}')
         assert target.wait_calls(1)[0].body == b'{"a": [1, 2]}'
+
+    def test_who_types_json_as_a_body_is_told_of_the_type(self, shared, target):
+        say = lambda *args: run_on_terminal("submit", target.url("/ok/typed"), *args, server=shared.url, columns=100)[1]
+        assert "--json sends it with one" in say("--body", '{"a": 1}')
+        for others in (["--body", "plain"], ["--body", "17"], ["--json", "{}"], ["--body", "{}", "--header", "Content-Type: a/b"]):
+            assert "--json" not in say(*others)
+        assert shared.cli("submit", target.url("/ok/script"), "--body", "{}").stderr == ""
 
     def test_what_is_no_json_is_not_sent(self, unharmed, tmp_path):
         (tmp_path / "broken.json").write_text('{\n  "a": 1,\n}')
@@ -153,6 +160,13 @@ class TestUpdate:
         assert (done.returncode, done.stdout) == (SERVER_SAYS_NO, ""), done
         assert "version_mismatch" in done.stderr and "rota get" in done.stderr
         assert re.search(r"^version +2$", shared.cli("get", task_id).stdout, re.M)
+
+    def test_a_time_for_what_waits_for_a_retry_is_not_quietly_ignored(self, shared, target):
+        task_id = submit(shared, target.url("/status/503"), "--retry-delay", "1h")
+        wait_until(lambda: shared.api.task(task_id)["job"]["retry_count"] == 1, "the first try has failed")
+        done = shared.cli("update", task_id, "--in", "0s")
+        assert done.returncode == OK and f"rota run {task_id} starts it now" in done.stderr, done
+        assert shared.cli("update", task_id, "--name", "x").stderr == ""
 
     def test_what_has_ended_is_not_changed(self, shared, target):
         task_id = submit(shared, target.url("/ok/ended"), "--wait", "-o", "jsonl")
