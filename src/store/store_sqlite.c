@@ -27,6 +27,7 @@ enum {
 struct sqlite {
     struct store store;
     struct files files;
+    struct extent extent;
     bool lost; // the writer thread's: the files are not where they were, and nothing is written any more
     char lost_why[ERR_WHY_MAX];
     int64_t looked_at; // the writer thread's: when they still were
@@ -105,12 +106,12 @@ static bool has_beat(const struct list *group)
 }
 
 // What the WAL has is brought into the database, if that is still where the next start may find it: in the directory that this
-// process has locked, wherever that is now. Then the loss of the WAL, or a move of the whole, costs nothing.
-static void lose(struct sqlite *sqlite)
+// process has locked, wherever that is now. Then the loss of the WAL, or a move of the whole, costs nothing. Not if one of them
+// was cut short: a part of the pages would only do harm.
+static void lose(struct sqlite *sqlite, bool whole)
 {
     sqlite->lost = true;
-    if (files_hold_database(&sqlite->files))
-        wal_close(&sqlite->wal);
+    wal_close(&sqlite->wal, whole && files_hold_database(&sqlite->files));
 }
 
 static void refuse_group(const struct sqlite *sqlite, struct list *group)
@@ -131,8 +132,11 @@ static void look_after_files(struct sqlite *sqlite, const struct list *group)
     if (sqlite->lost || (now_ms - sqlite->looked_at < LOOK_MS && !has_beat(group)))
         return;
     sqlite->looked_at = now_ms;
-    if (!files_in_place(&sqlite->files, sqlite->lost_why))
-        lose(sqlite);
+    bool whole = wal_is_whole(&sqlite->wal);
+    if (!whole)
+        snprintf(sqlite->lost_why, sizeof sqlite->lost_why, "rota.db or rota.db-wal was cut short in %.150s", sqlite->files.dir);
+    if (!whole || !files_in_place(&sqlite->files, sqlite->lost_why))
+        lose(sqlite, whole);
 }
 
 static void take_group(struct sqlite *sqlite, struct list *group)
@@ -143,6 +147,7 @@ static void take_group(struct sqlite *sqlite, struct list *group)
         return;
     }
     run_group(sqlite, group);
+    wal_note(&sqlite->wal, sqlite->writer.beats);
     wal_keep_short(&sqlite->wal);
 }
 
@@ -212,14 +217,22 @@ static enum err open_all(struct sqlite *sqlite, const char *dir, char why[ERR_WH
     enum err err = files_open(&sqlite->files, dir, why);
     snprintf(path, sizeof path, "%s/rota.db", dir);
     if (!err)
+        err = extent_open(&sqlite->extent, &sqlite->files, why);
+    if (!err)
         err = db_open(&sqlite->writer.db, path, &sqlite->hands, DB_WRITES, why);
     if (!err)
+        err = extent_check(&sqlite->extent, &sqlite->writer.db, why);
+    if (!err)
+        err = db_prepare(&sqlite->writer.db, DB_WRITES, why);
+    if (!err)
         err = db_open(&sqlite->reader, path, &sqlite->hands, DB_READS, why);
+    if (!err)
+        err = db_prepare(&sqlite->reader, DB_READS, why);
     if (!err)
         err = load_hands(sqlite, why);
     if (!err)
         err = files_know(&sqlite->files, why);
-    return err ? err : wal_start(&sqlite->wal, &sqlite->writer.db, path, why);
+    return err ? err : wal_start(&sqlite->wal, &sqlite->writer.db, &sqlite->extent, path, why);
 }
 
 static void free_all(struct sqlite *sqlite)
@@ -228,6 +241,7 @@ static void free_all(struct sqlite *sqlite)
     db_close(&sqlite->reader);
     db_close(&sqlite->writer.db);
     hands_done(&sqlite->hands);
+    extent_close(&sqlite->extent);
     files_close(&sqlite->files);
     desk_done(&sqlite->writes);
     desk_done(&sqlite->reads);
@@ -247,6 +261,7 @@ static enum err sqlite_open(struct store **ret_store, const char *url, char why[
     struct sqlite *sqlite = mem_zero(sizeof *sqlite);
     sqlite->store.ops = &store_sqlite_ops;
     files_init(&sqlite->files);
+    extent_init(&sqlite->extent);
     desk_init(&sqlite->writes);
     desk_init(&sqlite->reads);
     hands_init(&sqlite->hands);
@@ -279,7 +294,7 @@ static void sqlite_close(struct store *store)
     backup_close(&sqlite->backup);
     desk_close(&sqlite->writes);
     desk_close(&sqlite->reads);
-    wal_close(&sqlite->wal);
+    wal_close(&sqlite->wal, true);
     free_all(sqlite);
 }
 

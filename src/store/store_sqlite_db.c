@@ -156,6 +156,8 @@ static const struct {
     [SQL_NODES] = {"SELECT node FROM incarnations ORDER BY node"},
     [SQL_ADD_INCARNATION] = {"INSERT INTO incarnations(id, node, pulls, beat, dead) VALUES(?, ?, ?, 0, 0)"},
     [SQL_BEAT] = {"UPDATE incarnations SET beat=beat+1, listens=?, tells=? WHERE id=?"},
+    [SQL_COUNT_BEAT] = {"INSERT INTO meta(name, value) VALUES('beats', 1) ON CONFLICT(name) DO UPDATE SET value=value+1"
+                        " RETURNING value"},
     [SQL_BURY] = {"UPDATE incarnations SET dead=1 WHERE id=?"},
     [SQL_FORGET] = {"DELETE FROM incarnations WHERE id=?"},
     [SQL_TERM] = {"SELECT value FROM meta WHERE name='term'", true},
@@ -360,7 +362,10 @@ static bool ask(sqlite3 *handle, const char *sql, char ret_answer[64])
 
 static enum err fail(sqlite3 *handle, const char *doing, char why[ERR_WHY_MAX])
 {
-    snprintf(why, ERR_WHY_MAX, "%s: %s", doing, sqlite3_errmsg(handle));
+    int code = sqlite3_errcode(handle) & 0xff;
+    bool damaged = code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
+    snprintf(why, ERR_WHY_MAX, "%.120s: %.60s%s", doing, sqlite3_errmsg(handle),
+             damaged ? ". Restore a backup into an empty directory" : "");
     return ERR_STORE_UNAVAILABLE;
 }
 
@@ -440,10 +445,22 @@ enum err db_open(struct db *db, const char *path, struct hands *hands, enum db_r
         return fail(db->handle, path, why);
     sqlite3_extended_result_codes(db->handle, 1);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    enum err err = set_pragmas(db->handle, roles[role].pragmas, why);
-    if (!err && role == DB_WRITES)
-        err = prepare_writer(db, why);
-    return err || role == DB_MOVES ? err : prepare_all(db, role, why);
+    return set_pragmas(db->handle, roles[role].pragmas, why);
+}
+
+enum err db_prepare(struct db *db, enum db_role role, char why[ERR_WHY_MAX])
+{
+    enum err err = role == DB_WRITES ? prepare_writer(db, why) : ERR_OK;
+    return err ? err : prepare_all(db, role, why);
+}
+
+bool db_ask_number(struct db *db, const char *sql, int64_t *ret_number)
+{
+    char answer[64];
+    bool found = ask(db->handle, sql, answer);
+    if (found)
+        *ret_number = strtoll(answer, NULL, 10);
+    return found;
 }
 
 void db_close(struct db *db)

@@ -22,6 +22,7 @@ enum sql {
     SQL_NODES,
     SQL_ADD_INCARNATION,
     SQL_BEAT,
+    SQL_COUNT_BEAT,
     SQL_BURY,
     SQL_FORGET,
     SQL_TERM,
@@ -200,8 +201,11 @@ enum db_role {
     DB_MOVES,  // has no statements
 };
 
-// Opens DIR/rota.db, sets its pragmas and sees that they took, and prepares everything.
+// Opens DIR/rota.db, sets its pragmas and sees that they took. Then makes or checks the schema, if it writes, and prepares
+// everything.
 err_check enum err db_open(struct db *db, const char *path, struct hands *hands, enum db_role role, char why[ERR_WHY_MAX]);
+err_check enum err db_prepare(struct db *db, enum db_role role, char why[ERR_WHY_MAX]);
+bool db_ask_number(struct db *db, const char *sql, int64_t *ret_number); // before there are statements; false: no answer
 void db_close(struct db *db);
 
 void db_note(struct db *db, int rc);          // remembers the first failure
@@ -283,6 +287,7 @@ struct writer {
     struct cached_lane *dirty;            // those whose counters moved in this transaction
     int64_t totals[JOB_STATE_COUNT];      // how the counters of all lanes moved in it
     int64_t live_holder;                  // an incarnation known to be alive, or 0
+    int64_t beats, beats_then;            // the number of the last beat; that of this transaction, or 0
     struct store_new *plain[DB_ROWS_MAX]; // items of this transaction that are still to be added, by one statement
     size_t plain_count;
 };
@@ -303,6 +308,43 @@ bool files_in_place(const struct files *files, char why[ERR_WHY_MAX]);     // th
 bool files_hold_database(const struct files *files); // the directory that was opened still has it, wherever that is now
 void files_close(struct files *files);
 
+// Where the WAL ends, as its index says.
+enum { EXTENT_SALT_BYTES = 8 };
+
+struct wal_end {
+    uint8_t salt[EXTENT_SALT_BYTES]; // another one each time the WAL is begun anew
+    int64_t frames;                  // up to the last commit
+};
+
+// store_sqlite_extent.c. The note as it is in the file; none of its members is more than is on the disk.
+#define EXTENT_MAGIC "rota 1\n" // eight bytes with its NUL
+
+struct extent_note {
+    char magic[8];
+    int64_t bytes; // of the database
+    int64_t beats; // the last one in it
+    uint8_t salt[EXTENT_SALT_BYTES];
+    int64_t frames;  // of the WAL; 0: nothing is known of it
+    int64_t unmoved; // of these, may not be in the database
+    uint64_t sum;
+};
+
+struct extent {
+    const char *dir;
+    int fd;
+    struct extent_note note;               // the writer's
+    uint8_t salt_found[EXTENT_SALT_BYTES]; // at the start
+};
+
+void extent_init(struct extent *extent);
+// Reads the note and compares it: with the files before the database is opened, and with what SQLite has recovered of them.
+err_check enum err extent_open(struct extent *extent, const struct files *files, char why[ERR_WHY_MAX]);
+err_check enum err extent_check(struct extent *extent, struct db *db, char why[ERR_WHY_MAX]);
+void extent_commit(struct extent *extent, const struct wal_end *end, int64_t unmoved, int64_t beats); // behind one
+void extent_move(struct extent *extent, int64_t bytes); // all of the WAL is in the database, which is so large
+bool extent_forget_wal(struct extent *extent);          // before it is truncated, which may be done only if this is true
+void extent_close(struct extent *extent);
+
 // store_sqlite_wal.c. All but `mover` and `closing` (under the lock) and `db` (the mover's) is the writer's.
 struct wal {
     enum wal_mover { WAL_RESTS, WAL_MOVING, WAL_MOVED } mover; // the writer asks it to move, and moves the rest behind it
@@ -312,13 +354,18 @@ struct wal {
     pthread_t thread;
     struct db db;
     struct db *writer;
+    struct extent *extent;
+    bool committed;   // there was a commit in this life: the whole WAL is synced
     int pages, moved; // in the WAL; of these, in the database, too
     int most;         // that it ever had
     int next;         // it is to be moved when it has more than these
 };
 
-err_check enum err wal_start(struct wal *wal, struct db *writer, const char *path, char why[ERR_WHY_MAX]);
-void wal_close(struct wal *wal); // leaves an empty WAL; may be called again
+err_check enum err wal_start(struct wal *wal, struct db *writer, struct extent *extent, const char *path, char why[ERR_WHY_MAX]);
+int wal_find_end(struct db *db, struct wal_end *ret_end);
+bool wal_is_whole(struct wal *wal);            // nobody has cut it or the database short
+void wal_note(struct wal *wal, int64_t beats); // after a commit: how far it has come
+void wal_close(struct wal *wal, bool moves);   // leaves an empty WAL, if it moves it; may be called again
 int wal_unmoved(const struct wal *wal);
 void wal_keep_short(struct wal *wal); // after a commit
 void wal_empty(struct wal *wal);      // when nobody is waiting

@@ -17,6 +17,45 @@ enum {
     TRUNCATE_PAGES = (64 << 20) / DB_PAGE_BYTES, // a WAL that once was so large is cut when nobody is waiting
 };
 
+// ---- where it ends
+
+// That is in its index, which all connections share: "The WAL-Index Format" in SQLite's description of its files.
+enum { INDEX_BYTES = 32768, INDEX_FRAMES = 16, INDEX_SALT = 32, WAL_HEADER = 32, WAL_FRAME = 24 + DB_PAGE_BYTES };
+
+int wal_find_end(struct db *db, struct wal_end *ret_end)
+{
+    sqlite3_file *file = NULL;
+    volatile void *index = NULL;
+    int rc = sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (rc == SQLITE_OK)
+        rc = file->pMethods->xShmMap(file, 0, INDEX_BYTES, 0, &index);
+    if (rc == SQLITE_OK && !index)
+        rc = SQLITE_IOERR_SHMMAP;
+    if (rc != SQLITE_OK)
+        return rc;
+    const char *head = (const char *)index; // only the writer changes it
+    uint32_t frames;
+    memcpy(&frames, head + INDEX_FRAMES, sizeof frames);
+    memcpy(ret_end->salt, head + INDEX_SALT, sizeof ret_end->salt);
+    ret_end->frames = frames;
+    return SQLITE_OK;
+}
+
+// A file of the writing connection, with its size. `which` is a SQLITE_FCNTL_….
+static int find_file(struct db *db, int which, sqlite3_file **ret_file, sqlite3_int64 *ret_size)
+{
+    int rc = sqlite3_file_control(db->handle, "main", which, ret_file);
+    return rc == SQLITE_OK ? (*ret_file)->pMethods->xFileSize(*ret_file, ret_size) : rc;
+}
+
+static int find_wal(struct db *db, sqlite3_file **ret_file, sqlite3_int64 *ret_size, sqlite3_int64 *ret_end)
+{
+    struct wal_end end = {0};
+    int rc = wal_find_end(db, &end);
+    *ret_end = WAL_HEADER + WAL_FRAME * end.frames;
+    return rc == SQLITE_OK ? find_file(db, SQLITE_FCNTL_JOURNAL_POINTER, ret_file, ret_size) : rc;
+}
+
 // ---- the mover
 
 // What a checkpoint wrote while others wrote to the WAL, SQLite has not synced: it leaves that to the one that moves the last
@@ -74,6 +113,7 @@ static void *mover_main(void *ctx)
 static int note_commit(void *ctx, sqlite3 *handle, const char *name, int pages)
 {
     struct wal *wal = ctx;
+    wal->committed = true;
     if (pages < wal->pages) { // it has begun anew
         wal->moved = 0;
         wal->next = MOVE_PAGES;
@@ -84,10 +124,20 @@ static int note_commit(void *ctx, sqlite3 *handle, const char *name, int pages)
     return SQLITE_OK;
 }
 
+static void note_moved(struct wal *wal)
+{
+    sqlite3_file *file = NULL;
+    sqlite3_int64 bytes = 0;
+    if (wal_unmoved(wal) == 0 && find_file(wal->writer, SQLITE_FCNTL_FILE_POINTER, &file, &bytes) == SQLITE_OK)
+        extent_move(wal->extent, bytes);
+}
+
 // A passive checkpoint moves what no reader needs where it is, and waits for nobody.
 static void move_rest(struct wal *wal, int mode)
 {
     int pages = 0, moved = 0;
+    if (mode == SQLITE_CHECKPOINT_TRUNCATE && !extent_forget_wal(wal->extent))
+        mode = SQLITE_CHECKPOINT_PASSIVE;
     int rc = sqlite3_wal_checkpoint_v2(wal->writer->handle, NULL, mode, &pages, &moved);
     if (rc == SQLITE_BUSY)
         return;
@@ -101,6 +151,7 @@ static void move_rest(struct wal *wal, int mode)
     wal->next = pages + MOVE_PAGES;
     if (mode == SQLITE_CHECKPOINT_TRUNCATE)
         wal->most = 0;
+    note_moved(wal);
 }
 
 int wal_unmoved(const struct wal *wal)
@@ -124,32 +175,11 @@ void wal_empty(struct wal *wal)
 
 // ---- after a failure
 
-// Where the WAL ends is in its index, which all connections share: "The WAL-Index Format" in SQLite's description of its files.
-enum { INDEX_BYTES = 32768, INDEX_FRAMES = 16, WAL_HEADER = 32, WAL_FRAME = 24 + DB_PAGE_BYTES };
-
-static int find_end(struct db *db, sqlite3_int64 *ret_end)
-{
-    sqlite3_file *file = NULL;
-    volatile void *index = NULL;
-    int rc = sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
-    if (rc == SQLITE_OK)
-        rc = file->pMethods->xShmMap(file, 0, INDEX_BYTES, 0, &index);
-    if (rc == SQLITE_OK && !index)
-        rc = SQLITE_IOERR_SHMMAP;
-    if (rc == SQLITE_OK)
-        *ret_end = WAL_HEADER + WAL_FRAME * (sqlite3_int64) * (volatile uint32_t *)((volatile char *)index + INDEX_FRAMES);
-    return rc;
-}
-
 static int cut(struct db *db)
 {
     sqlite3_file *file = NULL;
     sqlite3_int64 end = 0, size = 0;
-    int rc = find_end(db, &end);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
-    if (rc == SQLITE_OK)
-        rc = file->pMethods->xFileSize(file, &size);
+    int rc = find_wal(db, &file, &size, &end);
     if (rc != SQLITE_OK || size <= end)
         return rc;
     rc = file->pMethods->xTruncate(file, end);
@@ -168,9 +198,27 @@ void wal_cut_off(struct wal *wal)
                sqlite3_errstr(rc));
 }
 
+// ---- how far it has come
+
+bool wal_is_whole(struct wal *wal)
+{
+    sqlite3_file *file = NULL;
+    sqlite3_int64 end = 0, size = 0;
+    bool has_wal = find_wal(wal->writer, &file, &size, &end) == SQLITE_OK && (size >= end || end == WAL_HEADER);
+    return has_wal && find_file(wal->writer, SQLITE_FCNTL_FILE_POINTER, &file, &size) == SQLITE_OK &&
+           size >= wal->extent->note.bytes;
+}
+
+void wal_note(struct wal *wal, int64_t beats)
+{
+    struct wal_end end;
+    if (wal->committed && wal_find_end(wal->writer, &end) == SQLITE_OK)
+        extent_commit(wal->extent, &end, wal_unmoved(wal), beats);
+}
+
 // ---- beginning and end
 
-enum err wal_start(struct wal *wal, struct db *writer, const char *path, char why[ERR_WHY_MAX])
+enum err wal_start(struct wal *wal, struct db *writer, struct extent *extent, const char *path, char why[ERR_WHY_MAX])
 {
     enum err err = db_open(&wal->db, path, NULL, DB_MOVES, why);
     if (err) {
@@ -178,6 +226,7 @@ enum err wal_start(struct wal *wal, struct db *writer, const char *path, char wh
         return err;
     }
     wal->writer = writer;
+    wal->extent = extent;
     wal->next = MOVE_PAGES;
     sqlite3_wal_hook(writer->handle, note_commit, wal);
     cond_init(&wal->wake);
@@ -188,7 +237,7 @@ enum err wal_start(struct wal *wal, struct db *writer, const char *path, char wh
     return ERR_OK;
 }
 
-void wal_close(struct wal *wal)
+void wal_close(struct wal *wal, bool moves)
 {
     if (wal->closing)
         return;
@@ -200,5 +249,6 @@ void wal_close(struct wal *wal)
     pthread_cond_destroy(&wal->wake);
     pthread_mutex_destroy(&wal->lock);
     db_close(&wal->db);
-    move_rest(wal, SQLITE_CHECKPOINT_TRUNCATE);
+    if (moves)
+        move_rest(wal, SQLITE_CHECKPOINT_TRUNCATE);
 }

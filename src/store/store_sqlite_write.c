@@ -141,6 +141,8 @@ void writer_flush(struct writer *writer)
 
 void writer_settle(struct writer *writer)
 {
+    writer->beats = writer->beats_then ? writer->beats_then : writer->beats;
+    writer->beats_then = 0;
     hands_commit(writer->db.hands);
     if (writer->lanes_by_id.count > LANES_REMEMBERED_MAX)
         writer_forget(writer);
@@ -157,6 +159,7 @@ void writer_forget(struct writer *writer)
     writer->dirty = NULL;
     memset(writer->totals, 0, sizeof writer->totals);
     writer->live_holder = 0;
+    writer->beats_then = 0;
     writer->plain_count = 0;
     hands_roll_back(writer->db.hands);
 }
@@ -262,6 +265,8 @@ static void write_beat(struct writer *writer, struct store_op *op)
         return;
     }
     db_run(&writer->db, db_sql(&writer->db, SQL_BEAT, beat->listens, beat->tells, beat->incarnation));
+    sqlite3_stmt *count = writer->db.stmts[SQL_COUNT_BEAT];
+    db_found(&writer->db, count, &writer->beats_then);
     sqlite3_stmt *stmt = db_sql(&writer->db, SQL_INCARNATIONS, beat->incarnation);
     while (db_row(&writer->db, stmt)) {
         beat->peers = store_push(&op->arena, beat->peers, beat->peer_count, sizeof *beat->peers);

@@ -81,6 +81,25 @@ static bool same_job(const struct job *a, const struct job *b)
 #undef SAME
 }
 
+static bool copy_file(const char *from_dir, const char *to_dir, const char *name)
+{
+    char from[200], to[200];
+    static char bytes[1 << 16];
+    snprintf(from, sizeof from, "%s/%s", from_dir, name);
+    snprintf(to, sizeof to, "%s/%s", to_dir, name);
+    int in = open(from, O_RDONLY), out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ssize_t n = 0;
+    while (out >= 0 && (n = read(in, bytes, sizeof bytes)) > 0)
+        assert_int_equal(write(out, bytes, (size_t)n), n);
+    if (in >= 0)
+        close(in);
+    if (out >= 0)
+        assert_int_equal(close(out), 0);
+    else
+        unlink(to);
+    return out >= 0;
+}
+
 // ---- a round, in a process of its own, on the writer's thread
 
 static struct {
@@ -354,6 +373,7 @@ static _Noreturn void run_until_the_cut(const struct scenario *scenario, struct 
     snprintf(url, sizeof url, "sqlite:%s/data", dir);
     enum err err = store_open(&run.store, url, why);
     expect(!err, "open", why);
+    copy_file(url + strlen("sqlite:"), dir, "rota.extent");
     scenario->plan(&run.rand, round);
     run_batches(scenario->batches);
     if (scenario->goes_quiet) {
@@ -372,6 +392,7 @@ struct verdict {
     int lost;   // acknowledged, and gone or not as acknowledged
     int wrong;  // neither what was acknowledged nor what was wanted; a phantom; half an operation
     int broken; // the database contradicts itself, or cannot be opened
+    bool said;  // the next start would not have been silent
     int cuts, in_checkpoint, acknowledged;
     uint64_t restarts, cut_backs, wal_syncs, beside, refused;
     char first[400];
@@ -387,25 +408,6 @@ __attribute__((format(printf, 3, 4))) static void note(struct verdict *verdict, 
         va_end(args);
     }
     ++*counter;
-}
-
-static bool copy_file(const char *from_dir, const char *to_dir, const char *name)
-{
-    char from[200], to[200];
-    static char bytes[1 << 16];
-    snprintf(from, sizeof from, "%s/%s", from_dir, name);
-    snprintf(to, sizeof to, "%s/%s", to_dir, name);
-    int in = open(from, O_RDONLY), out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ssize_t n = 0;
-    while (out >= 0 && (n = read(in, bytes, sizeof bytes)) > 0)
-        assert_int_equal(write(out, bytes, (size_t)n), n);
-    if (in >= 0)
-        close(in);
-    if (out >= 0)
-        assert_int_equal(close(out), 0);
-    else
-        unlink(to);
-    return out >= 0;
 }
 
 // Records as they are seen: what was claimed and not written since has the token of its claim (read_log).
@@ -634,6 +636,9 @@ static void check_store(struct verdict *verdict, struct ledger *ledger, const ch
     world_free(world);
 }
 
+// How far the store had come (rota.extent) is never more than is left. The next round opens the store with the note as it was at
+// the cut; here it is that from the beginning of the round, which was synced when the store was opened: those behind it need not
+// have come to the disk.
 static void check_what_is_left(struct verdict *verdict, struct ledger *ledger, const char *dir)
 {
     char data[160], copy[160];
@@ -643,6 +648,7 @@ static void check_what_is_left(struct verdict *verdict, struct ledger *ledger, c
     bool is_there = copy_file(data, copy, "rota.db");
     copy_file(data, copy, "rota.db-wal");
     copy_file(data, copy, "rota.db-journal");
+    copy_file(dir, copy, "rota.extent");
     if (is_there)
         check_database(verdict, copy);
     if (!verdict->broken)
@@ -672,7 +678,10 @@ static void run_round(const struct scenario *scenario, struct ledger *ledger, co
 {
     int status = 0;
     int64_t before = ledger->acknowledged;
+    char data[160];
+    snprintf(data, sizeof data, "%s/data", dir);
     ledger->holder = 1 + verdict->round;
+    copy_file(data, dir, "rota.extent");
     fflush(NULL);
     pid_t child = fork();
     assert_true(child >= 0);
@@ -684,6 +693,17 @@ static void run_round(const struct scenario *scenario, struct ledger *ledger, co
     else
         check_what_is_left(verdict, ledger, dir);
     add_up(verdict, ledger, before);
+}
+
+static bool starts(const char *data)
+{
+    char url[200], why[ERR_WHY_MAX] = "";
+    struct store *store = NULL;
+    snprintf(url, sizeof url, "sqlite:%s", data);
+    bool started = store_open(&store, url, why) == ERR_OK;
+    assert_true(started || strstr(why, "tasks are lost"));
+    store_close(store);
+    return started;
 }
 
 // Rounds on one directory, until something is wrong.
@@ -703,6 +723,7 @@ static void run_seed(const struct scenario *scenario, uint64_t seed, struct verd
     for (verdict->round = 0; verdict->round < scenario->rounds && !is_bad(verdict); verdict->round++)
         run_round(scenario, ledger, world->dir, verdict);
     munmap(ledger, sizeof *ledger);
+    verdict->said = !starts(data);
     world_free(world);
 }
 
@@ -726,6 +747,7 @@ static void assert_nothing_lost(const struct verdict *verdict)
 {
     if (is_bad(verdict))
         fail_msg("%s", verdict->first);
+    assert_false(verdict->said);
 }
 
 // Anywhere; now and then from the checkpoint on that closing the store makes, or from its last step.
@@ -801,12 +823,12 @@ static void cutting_a_large_wal_back_loses_nothing(void **state)
 
 static void what_a_full_disk_refused_never_comes_to_life(void **state)
 {
-    struct verdict verdict = run_seeds(&filling, 20);
+    struct verdict verdict = run_seeds(&filling, 20), large_one = run_seeds(&filling_large, 2);
     assert_nothing_lost(&verdict);
-    assert_true(verdict.refused > 0);
-    verdict = run_seeds(&filling_large, 2);
-    assert_nothing_lost(&verdict);
-    assert_true(verdict.refused > 0 && verdict.restarts > 0);
+    assert_nothing_lost(&large_one);
+    if (getenv("SEED"))
+        return;
+    assert_true(verdict.refused > 0 && large_one.refused > 0 && large_one.restarts > 0);
 }
 
 static void with_synchronous_normal_the_loss_is_found(void **state)
@@ -816,6 +838,7 @@ static void with_synchronous_normal_the_loss_is_found(void **state)
     struct verdict verdict = run_seeds(&normal, 10);
     assert_true(verdict.lost > 0);
     assert_int_equal(verdict.broken, 0); // NORMAL keeps the database whole, only old
+    assert_true(verdict.said);
 }
 
 static void with_a_log_not_waited_for_the_loss_is_found(void **state)

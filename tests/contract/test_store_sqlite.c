@@ -556,6 +556,100 @@ static void a_second_one_is_refused_without_the_lock_file_too(void **state)
     a_second_one_is_refused(world, getpid());
 }
 
+static void a_log_that_is_cut_short_is_missed(void **state)
+{
+    struct world *world = *state;
+    add(world, (struct sample){0});
+    are_missed_with_the_next_beat(world, "truncate -s 1000 data/rota.db-wal");
+}
+
+// ---- files that lost their end
+
+// How far it has come is noted behind the answer to a write, and before the next one, which here changes nothing.
+static void let_note(struct world *world)
+{
+    struct store_forget *op = OP(world, store_forget, STORE_FORGET);
+    op->incarnation = 999;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+}
+
+// The directory as it was when the process died, then treated as `what` says. Returns what the start said, "" if it started.
+static const char *start_after(struct world *world, const char *what)
+{
+    static char why[ERR_WHY_MAX];
+    char url[160], command[400];
+    struct store *store = NULL;
+    snprintf(command, sizeof command, "rm -rf crashed && cp -r data crashed && cd crashed && %s", what);
+    shell(world, command);
+    snprintf(url, sizeof url, "sqlite:%s/crashed", world->dir);
+    why[0] = 0;
+    enum err err = store_open(&store, url, why);
+    assert_int_equal(err == ERR_OK, why[0] == 0);
+    store_close(store);
+    return why;
+}
+
+static bool is_said(const char *said, const char *what)
+{
+    return strstr(said, what) && strstr(said, "Restore a backup into an empty directory");
+}
+
+static bool is_said_with_a_way_on(const char *said, const char *what)
+{
+    return is_said(said, what) && strstr(said, "remove rota.extent");
+}
+
+static void a_log_that_lost_its_end_is_said_at_the_start(void **state)
+{
+    struct world *world = *state;
+    add(world, (struct sample){0});
+    let_note(world);
+    assert_string_equal(start_after(world, "true"), "");
+    assert_true(is_said_with_a_way_on(start_after(world, "truncate -s -1 rota.db-wal"), "rota.db-wal has lost its end"));
+    assert_true(is_said_with_a_way_on(start_after(world, "truncate -s 32 rota.db-wal"), "rota.db-wal has lost its end"));
+    assert_true(is_said_with_a_way_on(start_after(world, "truncate -s 31 rota.db-wal"), "rota.db-wal is gone"));
+    assert_true(is_said_with_a_way_on(start_after(world, "rm rota.db-wal"), "rota.db-wal is gone"));
+    assert_true(is_said_with_a_way_on(start_after(world, "printf x | dd conv=notrunc bs=1 seek=5000 of=rota.db-wal 2>/dev/null"),
+                                      "is damaged"));
+    assert_string_equal(start_after(world, "rm rota.db-wal rota.extent"), "");
+    assert_string_equal(start_after(world, "truncate -s -1 rota.db-wal && rm rota.extent"), "");
+}
+
+// A transaction that was being written when the power went is in no note, nor are bytes of a WAL of before.
+static void a_torn_transaction_is_no_loss(void **state)
+{
+    struct world *world = *state;
+    add(world, (struct sample){0});
+    let_note(world);
+    assert_string_equal(start_after(world, "head -c 3000 rota.db-wal >>rota.db-wal"), "");
+}
+
+static void a_database_that_lost_its_end_is_said_at_the_start(void **state)
+{
+    struct world *world = *state;
+    add_large(world);
+    store_close(world->store);
+    world->store = NULL;
+    assert_string_equal(start_after(world, "true"), "");
+    assert_true(is_said(start_after(world, "truncate -s -4096 rota.db"), "rota.db has lost its end"));
+    assert_true(is_said(start_after(world, "truncate -s -4096 rota.db && rm rota.extent"), "malformed"));
+    assert_true(is_said_with_a_way_on(start_after(world, "rm rota.db"), "rota.db is gone"));
+    assert_string_equal(start_after(world, "rm rota.db-wal rota.lock"), "");
+    assert_string_equal(start_after(world, "rm rota.db-wal rota.lock rota.extent"), "");
+}
+
+static void an_older_database_is_said_at_the_start(void **state)
+{
+    struct world *world = *state;
+    store_close(world->store);
+    shell(world, "cp data/rota.db old");
+    world_open(world);
+    assert_int_equal(beat(world), ERR_OK);
+    store_close(world->store);
+    world->store = NULL;
+    assert_true(is_said_with_a_way_on(start_after(world, "cp ../old rota.db"), "rota.db or its log is an older one"));
+}
+
 // ---- the WAL
 
 static void writes_go_on_while_the_wal_is_moved(void **state)
@@ -658,6 +752,11 @@ int main(void)
         PROMISE(what_was_in_a_removed_wal_is_saved),
         PROMISE(a_directory_that_is_moved_has_everything),
         PROMISE(a_second_one_is_refused_without_the_lock_file_too),
+        PROMISE(a_log_that_is_cut_short_is_missed),
+        PROMISE(a_log_that_lost_its_end_is_said_at_the_start),
+        PROMISE(a_torn_transaction_is_no_loss),
+        PROMISE(a_database_that_lost_its_end_is_said_at_the_start),
+        PROMISE(an_older_database_is_said_at_the_start),
         PROMISE(writes_go_on_while_the_wal_is_moved),
         PROMISE(the_wal_begins_anew_though_writes_never_pause),
         PROMISE(when_fsync_fails_the_process_ends),

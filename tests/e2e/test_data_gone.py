@@ -2,10 +2,11 @@
 
 import os
 import shutil
+import threading
 
 import pytest
 
-from support.client import NOT_REACHED
+from support.client import Api, NOT_REACHED
 from support.rota import Rota
 from support.wait import wait_until
 
@@ -16,18 +17,19 @@ LOST = 71
 def submits_until_the_end(rota, target):
     """How many were acknowledged until it ended; nothing else than a refusal came between."""
     acknowledged = 0
+    api = Api(rota.where)
 
     def ended():
         nonlocal acknowledged
         try:
-            answer = rota.api.post("/v1/tasks", {"url": target.url("/ok"), "in": "1h"})
+            answer = api.post("/v1/tasks", {"url": target.url("/ok"), "in": "1h"})
             assert answer.status == 201 or answer.json["code"] == "store_lost", answer
             acknowledged += answer.status == 201
         except NOT_REACHED:
             pass
         return rota.dead()
 
-    wait_until(ended, "the server has ended")
+    wait_until(ended, "the server has ended", interval=0.001)
     return acknowledged
 
 
@@ -81,3 +83,52 @@ def test_a_second_server_is_refused_though_the_lock_file_is_gone(rota, api, targ
     finally:
         second.close()
     api.finished(api.submit(target.url("/ok"))["id"])
+
+
+def assert_does_not_start(rota, words):
+    assert not rota.start(ready=False)
+    assert rota.forget() == 1
+    assert words in rota.log_text()
+    assert "Restore a backup" in rota.log_text()
+
+
+def kill_while_it_writes(rota, target):
+    """So that what was written last is in the log only. Returns how many were acknowledged."""
+    writer = threading.Thread(target=lambda: acknowledged.append(submits_until_the_end(rota, target)))
+    acknowledged = []
+    writer.start()
+    wait_until(lambda: rota.api.read("/v1/stats")["states"]["delayed"] >= 100, "it writes")
+    rota.process.kill()
+    writer.join()
+    rota.forget()
+    return acknowledged[0]
+
+
+def test_a_log_that_lost_its_end_is_said_and_can_be_accepted(rota, target):
+    acknowledged = kill_while_it_writes(rota, target)
+    os.truncate(rota.data + "/rota.db-wal", 32)
+    assert_does_not_start(rota, "rota.db-wal has lost its end")
+    assert_does_not_start(rota, "remove rota.extent")
+    os.unlink(rota.data + "/rota.extent")
+    rota.start()
+    assert rota.api.read("/v1/stats")["states"]["delayed"] < acknowledged
+
+
+def test_a_database_that_lost_its_end_is_said(rota, api, target):
+    api.submit_many([{"url": target.url("/ok"), "in": "1h"}] * 100)
+    rota.stop()
+    os.truncate(rota.data + "/rota.db", os.path.getsize(rota.data + "/rota.db") - 4096)
+    assert_does_not_start(rota, "rota.db has lost its end")
+
+
+def test_copies_of_a_stopped_server_start(rota, api, target, tmp_path):
+    api.submit_many([{"url": target.url("/ok"), "in": "1h"}] * 100)
+    rota.stop()
+    shutil.copytree(rota.data, tmp_path / "all")
+    (tmp_path / "one").mkdir()
+    shutil.copy(rota.data + "/rota.db", tmp_path / "one")
+    for copy in ("all", "one"):
+        other = Rota(data=str(tmp_path / copy))
+        other.start()
+        assert other.api.read("/v1/stats")["states"]["delayed"] == 100
+        other.close()
