@@ -2,6 +2,7 @@
 #include "api/params.h"
 #include "api/read.h"
 #include "api/reply.h"
+#include "core/etag.h"
 
 struct steering {
     struct steer_op op;
@@ -55,56 +56,19 @@ static void answer(struct http_request *request, void *state)
                                                         .steered = true});
 }
 
-static int64_t version_of(struct str tag)
-{
-    int64_t version = 0;
-    if (tag.n > 18 || (tag.n && tag.p[0] == '0'))
-        return 0;
-    for (size_t i = 0; i < tag.n; i++) {
-        if (tag.p[i] < '0' || tag.p[i] > '9')
-            return 0;
-        version = version * 10 + (tag.p[i] - '0');
-    }
-    return version;
-}
-
-// Takes an entity tag ("3", W/"3") off the front. False: there is none. A weak one is no proof that nothing has changed: it is
-// empty, and matches nothing.
-static bool take_tag(struct str *rest, struct str *ret_tag)
-{
-    size_t from = str_starts(*rest, STR("W/")) ? 3 : 1;
-    const char *close = rest->n > from && rest->p[from - 1] == '"' ? memchr(rest->p + from, '"', rest->n - from) : NULL;
-    if (!close)
-        return false;
-    *ret_tag = (struct str){rest->p + from, from == 3 ? 0 : (size_t)(close - rest->p) - from};
-    *rest = str_trim((struct str){close + 1, rest->n - (size_t)(close - rest->p) - 1});
-    return !rest->n || rest->p[0] == ',';
-}
-
 // Which versions a request is meant for: If-Match is `*` for any, or a list of tags.
 static bool read_versions(struct http_request *request, struct steer_op *op)
 {
-    struct str rest = str_trim(http_header_list(request, "If-Match")), tag;
-    if (!rest.p || str_is(rest, "*"))
+    struct str list = http_header_list(request, "If-Match");
+    if (!list.p || str_is(list, "*"))
         return true;
-    int64_t *versions = arena_array(http_arena(request), int64_t, rest.n / 2 + 1);
-    size_t tags = 0;
-    bool sound = op->task_id;
-    while (sound && rest.n) {
-        if (rest.p[0] == ',') {
-            rest = str_trim((struct str){rest.p + 1, rest.n - 1});
-            continue;
-        }
-        sound = take_tag(&rest, &tag);
-        if (sound)
-            versions[tags++] = version_of(tag);
-    }
+    int64_t *versions = arena_array(http_arena(request), int64_t, etag_most(list));
+    op->version_count = op->task_id ? etag_versions(list, versions) : 0;
     op->versions = versions;
-    op->version_count = tags;
-    if (!sound || !tags)
+    if (!op->version_count)
         problem_say(request, ERR_INVALID_FIELD, "If-Match",
                     "If-Match names versions of a task by their ETag, like \"3\", or \"3\", \"4\", or is *.");
-    return sound && tags;
+    return op->version_count;
 }
 
 static void merge(struct steering *steering)
