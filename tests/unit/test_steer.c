@@ -10,6 +10,7 @@
 
 struct request {
     struct steer_op op;
+    int64_t version; // that it is meant for
     bool done;
 };
 
@@ -500,7 +501,8 @@ static enum err patch(struct play *play, struct request *request, int64_t task_i
 {
     char why[ERR_WHY_MAX];
     ask(play, request, STEER_PATCH, task_id, 0);
-    request->op.versions = version ? &version : NULL; // looked at within the turn below
+    request->version = version;
+    request->op.versions = version ? &request->version : NULL;
     request->op.version_count = version ? 1 : 0;
     assert_int_equal(json_check(str_of(text), &request->op.patch, why), ERR_OK);
     play_turn(play);
