@@ -33,9 +33,10 @@ static enum err take_filter(struct bulk_plan *plan, struct json value, struct ar
     while (json_next(&iter, &key, &member)) {
         struct str name = json_text(key, arena);
         struct problem inner = {0};
-        bool flag = member.type == JSON_TRUE || member.type == JSON_FALSE;
+        bool flag = filter_is_flag(name) && (member.type == JSON_TRUE || member.type == JSON_FALSE);
         if (member.type != JSON_STRING && !flag)
-            problem_set(&inner, ERR_INVALID_FIELD, "", "A filter's values are texts, or true and false.");
+            problem_set(&inner, ERR_INVALID_FIELD, "", "A filter's values are texts%s.",
+                        filter_is_flag(name) ? ", or true and false" : "");
         else if (!filter_set(&plan->filter, name, flag ? member.raw : json_text(member, arena), &inner))
             continue;
         problem_set(why, inner.err, "/filter", "%s", inner.detail);

@@ -119,9 +119,18 @@ static enum err set_created_by(struct filter *filter, struct str name, struct st
 static const struct {
     const char *name;
     enum err (*set)(struct filter *filter, struct str name, struct str value, struct problem *why);
-} setters[] = {{"state", set_state},           {"queue", set_queue},          {"name", set_name},
-               {"due_before", set_due_before}, {"sla_met", set_sla_met},      {"late_stage", set_late_stage},
+    bool flag;
+} setters[] = {{"state", set_state},           {"queue", set_queue},           {"name", set_name},
+               {"due_before", set_due_before}, {"sla_met", set_sla_met, true}, {"late_stage", set_late_stage},
                {"tracing_id", set_tracing_id}, {"created_by", set_created_by}};
+
+bool filter_is_flag(struct str name)
+{
+    for (size_t i = 0; i < array_count(setters); i++)
+        if (str_is(name, setters[i].name))
+            return setters[i].flag;
+    return false;
+}
 
 static enum err set_label(struct filter *filter, struct str name, struct str value, struct problem *why)
 {

@@ -43,6 +43,7 @@ struct filter_row {
 bool filter_needs_task(const struct filter *filter);
 bool filter_takes(const struct filter *filter, const struct filter_row *row, int64_t now_ms, struct arena *arena);
 bool filter_takes_all(const struct filter *filter); // there is no condition
+bool filter_is_flag(struct str name);               // its values are true and false
 
 // Tells filters apart: a cursor of one list is not one of another.
 uint32_t filter_digest(const struct filter *filter);

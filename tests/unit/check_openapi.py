@@ -154,8 +154,26 @@ def check_errors():
     differ("errors", in_code, {(code, status) for _, code, status in rows})
 
 
+def check_filters(spec):
+    """What a list can be asked for, a bulk can be, too."""
+    names = set(re.search(r'#define FILTER_NAMES "([^"]*)"', (ROOT / "src/core/filter.h").read_text()).group(1).split()) - {"label.*"}
+    schema = spec["components"]["schemas"]["BulkFilter"]
+    differ("filters of a bulk", names, set(schema["properties"]))
+    differ("names of a bulk's filters", names, set(re.findall(r"\w+", schema["propertyNames"]["pattern"])) - {"label"})
+
+
+class Strict(yaml.SafeLoader):
+    """PyYAML lets the last of two equal keys win; here the second is a difference."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = [key.value for key, _ in node.value]
+        for key in sorted({key for key in keys if keys.count(key) > 1}):
+            expect(False, f"openapi: {key} stands there twice, line {node.start_mark.line + 1} and on")
+        return super().construct_mapping(node, deep)
+
+
 def main():
-    spec = yaml.safe_load((ROOT / "docs/openapi.yaml").read_text())
+    spec = yaml.load((ROOT / "docs/openapi.yaml").read_text(), Strict)
     code, docs = routes_in_code(), routes_in_docs(spec)
     differ("routes", set(code), set(docs))
     for route in code.keys() & docs.keys():
@@ -166,6 +184,7 @@ def main():
     check_refs(spec, spec)
     check_states(spec)
     check_task_fields(spec)
+    check_filters(spec)
     check_errors()
     for words in PROBLEMS:
         print(words)

@@ -83,8 +83,9 @@ static void what_is_wrong_is_refused_where_it_is(void **state)
         {"{\"action\":\"cancel\",\"filter\":[]}", "/filter", ERR_INVALID_FIELD},
         {"{\"action\":\"cancel\",\"filter\":{\"state\":1}}", "/filter/state", ERR_INVALID_FIELD},
         {"{\"action\":\"cancel\",\"filter\":{\"state\":null}}", "/filter/state", ERR_INVALID_FIELD},
-        {"{\"action\":\"cancel\",\"filter\":{\"state\":\"ready\"}}", "/filter/state", ERR_INVALID_FIELD}, // of a job
-        {"{\"action\":\"retry\",\"filter\":{\"state\":\"active\"}}", "/filter/state", ERR_INVALID_FIELD}, // of a task
+        {"{\"action\":\"cancel\",\"filter\":{\"state\":\"ready\"}}", "/filter/state", ERR_INVALID_FIELD},       // of a job
+        {"{\"action\":\"retry\",\"filter\":{\"state\":\"active\"}}", "/filter/state", ERR_INVALID_FIELD},       // of a task
+        {"{\"action\":\"cancel\",\"filter\":{\"created_by\":false}}", "/filter/created_by", ERR_INVALID_FIELD}, // no text
         {"{\"action\":\"cancel\",\"filter\":{\"stat\":\"done\"}}", "/filter/stat", ERR_UNKNOWN_FIELD},
         {"{\"action\":\"cancel\",\"filter\":{\"limit\":\"1\"}}", "/filter/limit", ERR_UNKNOWN_FIELD},
         {"{\"action\":\"cancel\",\"filter\":{},\"running\":true}", "/running", ERR_UNKNOWN_FIELD},
