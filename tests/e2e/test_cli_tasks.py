@@ -153,6 +153,11 @@ class TestUpdate:
         task = json.loads(done.stdout)
         assert ("labels" in task, "not_after" in task, task["retry"]["delay"]) == (False, False, "5s")
 
+    def test_for_ever_is_never(self, shared):
+        task_id = submit(shared, "http://127.0.0.1:9/", "--in", "1h")
+        done = shared.cli("update", task_id, "--ttl", "never", "-o", "json")
+        assert (done.returncode, json.loads(done.stdout)["ttl"]) == (OK, None), done
+
     def test_only_the_version_that_was_seen(self, shared):
         task_id = submit(shared, "http://127.0.0.1:9/", "--in", "1h")
         assert shared.cli("update", task_id, "--if-version", "1", "--name", "first").returncode == OK
