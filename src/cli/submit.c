@@ -31,6 +31,19 @@ static bool was_cancelled(const struct reply *reply)
     return reply->status == 200 && str_is(value_text(value_at(reply->value, "state")), task_state_text(TASK_CANCELLED));
 }
 
+// What has become of a task that is known by its key, if that is more than that it waits or runs.
+static const char *known_as(const struct value *task)
+{
+    struct str outcome = value_text(value_at(task, "outcome"));
+    if (!value_at(task, "job"))
+        return ", has ended, and is not kept any more";
+    if (str_is(value_text(value_at(task, "state")), task_state_text(TASK_PAUSED)))
+        return ", and is paused: nothing runs until rota resume";
+    if (str_is(outcome, task_outcome_text(TASK_OUTCOME_FAILED)))
+        return ", and has failed: rota retry runs it once more";
+    return str_is(outcome, task_outcome_text(TASK_OUTCOME_SUCCESS)) ? ", and has succeeded" : "";
+}
+
 // Words for who looks on; a script gets the id on stdout and nothing else.
 static void talk_submitted(const struct caller *caller, const struct reply *reply, const char *id, bool wait)
 {
@@ -41,7 +54,7 @@ static void talk_submitted(const struct caller *caller, const struct reply *repl
         return;
     }
     if (reply->status == 200)
-        terminal_talk("the key is known: this task was submitted before\n");
+        terminal_talk("the key is known: this task was submitted before%s\n", known_as(reply->value));
     else
         compose_talk_passed(&caller->cli->options, reply->value);
     if (wait)

@@ -43,7 +43,24 @@ class TestSubmitUnderAKey:
         planned = [target.url("/ok/known"), "--in", "1d", "--key", "planned"]
         task_id = submit(shared, *planned)
         done = shared.cli("submit", *planned)
-        assert (done.returncode, done.stdout) == (OK, f"{task_id}\n") and "submitted before" in done.stderr
+        assert (done.returncode, done.stdout, done.stderr) == (OK, f"{task_id}\n", f"{self.KNOWN}\n")
+        assert shared.cli("pause", task_id).returncode == OK
+        assert shared.cli("submit", *planned).stderr == f"{self.KNOWN}, and is paused: nothing runs until rota resume\n"
+
+    KNOWN = "the key is known: this task was submitted before"
+
+    @pytest.mark.parametrize("path, words", [("/ok", ", and has succeeded"), ("/status/500", ", and has failed: rota retry runs it once more")])
+    def test_whose_task_has_ended_says_how(self, shared, target, path, words):
+        again = [target.url(f"{path}/known"), "--retry", "0", "--key", path]
+        shared.api.finished(submit(shared, *again))
+        done = shared.cli("submit", *again)
+        assert (done.returncode, done.stderr) == (OK, f"{self.KNOWN}{words}\n")
+
+    def test_whose_task_was_kept_no_longer_says_so(self, shared, target):
+        again = [target.url("/ok/known"), "--ttl", "0s", "--key", "short"]
+        task_id = submit(shared, *again)
+        wait_until(lambda: shared.api.get(f"/v1/tasks/{task_id}").status == 404, "it is not kept")
+        assert shared.cli("submit", *again).stderr == f"{self.KNOWN}, has ended, and is not kept any more\n"
 
 
 class TestRun:
