@@ -54,7 +54,8 @@ void check_remove(struct sim_node *node, const struct store_remove *remove)
     for (struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));) {
         if (shadow->job.task_id != remove->task_id)
             continue;
-        if (shadow->job.state <= store_remove_last(remove))
+        bool runs = shadow->job.state == JOB_RESERVED;
+        if (!job_state_final(shadow->job.state) && (!runs || remove->ended))
             violate(world, 21, "job %lld is still %s when its task is deleted", (long long)id, job_state_text(shadow->job.state));
         shadow->removed = true;
     }
