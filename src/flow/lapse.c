@@ -114,7 +114,7 @@ static void take_answer(struct lapse *lapse, struct store_op *op, struct now now
     if (op == &lapse->change.op) {
         if (!op->err)
             take_change(lapse);
-        if (lapse->lapsed.job_count == LAPSED_MAX)
+        if (lapse->lapsed.more)
             lapse->next_at = now.mono_ms;
         store_op_done(&lapse->lapsed.op);
     }

@@ -327,7 +327,7 @@ static void take_recount(struct pull *pull, struct now now)
         settled &= adopt(pull, &recount->jobs[i], now);
     if (recount->job_count)
         recount->after_id = recount->jobs[recount->job_count - 1].job.id;
-    bool more = !recount->op.err && recount->job_count == RECOUNT_MAX;
+    bool more = !recount->op.err && recount->more;
     if (!more || !settled)
         recount->after_id = 0;
     int64_t pause = !settled ? RECOUNT_SOON_MS : more ? 0 : RECOUNT_MS;

@@ -102,7 +102,7 @@ static void take_answer(struct sweep *sweep, struct store_op *op, struct now now
 {
     sweep->waiting = false;
     if (op == &sweep->expired.op && !op->err && sweep->expired.job_count) {
-        sweep->full = sweep->expired.job_count == EXPIRED_MAX;
+        sweep->full = sweep->expired.more;
         send_change(sweep, now);
         return;
     }

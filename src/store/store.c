@@ -125,6 +125,14 @@ int64_t store_place(const struct job *job)
     return STORE_NOWHERE;
 }
 
+bool store_page_is_full(const struct store_job *jobs, size_t count, size_t max)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += jobs[i].doc.n;
+    return store_page_ends(count, max, bytes);
+}
+
 void *store_push(struct arena *arena, void *array, size_t count, size_t size)
 {
     enum { FIRST = 16 };
@@ -219,6 +227,7 @@ static void clear_held(struct store_op *op)
     struct store_held *held = container_of(op, struct store_held, op);
     held->jobs = NULL;
     held->job_count = 0;
+    held->more = false;
 }
 
 static void clear_expired(struct store_op *op)
@@ -226,6 +235,7 @@ static void clear_expired(struct store_op *op)
     struct store_expired *expired = container_of(op, struct store_expired, op);
     expired->jobs = NULL;
     expired->job_count = 0;
+    expired->more = false;
 }
 
 static void clear_lapsed(struct store_op *op)
@@ -233,6 +243,7 @@ static void clear_lapsed(struct store_op *op)
     struct store_lapsed *lapsed = container_of(op, struct store_lapsed, op);
     lapsed->jobs = NULL;
     lapsed->job_count = 0;
+    lapsed->more = false;
 }
 
 static void clear_lanes(struct store_op *op)

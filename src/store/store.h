@@ -290,6 +290,9 @@ struct store_due {
     int64_t upto_id; // out: and of the next millisecond, everything up to this id
 };
 
+// A page of jobs with their documents ends when it has so many bytes of them; the job that reaches it is in it.
+enum { STORE_PAGE_BYTES = 8 << 20 };
+
 // Jobs that `holder` has in hand, by id, beginning behind `after_id`. Who wants to run them says so, and gets no document of
 // those that have not begun while their task is paused: as with a claim.
 struct store_held {
@@ -299,6 +302,7 @@ struct store_held {
     size_t max;
     struct store_job *jobs;
     size_t job_count;
+    bool more; // out: it ended before all were given, or just when they were
 };
 
 // Jobs blocked or waiting with 0 < expires_at <= now_ms, earliest first, then lowest id.
@@ -308,6 +312,7 @@ struct store_expired {
     size_t max;
     struct store_job *jobs;
     size_t job_count;
+    bool more; // out: it ended before all were given, or just when they were
 };
 
 // Jobs with 0 < lease_until <= now_ms, earliest first, then lowest id.
@@ -317,6 +322,7 @@ struct store_lapsed {
     size_t max;
     struct store_job *jobs;
     size_t job_count;
+    bool more; // out: it ended before all were given, or just when they were
 };
 
 struct store_lane {

@@ -339,14 +339,17 @@ void memory_run_due(struct memory *memory, struct store_op *op)
 
 // ---- lists
 
-static struct store_job *give_jobs(struct arena *arena, struct memory_found *found, size_t max, size_t *ret_count)
+static struct store_job *give_jobs(struct arena *arena, struct memory_found *found, size_t max, size_t *ret_count, bool *ret_more)
 {
     struct store_job *jobs = NULL;
-    for (size_t i = 0; i < found->count && i < max; i++) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < found->count && !store_page_ends(i, max, bytes); i++) {
         jobs = store_push(arena, jobs, i, sizeof *jobs);
         jobs[i] = give_job(arena, found->jobs[i]);
+        bytes += jobs[i].doc.n;
         *ret_count = i + 1;
     }
+    *ret_more = store_page_ends(*ret_count, max, bytes);
     mem_free(found->jobs);
     return jobs;
 }
@@ -365,7 +368,7 @@ void memory_run_held(struct memory *memory, struct store_op *op)
         if (memory->places[at]->job.id > held->after_id)
             memory_found_add(&found, memory->places[at]);
     memory_found_sort(&found, compare_id);
-    held->jobs = give_jobs(&op->arena, &found, held->max, &held->job_count);
+    held->jobs = give_jobs(&op->arena, &found, held->max, &held->job_count, &held->more);
     for (size_t i = 0; i < held->job_count; i++)
         if (held->to_run && held->jobs[i].job.state == JOB_WATCHING && is_paused(memory, &held->jobs[i].job))
             held->jobs[i].doc = (struct str){0};
@@ -388,7 +391,7 @@ void memory_run_expired(struct memory *memory, struct store_op *op)
     }
     memory->expire_after = earliest;
     memory_found_sort(&found, compare_expires_at);
-    expired->jobs = give_jobs(&op->arena, &found, expired->max, &expired->job_count);
+    expired->jobs = give_jobs(&op->arena, &found, expired->max, &expired->job_count, &expired->more);
 }
 
 void memory_run_lapsed(struct memory *memory, struct store_op *op)
@@ -408,7 +411,7 @@ void memory_run_lapsed(struct memory *memory, struct store_op *op)
     }
     memory->lapse_after = earliest;
     memory_found_sort(&found, compare_lease_until);
-    lapsed->jobs = give_jobs(&op->arena, &found, lapsed->max, &lapsed->job_count);
+    lapsed->jobs = give_jobs(&op->arena, &found, lapsed->max, &lapsed->job_count, &lapsed->more);
 }
 
 // ---- removing

@@ -3,16 +3,26 @@
 #include "store/store_postgres_private.h"
 
 // clang-format off
+// What a page's documents have before a row decides whether it is in it.
+#define PAGE_OF(size, order, rows) \
+    "(SELECT * FROM (SELECT y.*, sum(octet_length(" size ")) OVER (ORDER BY " order " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)" \
+    " AS bytes_before FROM (" rows ") y) z WHERE coalesce(z.bytes_before,0)<" PAGE_BYTES ")"
+#define PAGE_BYTES "8388608"
+_Static_assert(STORE_PAGE_BYTES == 8388608, "the statements have it as a text");
+
+#define HELD_DOC(job) "CASE WHEN $4<>0 AND " job ".state=3 THEN " PG_DOC_TO_RUN(job) " ELSE " PG_DOC_OF(job) " END"
 static const char held_jobs[] =
-    "SELECT " PG_JOB_OF_J ", CASE WHEN $4<>0 AND j.state=3 THEN " PG_DOC_TO_RUN("j") " ELSE " PG_DOC_OF("j") " END FROM @jobs j"
-    " WHERE j.id=" PG_ANY("SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY(PG_HAND_OF("$1") " AND x.id>$2") " AND " PG_IN_HAND_OF("$1")
-                          " ORDER BY j.id LIMIT $3") " ORDER BY j.id";
+    "SELECT " PG_JOB_OF_J ", " HELD_DOC("j") " FROM "
+    PAGE_OF(HELD_DOC("y"), "y.id", "SELECT j.* FROM @jobs j WHERE j.id=" PG_ANY("SELECT j.id FROM @jobs j WHERE j.id="
+        PG_ANY(PG_HAND_OF("$1") " AND x.id>$2") " AND " PG_IN_HAND_OF("$1") " ORDER BY j.id LIMIT $3")) " j ORDER BY j.id";
 static const char lapsed_jobs[] =
-    "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS PG_LISTED_RESULT "," PG_DOC_OF("j") " FROM (SELECT * FROM @jobs"
-    " WHERE lease_until>0 AND lease_until<=$1 ORDER BY lease_until, id LIMIT $2) j ORDER BY j.lease_until, j.id";
+    "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS PG_LISTED_RESULT "," PG_DOC_OF("j") " FROM "
+    PAGE_OF(PG_DOC_OF("y"), "y.lease_until, y.id", "SELECT * FROM @jobs WHERE lease_until>0 AND lease_until<=$1 ORDER BY lease_until, id LIMIT $2")
+    " j ORDER BY j.lease_until, j.id";
 static const char expired_jobs[] =
-    "SELECT " PG_JOB_OF_J "," PG_DOC_OF("j") " FROM (SELECT * FROM @jobs WHERE expires_at>0 AND state<=2 AND expires_at<=$1"
-    " ORDER BY expires_at, id LIMIT $2) j ORDER BY j.expires_at, j.id";
+    "SELECT " PG_JOB_OF_J "," PG_DOC_OF("j") " FROM "
+    PAGE_OF(PG_DOC_OF("y"), "y.expires_at, y.id", "SELECT * FROM @jobs WHERE expires_at>0 AND state<=2 AND expires_at<=$1 ORDER BY expires_at, id LIMIT $2")
+    " j ORDER BY j.expires_at, j.id";
 // clang-format on
 
 // $1 lane, $2 the last place, $3 due_at, $4 id, $5 how many. Below the floor there is nothing but what is gone.
@@ -68,6 +78,7 @@ static void read_held(void *ctx, const PGresult *result)
 {
     struct store_held *held = ctx;
     pg_read_store_jobs(result, &held->op.arena, &held->jobs, &held->job_count);
+    held->more = store_page_is_full(held->jobs, held->job_count, held->max);
 }
 
 static void send_held(struct pg_link *link, struct store_op *op)
@@ -80,6 +91,7 @@ static void read_expired(void *ctx, const PGresult *result)
 {
     struct store_expired *expired = ctx;
     pg_read_store_jobs(result, &expired->op.arena, &expired->jobs, &expired->job_count);
+    expired->more = store_page_is_full(expired->jobs, expired->job_count, expired->max);
 }
 
 static void send_expired(struct pg_link *link, struct store_op *op)
@@ -98,6 +110,7 @@ static void read_lapsed(void *ctx, const PGresult *result)
         at = pg_read_lease(result, row, at, &job->job, &lapsed->op.arena);
         job->doc = pg_bytes(result, row, at, &lapsed->op.arena);
     }
+    lapsed->more = store_page_is_full(lapsed->jobs, lapsed->job_count, lapsed->max);
 }
 
 static void send_lapsed(struct pg_link *link, struct store_op *op)

@@ -29,6 +29,15 @@ static inline bool store_want_fits(const struct store_want *want, size_t bytes, 
     return !want->bytes || bytes <= want->bytes || left == want->max;
 }
 
+// Has a page of jobs with their documents come to its end?
+static inline bool store_page_ends(size_t count, size_t max, size_t bytes)
+{
+    return count >= max || bytes >= STORE_PAGE_BYTES;
+}
+
+// The same of one that was given as a whole.
+bool store_page_is_full(const struct store_job *jobs, size_t count, size_t max);
+
 // The operation failed as a whole: what it gave back before is taken away, and every item says the same.
 void store_op_fail(struct store_op *op, enum err err, const char *why);
 

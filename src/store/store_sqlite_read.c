@@ -12,9 +12,9 @@ static int64_t limit(size_t max)
 static void read_held(struct db *db, struct store_op *op)
 {
     struct store_held *held = container_of(op, struct store_held, op);
-    size_t count;
+    size_t count, bytes = 0;
     const int64_t *ids = hands_of(db->hands, held->holder, held->after_id, &op->arena, &count);
-    for (size_t i = 0; i < count && held->job_count < held->max; i++) {
+    for (size_t i = 0; i < count && !store_page_ends(held->job_count, held->max, bytes); i++) {
         sqlite3_stmt *stmt = db_sql(db, SQL_HELD, ids[i]);
         if (!db_row(db, stmt))
             continue;
@@ -28,14 +28,17 @@ static void read_held(struct db *db, struct store_op *op)
             continue;
         held->jobs = store_push(&op->arena, held->jobs, held->job_count, sizeof *held->jobs);
         held->jobs[held->job_count++] = job;
+        bytes += job.doc.n;
     }
+    held->more = store_page_ends(held->job_count, held->max, bytes);
 }
 
 static void read_expired(struct db *db, struct store_op *op)
 {
     struct store_expired *expired = container_of(op, struct store_expired, op);
     sqlite3_stmt *stmt = db_sql(db, SQL_EXPIRED, expired->now_ms);
-    while (expired->job_count < expired->max && db_row(db, stmt)) {
+    size_t bytes = 0;
+    while (!(expired->more = store_page_ends(expired->job_count, expired->max, bytes)) && db_row(db, stmt)) {
         struct store_job job;
         int at = db_read_seen_job(db, stmt, &job.job, &op->arena);
         if (job_in_hand(&job.job))
@@ -43,6 +46,7 @@ static void read_expired(struct db *db, struct store_op *op)
         job.doc = db_bytes(stmt, at, &op->arena);
         expired->jobs = store_push(&op->arena, expired->jobs, expired->job_count, sizeof *expired->jobs);
         expired->jobs[expired->job_count++] = job;
+        bytes += job.doc.n;
     }
     db_end(stmt);
 }
@@ -51,13 +55,16 @@ static void read_lapsed(struct db *db, struct store_op *op)
 {
     struct store_lapsed *lapsed = container_of(op, struct store_lapsed, op);
     sqlite3_stmt *stmt = db_sql(db, SQL_LAPSED, lapsed->now_ms, limit(lapsed->max));
-    while (db_row(db, stmt)) {
+    size_t bytes = 0;
+    while (!(lapsed->more = store_page_ends(lapsed->job_count, lapsed->max, bytes)) && db_row(db, stmt)) {
         lapsed->jobs = store_push(&op->arena, lapsed->jobs, lapsed->job_count, sizeof *lapsed->jobs);
         struct store_job *job = &lapsed->jobs[lapsed->job_count++];
         int at = db_read_seen_job(db, stmt, &job->job, &op->arena);
         at = db_read_lease(stmt, at, &job->job, &op->arena);
         job->doc = db_bytes(stmt, at, &op->arena);
+        bytes += job->doc.n;
     }
+    db_end(stmt);
 }
 
 static void read_counts(struct db *db, sqlite3_stmt *stmt, int64_t ret_counts[JOB_STATE_COUNT])

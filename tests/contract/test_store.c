@@ -2304,6 +2304,65 @@ static void an_amendment_may_make_a_document_large(void **state)
     assert_int_equal(claim_bytes(world, "q", 10, 250000)->job_count, 2);
 }
 
+// Pages of jobs with their documents, whoever asks for them.
+struct page {
+    const struct store_job *jobs;
+    size_t count;
+    bool more;
+};
+
+static struct page held_page(struct world *world, int64_t after_id, bool to_run)
+{
+    struct store_held *op = OP(world, store_held, STORE_HELD);
+    op->holder = A;
+    op->after_id = after_id;
+    op->max = 100;
+    op->to_run = to_run;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return (struct page){op->jobs, op->job_count, op->more};
+}
+
+static struct page expired_page(struct world *world)
+{
+    struct store_expired *op = OP(world, store_expired, STORE_EXPIRED);
+    op->now_ms = NOW;
+    op->max = 100;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return (struct page){op->jobs, op->job_count, op->more};
+}
+
+static struct page lapsed_page(struct world *world)
+{
+    struct store_lapsed *op = OP(world, store_lapsed, STORE_LAPSED);
+    op->now_ms = NOW + 100;
+    op->max = 100;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return (struct page){op->jobs, op->job_count, op->more};
+}
+
+static void a_page_of_jobs_ends_when_their_documents_fill_it(void **state)
+{
+    struct world *world = *state;
+    enum { SIZE = 1000000, FILL = 9, MORE = 3 };
+    struct str large = doc_of(world, SIZE);
+    int64_t held[FILL + MORE];
+    for (int i = 0; i < FILL + MORE; i++) {
+        held[i] = add(world, (struct sample){.state = JOB_WATCHING, .holder = A, .doc = large});
+        add(world, (struct sample){.expires_at = NOW - 100 + i, .doc = large});
+        lease(world, (struct sample){.doc = large}, i);
+    }
+    struct page pages[] = {held_page(world, 0, false), expired_page(world), lapsed_page(world)};
+    for (size_t i = 0; i < array_count(pages); i++) {
+        assert_int_equal(pages[i].count, FILL); // the one that reaches it is in it
+        assert_int_equal(pages[i].jobs[FILL - 1].doc.n, SIZE);
+        assert_true(pages[i].more);
+    }
+    struct page rest = held_page(world, held[FILL - 1], true);
+    assert_int_equal(rest.count, MORE);
+    assert_int_equal(rest.jobs[0].job.id, held[FILL]);
+    assert_false(rest.more);
+}
+
 static void who_wants_to_run_gets_no_document_of_a_paused_task(void **state)
 {
     struct world *world = *state;
@@ -2482,6 +2541,7 @@ int main(int argc, char *argv[])
         PROMISE(a_claim_takes_no_more_bytes_than_were_asked_for),
         PROMISE(the_document_of_a_paused_task_has_no_bytes),
         PROMISE(an_amendment_may_make_a_document_large),
+        PROMISE(a_page_of_jobs_ends_when_their_documents_fill_it),
         PROMISE(a_claim_of_nothing_only_asks_when),
         PROMISE(what_is_due_later_is_not_claimed),
         PROMISE(what_is_due_before_is_left_alone),
