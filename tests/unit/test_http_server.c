@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -908,9 +909,8 @@ static void who_does_not_take_an_answer_loses_it_to_who_does(void **state)
     // other two, that may be one of them.
     while (read_rest(ask_and_sleep()) < VAST)
         ;
-    assert_true(read_rest(lazy) < VAST);
-    assert_true(read_rest(other) < VAST);
-    int fd = get("/small"); // and nothing is counted that is gone
+    assert_true((read_rest(lazy) < VAST) + (read_rest(other) < VAST) >= 1); // a single one is kept, however large
+    int fd = get("/small");                                                 // and nothing is counted that is gone
     expect_answer(fd, 200, "GET /small ");
     close(fd);
     assert_true(read_rest(ask_and_sleep()) >= VAST);
@@ -1176,6 +1176,7 @@ static void an_address_that_is_none_is_named(void **state)
 
 int main(void)
 {
+    signal(SIGPIPE, SIG_IGN); // as the server does: a file is sent without MSG_NOSIGNAL
     const struct CMUnitTest tests[] = {
         promise(a_connection_is_kept_for_the_next_request),
         promise(requests_sent_ahead_are_answered_in_order),
