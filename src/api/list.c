@@ -2,8 +2,9 @@
 //
 // Not all that the store looks at matches, nor all that it gives back (flow/match). So a list goes from page to page until it has
 // as many as were asked for, has come to the end, has been at it for LOOK_MS, or its answer has BYTES_MAX bytes: then the answer
-// is short, and its cursor leads on. A page of the store is LOOK_MAX rows at most, and other reads go in between: no list keeps
-// the store for long, however little matches, nor takes much memory, however large tasks are.
+// is short, and its cursor leads on. The first page of the store looks at no more rows than are wanted, and each that follows at
+// more, LOOK_MAX at most; other reads go in between. So no list keeps the store for long, however little matches, nor takes much
+// memory, however large tasks are.
 #include "api/params.h"
 #include "api/read.h"
 #include "api/render.h"
@@ -11,7 +12,7 @@
 #include "base/clock.h"
 #include "flow/match.h"
 
-enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, LOOK_MAX = 2000, LOOK_MS = 50, BYTES_MAX = MATCH_BYTES_MAX };
+enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, LOOK_MAX = 2000, LOOK_TIMES = 4, LOOK_MS = 50, BYTES_MAX = MATCH_BYTES_MAX };
 
 enum { LISTS_MAX = 4 }; // at once; each has a page of the store and an answer
 
@@ -22,7 +23,7 @@ struct listing {
     struct filter filter;
     struct buf body;
     uint32_t digest;
-    size_t limit, shown;
+    size_t limit, shown, look;
     struct now began;
 };
 
@@ -83,7 +84,7 @@ static void ask(struct listing *listing)
 {
     struct store_list *page = &listing->page;
     page->max = listing->limit - listing->shown;
-    page->look = filter_takes_all(&listing->filter) ? page->max : LOOK_MAX;
+    page->look = filter_takes_all(&listing->filter) ? page->max : listing->look;
     page->bytes_max = BYTES_MAX - listing->body.n;
     http_wait(listing->call.request, answer, listing);
     store_submit(listing->call.api->store, &page->op);
@@ -116,6 +117,7 @@ static void answer(struct http_request *request, void *state)
         finish(listing);
     }
     page->before = page->next;
+    listing->look = listing->look * LOOK_TIMES < LOOK_MAX ? listing->look * LOOK_TIMES : LOOK_MAX;
     store_op_done(&page->op);
     if (!go_on) {
         gate_leave(&listing->call.api->lists);
@@ -179,7 +181,7 @@ static void list(const struct api_call *call, enum filter_of of, int64_t task_id
         return;
     }
     struct cursor newest = filter_newest(&listing->filter, listing->began.wall_ms);
-    listing->limit = (size_t)limit;
+    listing->limit = listing->look = (size_t)limit;
     listing->digest = filter_digest(&listing->filter) + (uint32_t)task_id;
     *page = match_query(&listing->filter, call->tenant);
     page->task_id = task_id;

@@ -21,6 +21,7 @@ const struct option verb_filter_options[] = {
      .choices =
          "active paused done waiting running failed blocked delayed ready watching reserved success aborted buried cancelled"},
     {"name", 0, "NAME", "only those of exactly this name"},
+    {"key", 0, "KEY", "only the one with this key"},
     {"label", 0, "NAME=VALUE", "only those with this label; several: with all of them", true},
     {"sla-met", 0, "true|false", "only those whose attempts all began within their SLA, or did not", .choices = "true false"},
     {"late-stage", 0, "STAGE", "only those that this stage made late", .choices = "puller queue target"},

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-enum { KEY_MAX = 255 };
+enum { KEY_MAX = TASK_KEY_MAX };
 
 const char *beside_key_wrong(struct str value)
 {

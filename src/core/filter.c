@@ -106,6 +106,12 @@ static enum err set_name(struct filter *filter, struct str name, struct str valu
     return set_text(&filter->name, name, value, why);
 }
 
+static enum err set_key(struct filter *filter, struct str name, struct str value, struct problem *why)
+{
+    filter->key = value;
+    return value.n && value.n <= TASK_KEY_MAX ? ERR_OK : refuse(why, name, "A key has 1 to %d bytes.", TASK_KEY_MAX);
+}
+
 static enum err set_tracing_id(struct filter *filter, struct str name, struct str value, struct problem *why)
 {
     return set_text(&filter->tracing_id, name, value, why);
@@ -120,9 +126,15 @@ static const struct {
     const char *name;
     enum err (*set)(struct filter *filter, struct str name, struct str value, struct problem *why);
     bool flag;
-} setters[] = {{"state", set_state},           {"queue", set_queue},           {"name", set_name},
-               {"due_before", set_due_before}, {"sla_met", set_sla_met, true}, {"late_stage", set_late_stage},
-               {"tracing_id", set_tracing_id}, {"created_by", set_created_by}};
+} setters[] = {{"state", set_state},
+               {"queue", set_queue},
+               {"name", set_name},
+               {"key", set_key},
+               {"due_before", set_due_before},
+               {"sla_met", set_sla_met, true},
+               {"late_stage", set_late_stage},
+               {"tracing_id", set_tracing_id},
+               {"created_by", set_created_by}};
 
 bool filter_is_flag(struct str name)
 {
@@ -152,9 +164,10 @@ enum err filter_set(struct filter *filter, struct str name, struct str value, st
             return setters[i].set(filter, name, value, why);
     if (str_starts(name, STR("label.")) && name.n > 6)
         return set_label(filter, name, value, why);
-    refuse(why, name,
-           "There is no such filter; there are state, queue, name, label.KEY, due_before, sla_met, late_stage, tracing_id and "
-           "created_by.");
+    refuse(
+        why, name,
+        "There is no such filter; there are state, queue, name, key, label.KEY, due_before, sla_met, late_stage, tracing_id and "
+        "created_by.");
     return why->err = ERR_UNKNOWN_FIELD;
 }
 
@@ -174,8 +187,8 @@ bool filter_needs_task(const struct filter *filter)
 
 bool filter_takes_all(const struct filter *filter)
 {
-    return !filter->states && !filter->queue.p && !filter->name.p && !filter->due_before && !filter->sla && !filter->late_stage &&
-           !filter_needs_task(filter);
+    return !filter->states && !filter->queue.p && !filter->name.p && !filter->key.p && !filter->due_before && !filter->sla &&
+           !filter->late_stage && !filter_needs_task(filter);
 }
 
 static bool labels_match(const struct filter *filter, const struct task *task, struct arena *arena)
@@ -227,7 +240,7 @@ uint32_t filter_digest(const struct filter *filter)
 {
     int64_t numbers[] = {filter->of, filter->states, filter->due_before, filter->sla, filter->late_stage};
     uint64_t hash = mix(0xCBF29CE484222325u, (struct str){(const char *)numbers, sizeof numbers});
-    hash = mix(mix(mix(mix(hash, filter->queue), filter->name), filter->tracing_id), filter->created_by);
+    hash = mix(mix(mix(mix(mix(hash, filter->queue), filter->name), filter->key), filter->tracing_id), filter->created_by);
     for (size_t i = 0; i < filter->label_count; i++)
         hash = mix(mix(hash, filter->labels[i].key), filter->labels[i].value);
     return (uint32_t)(hash >> 32);

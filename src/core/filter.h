@@ -8,15 +8,15 @@ enum filter_of { FILTER_TASKS, FILTER_JOBS };
 enum { FILTER_LABELS_MAX = TASK_LABELS_MAX };
 
 // The query names of both, as a route lists them: `label.*` stands for label.k with any k.
-#define FILTER_NAMES "state queue name label.* due_before sla_met late_stage tracing_id created_by"
+#define FILTER_NAMES "state queue name key label.* due_before sla_met late_stage tracing_id created_by"
 
 struct filter {
     enum filter_of of;
-    unsigned states;                                // of tasks bits of enum task_word, of jobs of enum job_state; 0: any
-    struct str queue, name, tracing_id, created_by; // .p == NULL: any
-    int64_t due_before;                             // 0: any
-    enum job_sla sla;                               // of the job; JOB_SLA_OPEN: any
-    enum job_stage late_stage;                      // STAGE_NONE: any
+    unsigned states;                                     // of tasks bits of enum task_word, of jobs of enum job_state; 0: any
+    struct str queue, name, key, tracing_id, created_by; // .p == NULL: any
+    int64_t due_before;                                  // 0: any
+    enum job_sla sla;                                    // of the job; JOB_SLA_OPEN: any
+    enum job_stage late_stage;                           // STAGE_NONE: any
     struct {
         struct str key, value;
     } labels[FILTER_LABELS_MAX];

@@ -730,7 +730,7 @@ static const struct field task_rows[] = {
     {ROW("priority", number, priority), .max = JOB_PRIORITIES - 1, .old = true},
     {ROW("queue", queue, queue), .min = 1, .max = QUEUE_MAX, .old = true},
     {ROW("sla", duration, policy.sla_ms), .min = 1, .max = DAY_MS, .old = true},
-    {ROW("key", text, key), .min = 1, .max = 255},
+    {ROW("key", text, key), .min = 1, .max = TASK_KEY_MAX},
     {ROW("ttl", duration, policy.ttl_ms), .max = 36525 * DAY_MS, .null_counts = true, .old = true},
     {ROW("on_lost", either, policy.bury_lost), .any = on_losts, .old = true},
     {ROW("lost_max", number, policy.lost_max), .min = 1, .max = 100, .old = true},

@@ -53,6 +53,7 @@ enum err admission_add(struct admission *admission, const struct task *task, str
     size_t i = admission->count++;
     admission->tasks[i] = (struct store_task){
         .tenant = admission->tenant, .created_at = now_ms, .version = 1, .queue = task->queue, .name = task->name, .doc = doc};
+    store_task_tag(&admission->tasks[i], task, &admission->add.op.arena);
     admission->jobs[i] = (struct job){.tenant = admission->tenant,
                                       .state = scheduled_at > now_ms ? JOB_DELAYED : JOB_READY,
                                       .priority = (uint8_t)task->priority,

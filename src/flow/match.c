@@ -1,4 +1,5 @@
-// The store tells apart what it can by itself; labels, and what a state is at this moment, are looked at here.
+// The store tells apart what it can by itself, and finds tasks by their tags; labels, of which it only knows those, and what a
+// state is at this moment, are looked at here.
 #include "flow/match.h"
 
 #include "base/log.h"
@@ -6,13 +7,16 @@
 struct store_list match_query(const struct filter *filter, int32_t tenant)
 {
     bool jobs = filter->of == FILTER_JOBS;
-    return (struct store_list){.tenant = tenant,
-                               .jobs = jobs,
-                               .states = filter_stored_states(filter),
-                               .queue = filter->queue,
-                               .name = filter->name,
-                               .bytes_max = MATCH_BYTES_MAX,
-                               .docs = jobs && filter_needs_task(filter)};
+    struct store_list list = {.tenant = tenant,
+                              .jobs = jobs,
+                              .states = filter_stored_states(filter),
+                              .queue = filter->queue,
+                              .name = filter->name,
+                              .key = filter->key,
+                              .bytes_max = MATCH_BYTES_MAX,
+                              .docs = jobs && filter_needs_task(filter)};
+    list.tag_count = tags_of_filter(filter, list.tags);
+    return list;
 }
 
 bool match_read(const struct store_task *stored, struct task *ret_task, struct arena *arena)

@@ -581,6 +581,8 @@ static void patch(struct work *work)
     amend->task.queue = patched->task.queue;
     amend->task.name = patched->task.name;
     amend->task.doc = patched->doc;
+    amend->retag = true;
+    store_task_tag(&amend->task, &patched->task, &get->op.arena);
     if (patch_jobs(work))
         send_amend(work);
 }

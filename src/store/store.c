@@ -107,6 +107,17 @@ void store_call(struct store *store, struct store_op *op)
     op->done = done;
 }
 
+void store_task_tag(struct store_task *stored, const struct task *task, struct arena *arena)
+{
+    int64_t tags[TAGS_MAX];
+    if (!task->name.n && task->labels.type == JSON_ABSENT && !task->tracing_id.n && !task->created_by.n)
+        return; // as most
+    stored->tag_count = tags_of_task(task, arena, tags);
+    int64_t *kept = arena_array(arena, int64_t, TAGS_MAX);
+    memcpy(kept, tags, stored->tag_count * sizeof *tags);
+    stored->tags = kept;
+}
+
 struct store_step store_step_from(const struct job *was, const struct job *job, const struct job_step *step)
 {
     return (struct store_step){.token = was->token,
@@ -339,7 +350,7 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
 size_t store_list_failed(const struct store_list *list, int ret_states[STORE_FAILED_MAX])
 {
     size_t count = 0;
-    if (list->task_id || list->states & ((1u << JOB_ABORTED) - 1))
+    if (list->task_id || list->key.p || list->states & ((1u << JOB_ABORTED) - 1))
         return 0;
     for (int state = JOB_ABORTED; state < JOB_STATE_COUNT; state++) {
         if (!(list->states & 1u << state))
@@ -349,6 +360,21 @@ size_t store_list_failed(const struct store_list *list, int ret_states[STORE_FAI
         ret_states[count++] = state;
     }
     return count;
+}
+
+size_t store_list_candidates(const struct store_list *list)
+{
+    int failed[STORE_FAILED_MAX];
+    return list->key.p ? 0 : list->tag_count + (store_list_failed(list, failed) > 0);
+}
+
+size_t store_list_rarest(const struct store_list *list, const int64_t *counts)
+{
+    size_t rarest = 0;
+    for (size_t i = 1; i < store_list_candidates(list); i++)
+        if (counts[i] < counts[rarest])
+            rarest = i;
+    return rarest;
 }
 
 bool store_list_look(struct store_list *list, struct store_page *page, struct store_key key)

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/mailbox.h"
 #include "core/job.h"
+#include "core/tag.h"
 
 enum store_verb {
     STORE_JOIN,    // an incarnation begins
@@ -72,7 +73,12 @@ struct store_task {
     int64_t version; // 1 when it is new, and one more with each amendment
     bool paused;     // no job of it begins; not when it is new
     struct str queue, name, doc;
+    const int64_t *tags; // by which it is found (core/tag); of those who read a task, none learns them
+    size_t tag_count;
 };
+
+// Gives a task that is to be stored its tags, which live as long as the arena.
+void store_task_tag(struct store_task *stored, const struct task *task, struct arena *arena);
 
 enum { STORE_SECRET_SIZE = 32 };
 
@@ -252,6 +258,7 @@ struct store_change {
 struct store_amend {
     struct store_op op;
     struct store_task task; // as it shall be, but for `version`, which was read
+    bool retag;             // it has the tags of `task` from now on; otherwise those it had
     struct store_step *steps;
     size_t count;
 };
@@ -392,8 +399,11 @@ struct store_key {
 
 // A page of a list, newest first: tasks by id; jobs by scheduled_at, then by id. At most `look` rows behind `before` are looked
 // at, and of those that match at most `max` are given back. So a page may be short, or empty, and yet there are more behind
-// `next`; but not when there is no such queue. Rows that have failed or were cancelled are found without looking at others, if
-// one or two such states are all that is asked for.
+// `next`; but not when there is no such queue, or no such key.
+//
+// Rows that have failed or were cancelled are found without looking at others, if one or two such states are all that is asked
+// for; so are rows by a tag. Of several of these, the one counts that has fewest rows behind `before`, or is the first with
+// STORE_RARE or more: its rows are looked at, and whether they are the others', too.
 //
 // The page also ends behind the row with which its records have `bytes_max` bytes (store_…_bytes below), so at least one row is
 // given, and no more than that is ever held in memory. Rows that do not match cost none.
@@ -404,6 +414,9 @@ struct store_list {
     int64_t task_id;        // jobs of this task only, which may be absent; 0: of all
     unsigned states;        // jobs whose state's bit is set; 0: of all. Not with tasks
     struct str queue, name; // of that queue, of tasks of that name; .p == NULL: of all. Not with task_id
+    struct str key;         // of the task with that key; .p == NULL: of all. Not with task_id
+    int64_t tags[TAGS_MAX]; // of tasks that have all of these tags. Not with task_id
+    size_t tag_count;
     struct store_key before;
     size_t max, look;
     size_t bytes_max;         // 0: however many
@@ -418,6 +431,8 @@ struct store_list {
     bool more; // out: there may be more, behind `next`
     struct store_key next;
 };
+
+enum { STORE_RARE = 1000 };
 
 // What a record counts for in a page: its texts, and about what it takes besides.
 enum { STORE_TASK_BYTES = 256, STORE_JOB_BYTES = 256, STORE_ATTEMPT_BYTES = 128 };

@@ -11,7 +11,7 @@ static int64_t key_hash(int32_t tenant, struct str key)
     return (int64_t)(map_hash_bytes(key.p, key.n) ^ map_hash(tenant));
 }
 
-static struct memory_key *find_key(const struct memory *memory, int32_t tenant, struct str key)
+struct memory_key *memory_find_key(const struct memory *memory, int32_t tenant, struct str key)
 {
     struct memory_key *found = map_get(&memory->keys, key_hash(tenant, key));
     while (found && (found->tenant != tenant || !str_eq(found->key, key)))
@@ -42,6 +42,14 @@ static bool ids_are_free(const struct memory *memory, const struct store_new *it
     return true;
 }
 
+static void tag_task(struct memory_task *task, const struct store_task *from)
+{
+    task->tag_count = from->tag_count;
+    memcpy(task->tags, from->tags ? from->tags : task->tags, from->tag_count * sizeof *task->tags);
+    task->task.tags = NULL;
+    task->task.tag_count = 0;
+}
+
 static struct memory_task *add_task(struct memory *memory, const struct store_task *from, int64_t lane)
 {
     struct memory_task *task = mem_zero(sizeof *task);
@@ -50,6 +58,7 @@ static struct memory_task *add_task(struct memory *memory, const struct store_ta
     task->task.queue = memory_copy(from->queue);
     task->task.name = memory_copy(from->name);
     task->task.doc = memory_copy(from->doc);
+    tag_task(task, from);
     task->lane = lane;
     map_put(&memory->tasks, from->id, task);
     memory->id_floor = time_max(memory->id_floor, from->id);
@@ -75,7 +84,7 @@ static void add_job(struct memory *memory, struct memory_task *task, struct job 
 
 static enum err add_item(struct memory *memory, struct store_new *item)
 {
-    const struct memory_key *key = item->task && item->key.n ? find_key(memory, item->task->tenant, item->key) : NULL;
+    const struct memory_key *key = item->task && item->key.n ? memory_find_key(memory, item->task->tenant, item->key) : NULL;
     if (key) {
         item->existing_id = key->task_id;
         item->spent_at = key->spent_at;
@@ -253,6 +262,8 @@ static void amend_task(struct memory *memory, struct memory_task *task, const st
     task->lane = lane;
     task->task.version++;
     task->task.paused = amend->task.paused;
+    if (amend->retag)
+        tag_task(task, &amend->task);
     replace(&task->task.queue, amend->task.queue);
     replace(&task->task.name, amend->task.name);
     replace(&task->task.doc, amend->task.doc);

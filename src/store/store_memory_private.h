@@ -16,6 +16,8 @@ struct memory_job {
 struct memory_task {
     struct store_task task;
     int64_t lane;
+    int64_t tags[TAGS_MAX];
+    size_t tag_count;
     struct memory_job **jobs;
     size_t job_count;
 };
@@ -112,6 +114,7 @@ size_t memory_find(const struct memory *memory, struct spot spot); // the first 
 void memory_leave(struct memory *memory, struct memory_job *job);
 void memory_enter(struct memory *memory, struct memory_job *job);
 
+struct memory_key *memory_find_key(const struct memory *memory, int32_t tenant, struct str key);
 bool memory_is_fenced(struct memory *memory, int64_t holder);
 struct memory_lane *memory_lane_by_name(struct memory *memory, int32_t tenant, struct str queue); // made if need be
 struct memory_lane *memory_lane_by_id(const struct memory *memory, int64_t id);

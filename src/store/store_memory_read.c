@@ -105,9 +105,26 @@ static bool is_behind(struct store_key key, struct store_key before)
     return key.at != before.at ? key.at < before.at : key.id < before.id;
 }
 
+static bool has_tag(const struct memory_task *task, int64_t tag)
+{
+    for (size_t i = 0; i < task->tag_count; i++)
+        if (task->tags[i] == tag)
+            return true;
+    return false;
+}
+
+static bool has_tags(const struct memory_task *task, const struct store_list *list)
+{
+    for (size_t i = 0; i < list->tag_count; i++)
+        if (!has_tag(task, list->tags[i]))
+            return false;
+    return true;
+}
+
 static bool task_matches(const struct store_list *list, const struct memory_task *task)
 {
-    return (!list->queue.p || str_eq(list->queue, task->task.queue)) && (!list->name.p || str_eq(list->name, task->task.name));
+    return (!list->queue.p || str_eq(list->queue, task->task.queue)) && (!list->name.p || str_eq(list->name, task->task.name)) &&
+           has_tags(task, list);
 }
 
 static bool queue_matches(const struct memory *memory, const struct store_list *list, const struct memory_job *job)
@@ -127,8 +144,65 @@ static bool job_matches(const struct memory *memory, const struct store_list *li
 {
     if (list->states && !(list->states & 1u << job->job.state))
         return false;
-    return queue_matches(memory, list, job) && (!list->name.p || str_eq(list->name, job->task->task.name));
+    return queue_matches(memory, list, job) && (!list->name.p || str_eq(list->name, job->task->task.name)) &&
+           has_tags(job->task, list);
 }
+
+// ---- which rows are looked at
+
+// What a page is looked for in.
+struct source {
+    struct memory *memory;
+    const struct store_list *list;
+    int64_t task_id;  // the only one there may be; 0: any
+    size_t candidate; // by which rows are found, if there are any: the number of a tag, or behind them the state that failed
+};
+
+static bool is_candidate(const struct source *source, size_t candidate, const struct memory_task *task, const struct job *job)
+{
+    const struct store_list *list = source->list;
+    if (!store_list_candidates(list))
+        return true;
+    return candidate < list->tag_count ? has_tag(task, list->tags[candidate]) : (list->states & 1u << job->state) != 0;
+}
+
+static bool may_be_task(const struct source *source, const struct memory_task *task)
+{
+    const struct store_list *list = source->list;
+    return task->task.tenant == list->tenant && task->task.id < list->before.id &&
+           (!source->task_id || task->task.id == source->task_id);
+}
+
+static bool may_be_job(const struct source *source, const struct memory_job *job)
+{
+    const struct store_list *list = source->list;
+    return job->job.tenant == list->tenant && is_behind((struct store_key){job->job.scheduled_at, job->job.id}, list->before) &&
+           (!source->task_id || job->job.task_id == source->task_id);
+}
+
+static int64_t count_candidate(const struct source *source, size_t candidate)
+{
+    const struct map *map = source->list->jobs ? &source->memory->jobs : &source->memory->tasks;
+    int64_t id, count = 0;
+    void *row;
+    for (size_t at = 0; count < STORE_RARE && (row = map_next(map, &at, &id));) {
+        const struct memory_job *job = source->list->jobs ? row : NULL;
+        const struct memory_task *task = job ? job->task : row;
+        bool may_be = job ? may_be_job(source, job) : may_be_task(source, task);
+        count += may_be && is_candidate(source, candidate, task, job ? &job->job : NULL);
+    }
+    return count;
+}
+
+static void choose(struct source *source)
+{
+    int64_t counts[STORE_CANDIDATES_MAX];
+    for (size_t i = 0; i < store_list_candidates(source->list); i++)
+        counts[i] = count_candidate(source, i);
+    source->candidate = store_list_rarest(source->list, counts);
+}
+
+// ---- the pages
 
 static void push_task(struct store_list *list, struct store_get *records, const struct memory_task *task)
 {
@@ -136,24 +210,21 @@ static void push_task(struct store_list *list, struct store_get *records, const 
     list->tasks[list->task_count++] = give_task(&records->op.arena, task);
 }
 
-static void list_jobs(struct memory *memory, struct store_list *list, struct store_get *records)
+static void list_jobs(const struct source *source, struct store_list *list, struct store_get *records)
 {
     struct memory_found found = {0};
     struct memory_job *job;
     int64_t id;
     struct store_page page = {0};
-    int failed[STORE_FAILED_MAX];
-    bool only_failed = store_list_failed(list, failed);
-    for (size_t at = 0; (job = map_next(&memory->jobs, &at, &id));)
-        if (job->job.tenant == list->tenant && is_behind((struct store_key){job->job.scheduled_at, id}, list->before) &&
-            (!list->task_id || job->job.task_id == list->task_id) && (!only_failed || list->states & 1u << job->job.state))
+    for (size_t at = 0; (job = map_next(&source->memory->jobs, &at, &id));)
+        if (may_be_job(source, job) && is_candidate(source, source->candidate, job->task, &job->job))
             memory_found_add(&found, job);
     memory_found_sort(&found, compare_scheduled_at);
     for (size_t i = found.count; i > 0; i--) {
         job = found.jobs[i - 1];
         if (!store_list_look(list, &page, (struct store_key){job->job.scheduled_at, job->job.id}))
             break;
-        if (!job_matches(memory, list, job))
+        if (!job_matches(source->memory, list, job))
             continue;
         give_record(records, job);
         if (list->docs)
@@ -168,14 +239,15 @@ static int compare_tasks(const void *a, const void *b)
     return compare_ints((*(struct memory_task *const *)b)->task.id, (*(struct memory_task *const *)a)->task.id);
 }
 
-static void list_tasks(struct memory *memory, struct store_list *list, struct store_get *records)
+static void list_tasks(const struct source *source, struct store_list *list, struct store_get *records)
 {
-    struct memory_task **tasks = mem_zero((memory->tasks.count + 1) * sizeof *tasks), *task;
+    const struct map *map = &source->memory->tasks;
+    struct memory_task **tasks = mem_zero((map->count + 1) * sizeof *tasks), *task;
     struct store_page page = {0};
     size_t count = 0;
     int64_t id;
-    for (size_t at = 0; (task = map_next(&memory->tasks, &at, &id));)
-        if (task->task.tenant == list->tenant && id < list->before.id)
+    for (size_t at = 0; (task = map_next(map, &at, &id));)
+        if (may_be_task(source, task) && is_candidate(source, source->candidate, task, NULL))
             tasks[count++] = task;
     qsort(tasks, count, sizeof *tasks, compare_tasks);
     for (size_t i = 0; i < count && store_list_look(list, &page, (struct store_key){0, tasks[i]->task.id}); i++) {
@@ -189,16 +261,32 @@ static void list_tasks(struct memory *memory, struct store_list *list, struct st
     mem_free(tasks);
 }
 
+// Whether there can be anything at all; and the one task that the key is of.
+static bool begin(struct source *source)
+{
+    const struct store_list *list = source->list;
+    source->task_id = list->task_id;
+    if (list->queue.p && !has_queue(source->memory, list->tenant, list->queue))
+        return false;
+    if (!list->key.p)
+        return true;
+    const struct memory_key *key = memory_find_key(source->memory, list->tenant, list->key);
+    source->task_id = key ? key->task_id : 0;
+    return key;
+}
+
 void memory_run_list(struct memory *memory, struct store_op *op)
 {
     struct store_list *list = container_of(op, struct store_list, op);
+    struct source source = {.memory = memory, .list = list};
     struct store_get records = {.op.arena = op->arena, .open_first = true};
-    if (list->queue.p && !has_queue(memory, list->tenant, list->queue))
+    if (!begin(&source))
         return;
+    choose(&source);
     if (list->jobs)
-        list_jobs(memory, list, &records);
+        list_jobs(&source, list, &records);
     else
-        list_tasks(memory, list, &records);
+        list_tasks(&source, list, &records);
     op->arena = records.op.arena;
     list->found = records.jobs;
     list->found_count = records.job_count;

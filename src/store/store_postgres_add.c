@@ -27,7 +27,7 @@ static const char make_lanes[] =
 static const char new_items[] =
     " s WHERE s.lane>0 AND (s.holder=0 OR s.holder IN (SELECT id FROM @incarnations WHERE NOT dead)))";
 static const char more_items[] =
-    " s JOIN (SELECT t.id, t.tenant, t.lane FROM @tasks t WHERE t.id=ANY($2) ORDER BY t.id FOR KEY SHARE) t"
+    " s JOIN (SELECT t.id, t.tenant, t.lane, t.tags FROM @tasks t WHERE t.id=ANY($2) ORDER BY t.id FOR KEY SHARE) t"
     " ON t.id=s.id AND t.tenant=s.tenant WHERE s.holder=0 OR s.holder IN (SELECT id FROM @incarnations WHERE NOT dead))";
 
 // Items one of whose ids is taken. That never happens unless somebody makes a mistake, so a new task is looked up only after its
@@ -55,6 +55,15 @@ static const char ok_plain[] = ", ok AS MATERIALIZED (SELECT i.* FROM i WHERE no
 
 static const char add_tasks[] = ", t AS (INSERT INTO @tasks(id,tenant,lane,created_at,key,name,doc)"
                                 " SELECT id,tenant,lane,created_at,key,name,doc FROM ok)";
+// clang-format off
+static const char add_tagged_tasks[] =
+    ", t AS (INSERT INTO @tasks(id,tenant,lane,created_at,key,name,doc,tags)"
+    " SELECT id,tenant,lane,created_at,key,name,doc,tags::bigint[] FROM ok)"
+    ", tag AS (" PG_ADD_TAGS(PG_TAGS_OF("SELECT ok.tenant, ok.tags::bigint[] AS tags, 0::bigint AS at, ok.id FROM ok")) ")";
+static const char tag_jobs[] =
+    ", tag_jobs AS (" PG_ADD_TAGS(PG_TAGS_OF_JOBS(
+        "SELECT n.tenant, ok.tags::bigint[] AS tags, n.scheduled_at AS at, n.id FROM n JOIN ok ON ok.no=n.item")) ")";
+// clang-format on
 
 #define NEW_JOB \
     "n.id,n.task_id,n.parent_id,n.tenant,ok.lane,n.priority,n.nominal_at" JOB_MOVING(PG_NAME_OF_N) ",n.reason,n.response"
@@ -79,10 +88,17 @@ static const char add_counts[] =
 
 // $1 slot, $2 the ids.
 static const char plain_from[] = "WITH n AS MATERIALIZED (SELECT * FROM ";
-static const char plain_items[] =
-    " n WHERE n.lane>0 AND (n.fence=0 OR n.fence IN (SELECT id FROM @incarnations WHERE NOT dead))"
-    " AND n.id<>ALL(ARRAY(SELECT e.id FROM @extras e WHERE e.id=ANY($2))))"
+static const char plain_items[] = " n WHERE n.lane>0 AND (n.fence=0 OR n.fence IN (SELECT id FROM @incarnations WHERE NOT dead))"
+                                  " AND n.id<>ALL(ARRAY(SELECT e.id FROM @extras e WHERE e.id=ANY($2))))";
+static const char plain_tasks[] =
     ", t AS (INSERT INTO @tasks(id,tenant,lane,created_at,name,doc) SELECT id,tenant,lane,created_at,name,doc FROM n)";
+// clang-format off
+static const char plain_tagged_tasks[] =
+    ", t AS (INSERT INTO @tasks(id,tenant,lane,created_at,name,doc,tags)"
+    " SELECT id,tenant,lane,created_at,name,doc,tags::bigint[] FROM n)"
+    ", tag AS (" PG_ADD_TAGS(PG_TAGS_OF("SELECT tenant, tags::bigint[] AS tags, 0::bigint AS at, id FROM n WHERE tags IS NOT NULL")) ")"
+    ", tag_jobs AS (" PG_ADD_TAGS(PG_TAGS_OF_JOBS("SELECT tenant, tags::bigint[] AS tags, scheduled_at AS at, id FROM n WHERE tags IS NOT NULL")) ")";
+// clang-format on
 #define PLAIN_JOB "n.id,n.id,n.parent_id,n.tenant,n.lane,n.priority,n.nominal_at" JOB_MOVING(PG_NAME_OF_N) ",n.reason,n.response"
 static const char plain_jobs[] = ", j AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",waits_at,hand) SELECT " PLAIN_JOB
                                  "," PG_PLACE("n.state", "n.lane", "n.priority", "NULL") ",";
@@ -106,6 +122,22 @@ struct entry {
     bool found; // its task is there (for jobs that are added to one)
     bool added, by_key;
 };
+
+// Whether a statement has to do with tags: when one of its tasks has any.
+static bool any_tagged(struct entry *const *part, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (part[i]->item->task && part[i]->item->task->tag_count)
+            return true;
+    return false;
+}
+
+static void tag_rows(struct pg_rows *rows, struct entry *const *part)
+{
+    struct str *tags = pg_rows_strs(rows, "tags", PG_TEXT);
+    for (size_t i = 0; i < rows->count; i++)
+        tags[i] = pg_tags_text(part[i]->item->task, rows->arena);
+}
 
 struct run {
     struct pg_link *link;
@@ -246,6 +278,8 @@ static void item_rows(struct run *run, struct pg_rows *rows, bool of_new)
         if (keys[i].n)
             digests[i] = (struct str){(const char *)entry->item->digest, sizeof entry->item->digest};
     }
+    if (any_tagged(run->part, run->part_count))
+        tag_rows(rows, run->part);
 }
 
 struct job_list {
@@ -305,7 +339,7 @@ static void send_items(struct run *run, const struct job_list *jobs_of_run, bool
     pg_param_int(link, pg_slot(link));
     if (!of_new)
         pg_param_ints(link, items.columns[0].ints, items.count);
-    pg_put(link, of_new ? "WITH i AS MATERIALIZED (SELECT * FROM " : "WITH i AS MATERIALIZED (SELECT s.no, t.lane FROM ");
+    pg_put(link, of_new ? "WITH i AS MATERIALIZED (SELECT * FROM " : "WITH i AS MATERIALIZED (SELECT s.no, t.lane, t.tags FROM ");
     pg_put_rows(link, &items);
     pg_put(link, of_new ? new_items : more_items);
     pg_put(link, ", n AS MATERIALIZED (SELECT * FROM ");
@@ -323,8 +357,11 @@ static void send_items(struct run *run, const struct job_list *jobs_of_run, bool
     if (keyed)
         pg_put(link, take_keys);
     pg_put(link, keyed ? ok_keyed : ok_plain);
+    bool tagged = any_tagged(run->part, run->part_count);
     if (of_new)
-        pg_put(link, add_tasks);
+        pg_put(link, tagged ? add_tagged_tasks : add_tasks);
+    if (tagged || !of_new)
+        pg_put(link, tag_jobs);
     if (list.held)
         pg_put(link, hold);
     pg_put(link, add_jobs);
@@ -409,6 +446,8 @@ static void plain_rows(struct run *run, struct pg_rows *rows, const struct job_l
         nominal[i] = list->jobs[i]->nominal_at;
     }
     pg_rows_moving(rows, list->jobs);
+    if (any_tagged(run->part, run->part_count))
+        tag_rows(rows, run->part);
 }
 
 static void read_plain(void *ctx, const PGresult *result)
@@ -429,6 +468,7 @@ static void send_plain(struct run *run, const struct job_list *list)
     pg_put(link, plain_from);
     pg_put_rows(link, &rows);
     pg_put(link, plain_items);
+    pg_put(link, any_tagged(run->part, run->part_count) ? plain_tagged_tasks : plain_tasks);
     if (list->held)
         pg_put(link, plain_hold);
     pg_put(link, plain_jobs);

@@ -15,12 +15,20 @@
 // clang-format off
 #define STANDS "l.token=s.expected AND (s.watched=0 OR l.state=3) AND l.lease_until="
 #define LOCKED(table) \
-    ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane, j.lease_until FROM " table " j" \
+    ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane, j.lease_until, j.task_id, j.scheduled_at FROM " table " j" \
     " WHERE j.id=" PG_ANY("SELECT id FROM s") \
     " ORDER BY j.id FOR UPDATE)"
 static const char lock_live[] = LOCKED("@jobs"), lock_done[] = LOCKED("@jobs_done");
 static const char hits[] =
-    ", h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane FROM s JOIN l ON l.id=s.id AND " STANDS;
+    ", h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane, l.task_id, l.scheduled_at AS was_scheduled FROM s"
+    " JOIN l ON l.id=s.id AND " STANDS;
+// Jobs that are planned for another time, which hardly any step does, are found at another place by the tags of their tasks.
+static const char move_tags[] =
+    ", moved AS MATERIALIZED (SELECT h.id, h.was_scheduled, h.scheduled_at, t.tenant, t.tags FROM h JOIN (SELECT t.id, t.tenant, t.tags"
+    " FROM @tasks t WHERE t.id=" PG_ANY("SELECT task_id FROM h WHERE scheduled_at<>was_scheduled")
+    " AND t.tags IS NOT NULL ORDER BY t.id FOR KEY SHARE) t ON t.id=h.task_id WHERE h.scheduled_at<>h.was_scheduled)"
+    ", untag AS (" PG_REMOVE_TAGS(PG_TAGS_OF_JOBS("SELECT tenant, tags, was_scheduled AS at, id FROM moved")) ")"
+    ", tag AS (" PG_ADD_TAGS(PG_TAGS_OF_JOBS("SELECT tenant, tags, scheduled_at AS at, id FROM moved")) ")";
 
 #define ASSIGN(name) #name "=h." #name ","
 static const char update_live[] =
@@ -69,12 +77,12 @@ static const char of_steps[] = ")::int FROM s JOIN l ON l.id=s.id";
 // had meanwhile is looked at anew by PostgreSQL, with its step. $1 slot, $2 how many there are at most, which PostgreSQL would
 // overestimate.
 static const char end_from[] = "WITH h AS (DELETE FROM @jobs j USING ";
-static const char end_jobs[] =
-    " s WHERE " PG_IS("j.id", "s.id") " AND j.token=s.expected AND (s.watched=0 OR j.state=3) AND j.lease_until=0"
-                                      " RETURNING s.no, j.state AS was, j.hand, s.day, j.id" JOB_FIXED(PG_NAME_OF_J)
-                                          JOB_MOVING(PG_NAME_OF_S) ",s.reason,s.response)"
-                                                                   ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS
-                                                                   ",day) SELECT " PG_JOB_COLUMNS ",day FROM h)";
+static const char end_jobs[] = " s WHERE " PG_IS(
+    "j.id", "s.id") " AND j.token=s.expected AND (s.watched=0 OR j.state=3) AND j.lease_until=0 AND j.scheduled_at=s.scheduled_at"
+                    " RETURNING s.no, j.state AS was, j.hand, s.day, j.id" JOB_FIXED(PG_NAME_OF_J)
+                        JOB_MOVING(PG_NAME_OF_S) ",s.reason,s.response)"
+                                                 ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day) SELECT " PG_JOB_COLUMNS
+                                                 ",day FROM h)";
 static const char count_ends[] =
     ", x AS (UPDATE @hands k SET remain=k.remain-q.n FROM (SELECT hand, count(*) AS n FROM (SELECT hand FROM h LIMIT $2) h"
     " WHERE hand>0 GROUP BY 1 ORDER BY 1) q WHERE " PG_IS(
@@ -187,6 +195,7 @@ static void send_batch(struct pg_link *link, struct batch *batch, bool done)
     pg_put(link, hits);
     pg_put(link, lease);
     pg_put(link, ")");
+    pg_put(link, move_tags);
     if (live && !done) {
         pg_put(link, update_live);
         pg_put(link, kinds.leased ? place_leased : place_live);

@@ -1,5 +1,8 @@
 // LIST: pages of tasks and of jobs.
 //
+// Rows are found by an index: that of the list, or a tag, or the state that failed. Of several of these their rows are counted
+// first.
+//
 // libpq holds a whole answer in memory, so what is large is asked for last. The first statement looks at rows by an index and
 // says of those that match only their keys and how many bytes their records have. Where the page ends follows from that, here.
 // Then the records are asked for by the ids that are left.
@@ -14,18 +17,24 @@ _Static_assert(STORE_TASK_BYTES == 256 && STORE_JOB_BYTES == 256 && STORE_ATTEMP
 #define ATTEMPTS_BYTES(job) \
     "(SELECT coalesce(sum(128+coalesce(octet_length(a.reason),0)),0)::bigint FROM @attempts a WHERE a.job_id=" job ")"
 
-// $1 tenant, $2 and $3 the place it begins behind, $4 look, $5 max, and $6 the task or the queue, if there is one.
+// $1 tenant, $2 and $3 the place it begins behind, $4 look, $5 max, $6 the task or 0, $7 the tag that rows are found by or 0, and
+// $8 the queue, if there is one.
 // clang-format off
 #define NEWEST_JOBS " ORDER BY j.scheduled_at DESC, j.id DESC LIMIT $4+1"
 static const char of_tenant[] = " j WHERE j.tenant=$1 AND (j.scheduled_at,j.id)<($2,$3)";
+#define FIRST_TAGGED \
+    "SELECT g.id FROM @tags g WHERE g.tenant=$1 AND g.tag=$7 AND (g.at,g.id)<($2,$3) ORDER BY g.at DESC, g.id DESC LIMIT $4+1"
+static const char of_tag[] = " j WHERE j.id=" PG_ANY(FIRST_TAGGED);
 static const char of_task[] =
     " AND j.id=" PG_ANY("SELECT $6 UNION SELECT id FROM @extras WHERE task_id=$6") " AND j.task_id=$6";
 static const char looked_tasks[] =
     "WITH looked AS MATERIALIZED (SELECT 0::bigint AS at, t.id, t.lane, t.name, " TASK_BYTES("t") " AS bytes FROM @tasks t"
-    " WHERE t.tenant=$1 AND $2>=0 AND t.id<$3";
+    " WHERE t.tenant=$1 AND t.id<$3";
+static const char one_task[] = " AND t.id=$6";
+static const char tagged_tasks[] = " AND t.id=" PG_ANY(FIRST_TAGGED);
 static const char newest_tasks[] = " ORDER BY t.id DESC LIMIT $4+1)";
-static const char if_queue[] = " AND EXISTS (SELECT FROM @lanes WHERE tenant=$1 AND queue=$6)";
-static const char of_queue[] = " AND r.lane=(SELECT id FROM @lanes WHERE tenant=$1 AND queue=$6)";
+static const char if_queue[] = " AND EXISTS (SELECT FROM @lanes WHERE tenant=$1 AND queue=$8)";
+static const char of_queue[] = " AND r.lane=(SELECT id FROM @lanes WHERE tenant=$1 AND queue=$8)";
 static const char rank_looked[] =
     ", ranked AS MATERIALIZED (SELECT r.*, row_number() OVER (ORDER BY r.at DESC, r.id DESC) AS rank FROM looked r)"
     ", ends AS MATERIALIZED (SELECT (SELECT count(*) FROM looked) AS count, r.at, r.id FROM ranked r"
@@ -77,6 +86,8 @@ struct page {
     struct pg_link *link;
     struct store_list *list;
     struct store_get records; // jobs and attempts are read as for a GET; the arena is the operation's
+    int64_t task_id;          // the only one there may be; 0: any
+    size_t candidate;         // by which rows are found, if there are any: a tag, or behind them the state that failed
     int64_t looked;           // how many rows, one more than may be if there are more
     struct store_key last;    // of those that may be looked at
     struct row *rows;
@@ -85,6 +96,101 @@ struct page {
     size_t job_count;
     size_t bytes;
 };
+
+// ---- how they are found
+
+// How many rows a candidate has, up to $4; $1, $2 and $3 as above.
+static const char count_tag[] =
+    "(SELECT count(*) FROM (SELECT FROM @tags WHERE tenant=$1 AND tag=$%d AND (at,id)<($2,$3) LIMIT $4) x)";
+static const char count_failed[] =
+    "(SELECT count(*) FROM (SELECT FROM @jobs_done WHERE tenant=$1 AND state>=6 AND state IN (%d,%d) AND"
+    " (scheduled_at,id)<($2,$3) LIMIT $4) x)";
+
+static int64_t tag_of(const struct store_list *list, size_t candidate)
+{
+    return list->jobs ? store_tag_of_jobs(list->tags[candidate]) : list->tags[candidate];
+}
+
+static void read_counts(void *ctx, const PGresult *result)
+{
+    int64_t *counts = ctx;
+    for (int i = 0; i < PQnfields(result); i++)
+        counts[i] = pg_int(result, 0, i);
+}
+
+static void begin_list(struct pg_link *link, const struct store_list *list)
+{
+    pg_begin_query(link);
+    pg_param_int(link, list->tenant);
+    pg_param_int(link, list->jobs ? list->before.at : 0);
+    pg_param_int(link, list->before.id);
+}
+
+// Adds a number as a parameter, and the pattern with its number where that has %d.
+static void put_with_int(struct pg_link *link, const char *pattern, int64_t value)
+{
+    char sql[240];
+    snprintf(sql, sizeof sql, pattern, pg_param_int(link, value));
+    pg_put(link, sql);
+}
+
+static void put_count_failed(struct pg_link *link, const struct store_list *list)
+{
+    char sql[240];
+    int failed[STORE_FAILED_MAX];
+    size_t count = store_list_failed(list, failed);
+    snprintf(sql, sizeof sql, count_failed, failed[0], failed[count - 1]);
+    pg_put(link, sql);
+}
+
+static void choose(struct page *page)
+{
+    struct pg_link *link = page->link;
+    const struct store_list *list = page->list;
+    size_t candidates = store_list_candidates(list);
+    int64_t counts[STORE_CANDIDATES_MAX] = {0};
+    if (candidates < 2)
+        return;
+    begin_list(link, list);
+    pg_param_int(link, STORE_RARE);
+    for (size_t i = 0; i < candidates; i++) {
+        pg_put(link, i ? ", " : "SELECT ");
+        if (i < list->tag_count)
+            put_with_int(link, count_tag, tag_of(list, i));
+        else
+            put_count_failed(link, list);
+    }
+    pg_send(link, read_counts, counts);
+    pg_sync(link);
+    page->candidate = store_list_rarest(list, counts);
+}
+
+static bool by_tag(const struct page *page)
+{
+    return store_list_candidates(page->list) && page->candidate < page->list->tag_count;
+}
+
+static void read_key(void *ctx, const PGresult *result)
+{
+    *(int64_t *)ctx = PQntuples(result) ? pg_int(result, 0, 0) : 0;
+}
+
+// Whether there can be anything at all; and the one task that the key is of.
+static bool begin(struct page *page)
+{
+    struct pg_link *link = page->link;
+    const struct store_list *list = page->list;
+    page->task_id = list->task_id;
+    if (!list->key.p)
+        return true;
+    pg_begin_query(link);
+    pg_put(link, "SELECT task_id FROM @keys WHERE tenant=$1 AND key=$2");
+    pg_param_int(link, list->tenant);
+    pg_param_text(link, list->key);
+    pg_send(link, read_key, &page->task_id);
+    pg_sync(link);
+    return page->task_id;
+}
 
 // ---- which rows
 
@@ -97,17 +203,18 @@ static void put_with_text(struct pg_link *link, const char *pattern, struct str 
 }
 
 // The rows of one table that are looked at; of one state that has failed, or all (0).
-static void put_source(struct pg_link *link, const struct store_list *list, const char *table, const char *day, int failed)
+static void put_source(const struct page *page, const char *table, const char *day, int failed)
 {
+    struct pg_link *link = page->link;
     char text[64];
     pg_put(link, "(SELECT j.scheduled_at AS at, j.id, j.task_id, j.lane, j.state, " JOB_BYTES " AS bytes, ");
     pg_put(link, day);
     pg_put(link, " AS day FROM ");
     pg_put(link, table);
-    pg_put(link, of_tenant);
-    if (list->task_id)
+    pg_put(link, by_tag(page) ? of_tag : of_tenant);
+    if (page->task_id)
         pg_put(link, of_task);
-    if (list->queue.p)
+    if (page->list->queue.p)
         pg_put(link, if_queue);
     snprintf(text, sizeof text, " AND j.state>=6 AND j.state=%d", failed);
     if (failed) // which have an index of their own
@@ -123,65 +230,81 @@ static bool wants_final(const struct store_list *list, bool final)
     return false;
 }
 
-static void put_looked_jobs(struct pg_link *link, const struct store_list *list)
+// Of rows that are found by a tag, those in the other table count among those that are looked at.
+static void put_looked_jobs(const struct page *page)
 {
+    struct pg_link *link = page->link;
     int failed[STORE_FAILED_MAX];
-    size_t count = store_list_failed(list, failed);
-    bool live = wants_final(list, false), done = wants_final(list, true);
+    size_t count = by_tag(page) ? 0 : store_list_failed(page->list, failed);
+    bool live = by_tag(page) || wants_final(page->list, false), done = by_tag(page) || wants_final(page->list, true);
     pg_put(link, "WITH looked AS MATERIALIZED (SELECT * FROM (");
     if (live)
-        put_source(link, list, "@jobs", "-1", 0);
+        put_source(page, "@jobs", "-1", 0);
     if (live && done)
         pg_put(link, " UNION ALL ");
     if (done)
-        put_source(link, list, "@jobs_done", "j.day", count ? failed[0] : 0);
+        put_source(page, "@jobs_done", "j.day", count ? failed[0] : 0);
     if (count > 1) {
         pg_put(link, " UNION ALL ");
-        put_source(link, list, "@jobs_done", "j.day", failed[1]);
+        put_source(page, "@jobs_done", "j.day", failed[1]);
     }
     pg_put(link, ") l ORDER BY l.at DESC, l.id DESC LIMIT $4+1)");
 }
 
-static void put_looked_tasks(struct pg_link *link, const struct store_list *list)
+static void put_looked_tasks(const struct page *page)
 {
+    struct pg_link *link = page->link;
     pg_put(link, looked_tasks);
-    if (list->queue.p)
+    if (page->task_id)
+        pg_put(link, one_task);
+    else if (by_tag(page))
+        pg_put(link, tagged_tasks);
+    if (page->list->queue.p)
         pg_put(link, if_queue);
     pg_put(link, newest_tasks);
 }
 
-static void put_conditions(struct pg_link *link, const struct store_list *list)
+static void put_states(struct pg_link *link, unsigned states)
 {
-    if (list->jobs && list->states) {
-        pg_put(link, " AND r.state IN (-1");
-        for (int state = 0; state < JOB_STATE_COUNT; state++) {
-            char text[16];
-            snprintf(text, sizeof text, ",%d", state);
-            if (list->states & 1u << state)
-                pg_put(link, text);
-        }
-        pg_put(link, ")");
+    pg_put(link, " AND r.state IN (-1");
+    for (int state = 0; state < JOB_STATE_COUNT; state++) {
+        char text[16];
+        snprintf(text, sizeof text, ",%d", state);
+        if (states & 1u << state)
+            pg_put(link, text);
     }
+    pg_put(link, ")");
+}
+
+static void put_conditions(const struct page *page)
+{
+    struct pg_link *link = page->link;
+    const struct store_list *list = page->list;
+    if (list->jobs && list->states)
+        put_states(link, list->states);
     if (list->queue.p)
         pg_put(link, of_queue);
+    for (size_t i = 0; i < list->tag_count; i++)
+        if (!by_tag(page) || i != page->candidate)
+            put_with_int(link, " AND EXISTS (SELECT FROM @tags g WHERE g.tenant=$1 AND g.tag=$%d AND g.at=r.at AND g.id=r.id)",
+                         tag_of(list, i));
     if (list->name.p && list->jobs)
         put_with_text(link, " AND EXISTS (SELECT FROM @tasks t WHERE t.id=r.task_id AND t.name=$%d)", list->name);
     else if (list->name.p)
         put_with_text(link, " AND r.name=$%d", list->name);
 }
 
-static void begin_page(struct pg_link *link, const struct store_list *list)
+static void begin_page(const struct page *page)
 {
+    struct pg_link *link = page->link;
+    const struct store_list *list = page->list;
     int64_t most = INT32_MAX;
-    pg_begin_query(link);
-    pg_param_int(link, list->tenant);
-    pg_param_int(link, list->before.at);
-    pg_param_int(link, list->before.id);
+    begin_list(link, list);
     pg_param_int(link, time_min((int64_t)list->look, most));
     pg_param_int(link, time_min((int64_t)list->max, most));
-    if (list->task_id)
-        pg_param_int(link, list->task_id);
-    else if (list->queue.p)
+    pg_param_int(link, page->task_id);
+    pg_param_int(link, by_tag(page) ? tag_of(list, page->candidate) : 0);
+    if (list->queue.p)
         pg_param_text(link, list->queue);
 }
 
@@ -205,13 +328,13 @@ static void ask_rows(struct page *page)
 {
     struct pg_link *link = page->link;
     const struct store_list *list = page->list;
-    begin_page(link, list);
+    begin_page(page);
     if (list->jobs)
-        put_looked_jobs(link, list);
+        put_looked_jobs(page);
     else
-        put_looked_tasks(link, list);
+        put_looked_tasks(page);
     pg_put(link, rank_looked);
-    put_conditions(link, list);
+    put_conditions(page);
     pg_put(link, !list->jobs ? page_of_tasks : list->docs ? page_of_jobs_with_docs : page_of_jobs);
     pg_send(link, read_rows, page);
     pg_sync(link);
@@ -334,6 +457,9 @@ void pg_list_send(struct pg_link *link, struct store_op *op)
 {
     struct store_list *list = container_of(op, struct store_list, op);
     struct page page = {.link = link, .list = list, .records.op.arena = op->arena};
+    if (!begin(&page))
+        return;
+    choose(&page);
     ask_rows(&page);
     if (!list->jobs)
         ask_keys_of_jobs(&page);

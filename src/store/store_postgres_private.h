@@ -225,6 +225,20 @@ int64_t pg_period(void);
 int64_t pg_slot(const struct pg_link *link);
 enum pg_look pg_look(struct pg_link *link); // which one it is time for
 
+// ---- store_postgres_tags.c: what tasks and jobs are found by
+
+struct str pg_tags_text(const struct store_task *task, struct arena *arena); // an array, as text; none is empty
+void pg_tags_fill(struct pg_link *link); // of all tasks that were stored before there were tags
+
+// Rows of tags, from a list of keys (tenant, tags, at, id) with the tags of their tasks.
+#define PG_TAGS_OF(keys) "SELECT k.tenant, x.tag, k.at, k.id FROM (" keys ") k CROSS JOIN LATERAL unnest(k.tags) x(tag)"
+#define PG_TAGS_OF_JOBS(keys) \
+    "SELECT k.tenant, x.tag+1 AS tag, k.at, k.id FROM (" keys ") k CROSS JOIN LATERAL unnest(k.tags) x(tag)"
+// Removes such rows. Each is looked up by the index, however many there are.
+#define PG_REMOVE_TAGS(rows) \
+    "DELETE FROM @tags g USING (" rows ") r WHERE g.tenant=r.tenant AND g.tag=r.tag AND g.at=r.at AND g.id=r.id"
+#define PG_ADD_TAGS(rows) "INSERT INTO @tags(tenant,tag,at,id) " rows " ON CONFLICT DO NOTHING"
+
 // ---- the verbs: each runs a group of operations in one transaction
 
 void pg_forget_lanes(struct pg_link *link);

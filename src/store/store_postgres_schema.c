@@ -153,10 +153,16 @@ static const char *const steps[][9] = {
         "UPDATE @jobs SET tenant=0, expires_at=1 WHERE id=" PG_ANY(JOBS_OF_GONE),
         "UPDATE @jobs_done SET tenant=0 WHERE id=" PG_ANY(JOBS_OF_GONE),
         "UPDATE @tasks SET tenant=0 WHERE gone",
+        // What tasks and jobs are found by, in the order of lists: of a task, by its id at time 0; of its jobs, with the number
+        // behind the tag, by scheduled_at and id. A task knows its tags. pg_tags_fill() gives them to those that are there.
+        "ALTER TABLE @tasks ADD COLUMN tags bigint[]",
+        "CREATE TABLE @tags(tenant int, tag bigint, at bigint, id bigint, PRIMARY KEY(tenant, tag, at, id))",
     },
 };
 
-enum { SCHEMA_VERSION = array_count(steps), MIGRATION_MS = 600000 };
+enum { STEP_WITH_TAGS = 11 }; // by its place in the list, from 0
+
+enum { SCHEMA_VERSION = array_count(steps), MIGRATION_MS = 3600000 };
 
 // The keys of this schema's advisory locks: another schema of the same database has others.
 int64_t pg_lock_key(const struct pg *pg, enum pg_lock lock)
@@ -248,6 +254,8 @@ static int64_t take_step(struct pg_link *link)
     if (!link->err && version < SCHEMA_VERSION) {
         for (size_t i = 0; i < array_count(steps[version]) && steps[version][i]; i++)
             run(link, steps[version][i]);
+        if (version == STEP_WITH_TAGS)
+            pg_tags_fill(link);
         version++;
         pg_sql(link, "UPDATE @meta SET value=$1 WHERE name='schema'", NULL, NULL, version);
     }

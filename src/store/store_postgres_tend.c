@@ -300,20 +300,27 @@ static const char remove_jobs[] =
     "WITH due AS MATERIALIZED (SELECT j.id FROM @jobs_done j WHERE j.purge_at>0 AND j.purge_at<=$2 AND j.day<=$3"
     " ORDER BY j.purge_at, j.id LIMIT $4 FOR UPDATE SKIP LOCKED),"
     " g AS (DELETE FROM @jobs_done j WHERE j.day<=$3 AND j.id=" PG_ANY("SELECT id FROM due")
-    " RETURNING j.id, j.task_id, j.lane, j.state),"
+    " RETURNING j.id, j.task_id, j.lane, j.state, j.scheduled_at),"
     " a AS (DELETE FROM @attempts a WHERE a.job_id=" PG_ANY("SELECT id FROM g") "),"
     " e AS (DELETE FROM @extras e WHERE e.id=" PG_ANY("SELECT id FROM g WHERE id<>task_id") "),"
     " f AS (INSERT INTO @meta AS o(name,value) SELECT 'id_floor', max(greatest(g.id,g.task_id)) FROM g HAVING count(*)>0"
     " ON CONFLICT(name) DO UPDATE SET value=greatest(o.value,excluded.value)),"
-    " c AS (" PG_COUNT("SELECT g.lane, g.state, -1 AS n FROM g") ") SELECT task_id FROM g";
+    " c AS (" PG_COUNT("SELECT g.lane, g.state, -1 AS n FROM g") ") SELECT task_id, id, scheduled_at FROM g";
 // clang-format on
-// $1 keys_until, $2 the tasks some of whose jobs went.
+// $1 the tasks some of whose jobs went; with $2 the ids of these and $3 when they were planned for, or behind keys_until.
 static const char lock_tasks[] = "SELECT 1 FROM @tasks WHERE id=ANY($1) ORDER BY id FOR UPDATE";
+static const char remove_tags[] = PG_REMOVE_TAGS(
+    PG_TAGS_OF_JOBS("SELECT t.tenant, t.tags, j.at, j.id FROM unnest($1::bigint[],$2::bigint[],$3::bigint[]) j(task_id,id,at)"
+                    " JOIN (SELECT id, tenant, tags FROM @tasks WHERE id=ANY($1) AND tags IS NOT NULL) t ON t.id=j.task_id"));
 static const char remove_tasks[] =
     "WITH g AS (DELETE FROM @tasks t WHERE t.id=ANY($2) AND NOT EXISTS (SELECT FROM @extras e WHERE e.task_id=t.id)"
     " AND NOT EXISTS (SELECT FROM @jobs j WHERE j.id=t.id AND j.task_id=t.id)"
-    " AND NOT EXISTS (SELECT FROM @jobs_done d WHERE d.id=t.id AND d.task_id=t.id) RETURNING t.tenant, t.key)"
-    " UPDATE @keys k SET loose=true, until=$1 FROM g WHERE k.tenant=g.tenant AND k.key=g.key";
+    " AND NOT EXISTS (SELECT FROM @jobs_done d WHERE d.id=t.id AND d.task_id=t.id) RETURNING t.id, t.tenant, t.key, t.tags),"
+    " untag AS (" PG_REMOVE_TAGS(
+        PG_TAGS_OF("SELECT tenant, tags, 0::bigint AS at, id FROM g WHERE tags IS NOT NULL")) ")"
+                                                                                              " UPDATE @keys k SET loose=true, "
+                                                                                              "until=$1 FROM g WHERE "
+                                                                                              "k.tenant=g.tenant AND k.key=g.key";
 static const char remove_keys[] =
     "DELETE FROM @keys k USING (SELECT tenant,key FROM @keys WHERE loose AND until<=$1 ORDER BY until,tenant,key LIMIT $2) s"
     " WHERE k.tenant=s.tenant AND k.key=s.key";
@@ -348,7 +355,8 @@ struct sweeping {
     struct store_sweep *sweep;
     struct arena *arena;
     bool alone;
-    int64_t *values;
+    int64_t *values; // the tasks of jobs that went; or days
+    int64_t *jobs, *times;
     size_t count;
 };
 
@@ -366,11 +374,29 @@ static void read_values(void *ctx, const PGresult *result)
         sweeping->values[row] = pg_int(result, row, 0);
 }
 
+static void read_removed(void *ctx, const PGresult *result)
+{
+    struct sweeping *sweeping = ctx;
+    read_values(ctx, result);
+    sweeping->jobs = arena_array(sweeping->arena, int64_t, sweeping->count);
+    sweeping->times = arena_array(sweeping->arena, int64_t, sweeping->count);
+    for (int row = 0; row < PQntuples(result); row++) {
+        sweeping->jobs[row] = pg_int(result, row, 1);
+        sweeping->times[row] = pg_int(result, row, 2);
+    }
+}
+
 static void remove_tasks_of(struct pg_link *link, const struct sweeping *sweeping)
 {
     pg_begin_query(link);
     pg_put(link, lock_tasks);
     pg_param_ints(link, sweeping->values, sweeping->count);
+    pg_send(link, NULL, NULL);
+    pg_begin_query(link);
+    pg_put(link, remove_tags);
+    pg_param_ints(link, sweeping->values, sweeping->count);
+    pg_param_ints(link, sweeping->jobs, sweeping->count);
+    pg_param_ints(link, sweeping->times, sweeping->count);
     pg_send(link, NULL, NULL);
     pg_begin_query(link);
     pg_put(link, remove_tasks);
@@ -439,7 +465,7 @@ void pg_sweep_run(struct pg_link *link, struct store_op *op)
     pg_sql(link, "SELECT pg_try_advisory_xact_lock($1)::int", read_alone, &sweeping, pg_lock_key(link->pg, PG_LOCK_SWEEP));
     pg_sync(link);
     if (!link->err && sweeping.alone) {
-        pg_sql(link, remove_jobs, read_values, &sweeping, pg_slot(link), sweep->now_ms, today, max);
+        pg_sql(link, remove_jobs, read_removed, &sweeping, pg_slot(link), sweep->now_ms, today, max);
         pg_sync(link);
         sweep->removed = sweeping.count;
         if (sweeping.count)

@@ -49,6 +49,18 @@ void store_op_clear(struct store_op *op);
 enum { STORE_FAILED_MAX = 2 };
 size_t store_list_failed(const struct store_list *list, int ret_states[STORE_FAILED_MAX]);
 
+// By what rows can be found without looking at others, unless there is only one task anyway: tag after tag, and then the state
+// that failed, if there is one.
+enum { STORE_CANDIDATES_MAX = TAGS_MAX + 1 };
+size_t store_list_candidates(const struct store_list *list);
+size_t store_list_rarest(const struct store_list *list, const int64_t *counts); // each up to STORE_RARE
+
+// The tag of a task's jobs: they are found in another order than tasks.
+static inline int64_t store_tag_of_jobs(int64_t tag)
+{
+    return tag + 1;
+}
+
 // How far a page has come.
 struct store_page {
     size_t looked, given, bytes;

@@ -51,6 +51,9 @@ _Static_assert(STORE_LISTED_RESULT == 4096, "the SQL above says so");
 #define ZERO(name) ",0"
 #define ADD_TASKS "INSERT OR FAIL INTO tasks(id, tenant, lane, created_at, name, doc) VALUES"
 #define TASK_ROW "(?,?,?,?,?,?)"
+#define ADD_TAGGED "INSERT OR FAIL INTO tasks(id, tenant, lane, created_at, name, doc, tags) VALUES"
+#define TAGGED_ROW "(?,?,?,?,?,?,?)"
+#define ADD_TAGS "INSERT OR REPLACE INTO tags(tenant, tag, at, id) VALUES"
 #define ADD_JOBS "INSERT OR FAIL INTO jobs(id" JOB_NEW(NAME) JOB_NEW_ZERO(NAME) ") VALUES"
 #define JOB_ROW "(?" JOB_NEW(QUESTION) JOB_NEW_ZERO(ZERO) ")"
 #define WAIT "INSERT OR FAIL INTO waiting(place, due_at, id) VALUES"
@@ -131,7 +134,16 @@ static const char *const schema_steps[] = {
     "UPDATE jobs SET tenant=0, expires_at=1 WHERE id=task_id AND id IN (SELECT id FROM left_behind);"
     "UPDATE jobs SET tenant=0, expires_at=1 WHERE id<>task_id AND task_id IN (SELECT id FROM left_behind);"
     "UPDATE tasks SET tenant=0 WHERE id IN (SELECT id FROM left_behind);"
-    "DROP TABLE left_behind;",
+    "DROP TABLE left_behind;"
+    // What tasks and jobs are found by (store_sqlite_tags.c, which makes tags_of()), in the order of lists: of a task, by its id
+    // at time 0; of its jobs, with the number behind the tag, by scheduled_at and id. A task knows its tags, as a JSON array.
+    "ALTER TABLE tasks ADD COLUMN tags TEXT;"
+    "CREATE TABLE tags(tenant INTEGER, tag INTEGER, at INTEGER, id INTEGER, PRIMARY KEY(tenant, tag, at, id)) WITHOUT ROWID;"
+    "UPDATE tasks SET tags=tags_of(doc) WHERE NOT gone AND tags_of(doc) IS NOT NULL;"
+    "INSERT INTO tags(tenant, tag, at, id) SELECT t.tenant, e.value, 0, t.id FROM tasks t, json_each(t.tags) e"
+    " WHERE t.tags IS NOT NULL;"
+    "INSERT INTO tags(tenant, tag, at, id) SELECT j.tenant, e.value+1, j.scheduled_at, j.id"
+    " FROM jobs j CROSS JOIN tasks t ON t.id=j.task_id, json_each(t.tags) e WHERE t.tags IS NOT NULL;",
 };
 
 enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };
@@ -179,21 +191,34 @@ static const struct {
     [SQL_COUNT_UP_16] = {COUNT_UP(ROWS_16("(?,?,?)"))},
     [SQL_COUNT_UP_64] = {COUNT_UP(ROWS_64("(?,?,?)"))},
     [SQL_DELAYED] = {"SELECT n FROM counts WHERE lane=? AND state=1"},
-    [SQL_KEY] = {"SELECT task_id, digest, spent_at FROM keys WHERE tenant=? AND key=?"},
+    [SQL_KEY] = {"SELECT task_id, digest, spent_at FROM keys WHERE tenant=? AND key=?", true},
     [SQL_ADD_KEY] = {"INSERT INTO keys(tenant, task_id, key, digest, until, loose) VALUES(?, ?, ?, ?, 0, 0)"},
     [SQL_LOOSEN_KEY] = {"UPDATE keys SET loose=1, until=?, spent_at=? WHERE tenant=? AND key=?"},
     [SQL_LOOSE_KEYS] = {"SELECT tenant, key FROM keys INDEXED BY keys_loose WHERE loose AND until<=?"
                         " ORDER BY until, tenant, key LIMIT ?"},
     [SQL_REMOVE_KEY] = {"DELETE FROM keys WHERE tenant=? AND key=?"},
     [SQL_TASK_LANE] = {"SELECT lane FROM tasks WHERE id=? AND tenant=?"},
-    [SQL_TASK_KEY] = {"SELECT tenant, key FROM tasks WHERE id=?"},
-    [SQL_TASK_JOBS] = {"SELECT id, task_id, lane, state FROM jobs WHERE id=?1 AND task_id=?1 UNION ALL"
-                       " SELECT id, task_id, lane, state FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id"
-                       " ORDER BY 1 LIMIT ?2"},
-    [SQL_ADD_TASK] = {"INSERT INTO tasks(id, tenant, lane, created_at, name, doc, key) VALUES(?,?,?,?,?,?,?)"},
+    [SQL_TASK_KEY] = {"SELECT tenant, key, tags FROM tasks WHERE id=?"},
+    [SQL_TASK_JOBS] =
+        {"SELECT id, task_id, lane, state, scheduled_at FROM jobs WHERE id=?1 AND task_id=?1 UNION ALL"
+         " SELECT id, task_id, lane, state, scheduled_at FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id"
+         " ORDER BY 1 LIMIT ?2"},
+    [SQL_ADD_TASK] = {"INSERT INTO tasks(id, tenant, lane, created_at, name, doc, tags, key) VALUES(?,?,?,?,?,?,?,?)"},
     [SQL_ADD_TASKS_4] = {ADD_TASKS ROWS_4(TASK_ROW)},
     [SQL_ADD_TASKS_16] = {ADD_TASKS ROWS_16(TASK_ROW)},
     [SQL_ADD_TASKS_64] = {ADD_TASKS ROWS_64(TASK_ROW)},
+    [SQL_ADD_TAGGED_4] = {ADD_TAGGED ROWS_4(TAGGED_ROW)},
+    [SQL_ADD_TAGGED_16] = {ADD_TAGGED ROWS_16(TAGGED_ROW)},
+    [SQL_ADD_TAGGED_64] = {ADD_TAGGED ROWS_64(TAGGED_ROW)},
+    [SQL_ADD_TAGS_1] = {ADD_TAGS "(?,?,?,?)"},
+    [SQL_ADD_TAGS_4] = {ADD_TAGS ROWS_4("(?,?,?,?)")},
+    [SQL_ADD_TAGS_16] = {ADD_TAGS ROWS_16("(?,?,?,?)")},
+    [SQL_ADD_TAGS_64] = {ADD_TAGS ROWS_64("(?,?,?,?)")},
+    [SQL_REMOVE_TAG] = {"DELETE FROM tags WHERE tenant=? AND tag=? AND at=? AND id=?"},
+    [SQL_SET_TAGS] = {"UPDATE tasks SET tags=?2 WHERE id=?1"},
+    [SQL_TAGS_OF_JOB] = {"SELECT t.tenant, t.tags, j.scheduled_at FROM jobs j JOIN tasks t ON t.id=j.task_id WHERE j.id=?"},
+    [SQL_TIMES_OF_TASK] = {"SELECT id, scheduled_at FROM jobs WHERE id=?1 AND task_id=?1 UNION ALL"
+                           " SELECT id, scheduled_at FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id"},
     [SQL_TASK_VERSION] = {"SELECT version FROM tasks WHERE id=? AND tenant=?"},
     [SQL_TASK_HAS_OPEN] = {"SELECT 1 FROM jobs WHERE id=?1 AND task_id=?1 AND state<=?2 UNION ALL"
                            " SELECT 1 FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id AND state<=?2 LIMIT 1"},
@@ -224,7 +249,7 @@ static const struct {
                      " WHERE w.place=? AND w.due_at>=? AND w.due_at<=? ORDER BY w.due_at, w.id LIMIT ?"},
     // What one claim took at a place: all from a time on, up to the last of them.
     [SQL_TAKE] = {"DELETE FROM waiting WHERE place=?1 AND due_at>=?2 AND (due_at, id)<=(?3, ?4)"},
-    [SQL_STANDING] = {"SELECT token, state, lane, priority, lease_until, due_at FROM jobs WHERE id=?"},
+    [SQL_STANDING] = {"SELECT token, state, lane, priority, lease_until, due_at, scheduled_at FROM jobs WHERE id=?"},
     [SQL_CHANGE_1] = {CHANGE "(?)"},
     [SQL_CHANGE_4] = {CHANGE "(" ROWS_4("?") ")"},
     [SQL_CHANGE_16] = {CHANGE "(" ROWS_16("?") ")"},
@@ -243,7 +268,8 @@ static const struct {
     [SQL_PROMOTE_4] = {PROMOTE "(" ROWS_4("?") ")"},
     [SQL_PROMOTE_16] = {PROMOTE "(" ROWS_16("?") ")"},
     [SQL_PROMOTE_64] = {PROMOTE "(" ROWS_64("?") ")"},
-    [SQL_PURGE] = {"SELECT id, task_id, lane, state FROM jobs INDEXED BY jobs_purge WHERE purge_at>0 AND purge_at<=? AND state>=5"
+    [SQL_PURGE] = {"SELECT id, task_id, lane, state, scheduled_at FROM jobs INDEXED BY jobs_purge WHERE purge_at>0 AND "
+                   "purge_at<=? AND state>=5"
                    " ORDER BY purge_at, id LIMIT ?"},
     [SQL_HELD] = {"SELECT " JOB_COLUMNS ",t.doc,t.paused FROM jobs j" WITH_DOC "WHERE j.id=? AND j.lease_until=0", true},
     [SQL_EXPIRED] = {"SELECT " JOB_COLUMNS ",t.doc FROM jobs j INDEXED BY jobs_expires" WITH_DOC
@@ -272,6 +298,19 @@ static const struct {
                           " SELECT " LISTED_JOB " FROM jobs j INDEXED BY jobs_task WHERE j.task_id=?5 AND j.id<>j.task_id) j"
                           " WHERE j.tenant=?1" JOBS_BEHIND,
                           true},
+    [SQL_LIST_TAGGED_TASKS] = {"SELECT t.id, t.lane, t.name FROM tags g CROSS JOIN tasks t ON t.id=g.id"
+                               " WHERE g.tenant=?1 AND g.tag=?4 AND g.at=0 AND g.id<?2 ORDER BY g.id DESC LIMIT ?3",
+                               true},
+    [SQL_LIST_TAGGED_JOBS] = {"SELECT " LISTED_JOB " FROM tags g CROSS JOIN jobs j ON j.id=g.id WHERE g.tenant=?1 AND g.tag=?5"
+                              " AND (g.at, g.id)<(?2, ?3) ORDER BY g.at DESC, g.id DESC LIMIT ?4",
+                              true},
+    [SQL_LIST_ONE_TASK] = {"SELECT id, lane, name FROM tasks WHERE tenant=?1 AND id=?4 AND id<?2 LIMIT ?3", true},
+    [SQL_COUNT_TAGGED] = {"SELECT count(*) FROM (SELECT 1 FROM tags WHERE tenant=?1 AND (at, id)<(?2, ?3) AND tag=?5 LIMIT ?4)",
+                          true},
+    [SQL_COUNT_FAILED] = {"SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_failed WHERE tenant=?1 AND state IN (?5,?6)"
+                          " AND state>=6 AND (scheduled_at, id)<(?2, ?3) LIMIT ?4)",
+                          true},
+    [SQL_HAS_TAG] = {"SELECT 1 FROM tags WHERE tenant=? AND tag=? AND at=? AND id=?", true},
     [SQL_TASK_NAMED] = {"SELECT 1 FROM tasks WHERE id=?1 AND name=?2", true},
     [SQL_BULK] = {"SELECT id,tenant,version" BULK_MOVING(NAME) ",next_at,next_id,doc FROM bulks WHERE id=? AND tenant=?", true},
     [SQL_BULKS] = {"SELECT id,tenant,version" BULK_MOVING(NAME) ",next_at,next_id,doc FROM bulks INDEXED BY bulks_running"
@@ -433,6 +472,8 @@ static enum err prepare_all(struct db *db, enum db_role role, char why[ERR_WHY_M
 static enum err prepare_writer(struct db *db, char why[ERR_WHY_MAX])
 {
     enum err err = hands_prepare(db, why);
+    if (!err)
+        err = tags_prepare(db, why);
     if (!err)
         err = check_schema(db->handle, why);
     return err ? err : change_prepare(db, why);
@@ -647,6 +688,7 @@ bool db_standing(struct db *db, int64_t id, struct job *ret_was)
     ret_was->priority = (uint8_t)sqlite3_column_int(stmt, 3);
     ret_was->lease_until = sqlite3_column_int64(stmt, 4);
     ret_was->due_at = sqlite3_column_int64(stmt, 5);
+    ret_was->scheduled_at = sqlite3_column_int64(stmt, 6);
     ret_was->holder = DB_SOMEBODY;
     db_end(stmt);
     hands_see_now(db->hands, ret_was);

@@ -55,6 +55,17 @@ enum sql {
     SQL_ADD_TASKS_4, // in the order of DB_TIERS, as all that end in numbers
     SQL_ADD_TASKS_16,
     SQL_ADD_TASKS_64,
+    SQL_ADD_TAGGED_4,
+    SQL_ADD_TAGGED_16,
+    SQL_ADD_TAGGED_64,
+    SQL_ADD_TAGS_1,
+    SQL_ADD_TAGS_4,
+    SQL_ADD_TAGS_16,
+    SQL_ADD_TAGS_64,
+    SQL_REMOVE_TAG,
+    SQL_SET_TAGS,
+    SQL_TAGS_OF_JOB,
+    SQL_TIMES_OF_TASK,
     SQL_TASK_VERSION,
     SQL_TASK_HAS_OPEN,
     SQL_AMEND_TASK,
@@ -115,6 +126,12 @@ enum sql {
     SQL_LIST_JOBS,
     SQL_LIST_FAILED,
     SQL_LIST_OF_TASK,
+    SQL_LIST_TAGGED_TASKS,
+    SQL_LIST_TAGGED_JOBS,
+    SQL_LIST_ONE_TASK,
+    SQL_COUNT_TAGGED,
+    SQL_COUNT_FAILED,
+    SQL_HAS_TAG,
     SQL_TASK_NAMED,
     SQL_TALLY,
     SQL_SERIES,
@@ -247,6 +264,20 @@ void db_move_job(struct db *db, const struct job *from, const struct job *to); /
 
 // How many of `left` rows the largest fitting statement takes, of those that begin with that for `least` rows. 0: none fits.
 size_t db_tier(size_t left, size_t least, enum sql first, enum sql *ret_sql);
+
+// store_sqlite_tags.c: what tasks and jobs are found by, in the table `tags`. A task that has no tags is not in it, and nothing
+// is done for it.
+err_check enum err tags_prepare(struct db *db, char why[ERR_WHY_MAX]);     // before the schema is brought up to date
+void tags_bind(sqlite3_stmt *stmt, int at, const struct store_task *task); // the column of a task
+void tags_add_new(struct db *db, const struct store_new *item);            // a task and its jobs, which were added
+// A job whose record is there, at the time it has: added to its task; about to be moved, and moved.
+void tags_add_job(struct db *db, int64_t id);
+void tags_remove_job(struct db *db, int64_t id);
+// Of a task and all its jobs, with the tags and at the times they have: about to be changed, and changed.
+void tags_add_task(struct db *db, int64_t id);
+void tags_remove_task(struct db *db, int64_t id);
+// Of a task or a job that is no more, with the tags that its task had, as they were in its column.
+void tags_remove_swept(struct db *db, int32_t tenant, const char *tags, bool job, struct store_key key);
 
 // store_sqlite_change.c
 err_check enum err change_prepare(struct db *db, char why[ERR_WHY_MAX]); // before statements are prepared

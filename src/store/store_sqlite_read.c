@@ -170,16 +170,75 @@ static void read_get(struct db *db, struct store_op *op)
 
 // ---- pages
 
-static sqlite3_stmt *select_jobs(struct db *db, const struct store_list *list)
+// What a page is looked for in.
+struct source {
+    struct db *db;
+    const struct store_list *list;
+    int64_t lane;     // of the queue; 0: any
+    int64_t task_id;  // the only one there may be; 0: any
+    size_t candidate; // by which rows are found, if there are any: the number of a tag, or behind them the state that failed
+};
+
+static int64_t tag_of(const struct source *source, size_t candidate)
 {
+    int64_t tag = source->list->tags[candidate];
+    return source->list->jobs ? store_tag_of_jobs(tag) : tag;
+}
+
+static int64_t count_candidate(const struct source *source, size_t candidate)
+{
+    const struct store_list *list = source->list;
+    int64_t count = 0, at = list->jobs ? list->before.at : 0;
+    int failed[STORE_FAILED_MAX];
+    sqlite3_stmt *stmt;
+    if (candidate < list->tag_count) {
+        stmt = db_sql(source->db, SQL_COUNT_TAGGED, list->tenant, at, list->before.id, STORE_RARE, tag_of(source, candidate));
+    } else {
+        size_t failed_count = store_list_failed(list, failed);
+        stmt = db_sql(source->db, SQL_COUNT_FAILED, list->tenant, at, list->before.id, STORE_RARE, failed[0],
+                      failed[failed_count - 1]);
+    }
+    db_found(source->db, stmt, &count);
+    return count;
+}
+
+static void choose(struct source *source)
+{
+    int64_t counts[STORE_CANDIDATES_MAX];
+    size_t candidates = store_list_candidates(source->list);
+    for (size_t i = 0; i < candidates && candidates > 1; i++)
+        counts[i] = count_candidate(source, i);
+    source->candidate = candidates > 1 ? store_list_rarest(source->list, counts) : 0;
+}
+
+static bool by_tag(const struct source *source)
+{
+    return store_list_candidates(source->list) && source->candidate < source->list->tag_count;
+}
+
+static sqlite3_stmt *select_jobs(const struct source *source)
+{
+    const struct store_list *list = source->list;
     int failed[STORE_FAILED_MAX];
     size_t count = store_list_failed(list, failed);
-    enum sql sql = list->task_id ? SQL_LIST_OF_TASK : count ? SQL_LIST_FAILED : SQL_LIST_JOBS;
-    sqlite3_stmt *stmt = db_sql(db, sql, list->tenant, list->before.at, list->before.id, limit(list->look + 1));
-    if (list->task_id)
-        sqlite3_bind_int64(stmt, 5, list->task_id);
-    for (size_t i = 0; i < STORE_FAILED_MAX && count; i++)
+    bool tagged = by_tag(source);
+    enum sql sql = source->task_id ? SQL_LIST_OF_TASK : tagged ? SQL_LIST_TAGGED_JOBS : count ? SQL_LIST_FAILED : SQL_LIST_JOBS;
+    sqlite3_stmt *stmt = db_sql(source->db, sql, list->tenant, list->before.at, list->before.id, limit(list->look + 1));
+    if (source->task_id || tagged)
+        sqlite3_bind_int64(stmt, 5, source->task_id ? source->task_id : tag_of(source, source->candidate));
+    for (size_t i = 0; i < STORE_FAILED_MAX && sql == SQL_LIST_FAILED; i++)
         sqlite3_bind_int(stmt, 5 + (int)i, i < count ? failed[i] : -1);
+    return stmt;
+}
+
+static sqlite3_stmt *select_tasks(const struct source *source)
+{
+    const struct store_list *list = source->list;
+    bool tagged = by_tag(source);
+    enum sql sql = source->task_id ? SQL_LIST_ONE_TASK : tagged ? SQL_LIST_TAGGED_TASKS : SQL_LIST_TASKS;
+    sqlite3_stmt *stmt = db_sql(source->db, sql, list->tenant, list->before.id, limit(list->look + 1));
+    if (sql != SQL_LIST_TASKS)
+        sqlite3_bind_int64(stmt, 4, source->task_id ? source->task_id : tag_of(source, source->candidate));
     return stmt;
 }
 
@@ -191,10 +250,24 @@ static bool is_named(struct db *db, int64_t task_id, struct str name)
     return db_found(db, stmt, &one);
 }
 
-static bool job_matches(struct db *db, const struct store_list *list, int64_t lane, const struct job *job)
+// All tags but the one that the row was found by.
+static bool has_tags(const struct source *source, struct store_key key)
 {
-    return (!list->states || list->states & 1u << job->state) && (!lane || job->lane == lane) &&
-           (!list->name.p || is_named(db, job->task_id, list->name));
+    const struct store_list *list = source->list;
+    int64_t one;
+    for (size_t i = 0; i < list->tag_count; i++)
+        if ((!by_tag(source) || i != source->candidate) &&
+            !db_found(source->db, db_sql(source->db, SQL_HAS_TAG, list->tenant, tag_of(source, i), key.at, key.id), &one))
+            return false;
+    return true;
+}
+
+static bool job_matches(const struct source *source, const struct job *job)
+{
+    const struct store_list *list = source->list;
+    return (!list->states || list->states & 1u << job->state) && (!source->lane || job->lane == source->lane) &&
+           has_tags(source, (struct store_key){job->scheduled_at, job->id}) &&
+           (!list->name.p || is_named(source->db, job->task_id, list->name));
 }
 
 static void push_task(struct db *db, struct store_list *list, int64_t id, struct arena *arena)
@@ -205,10 +278,10 @@ static void push_task(struct db *db, struct store_list *list, int64_t id, struct
     find_task(db, id, list->tenant, arena, task);
 }
 
-static void list_jobs(struct db *db, struct store_list *list, int64_t lane, struct store_get *records)
+static void list_jobs(const struct source *source, struct store_list *list, struct store_get *records)
 {
-    sqlite3_stmt *stmt = select_jobs(db, list);
-    struct arena *arena = &records->op.arena;
+    struct db *db = source->db;
+    sqlite3_stmt *stmt = select_jobs(source);
     struct store_page page = {0};
     struct job job;
     while (db_row(db, stmt)) {
@@ -217,28 +290,31 @@ static void list_jobs(struct db *db, struct store_list *list, int64_t lane, stru
             db_end(stmt);
             return;
         }
-        if (!job_matches(db, list, lane, &job))
+        if (!job_matches(source, &job))
             continue;
         push_job(db, stmt, records);
         read_attempts(db, records, job.id);
         if (list->docs)
-            push_task(db, list, job.task_id, arena);
+            push_task(db, list, job.task_id, &records->op.arena);
         store_list_give(list, &page, records);
     }
 }
 
-// Whether the row, which has no more than this, is of that queue and name.
-static bool task_matches(sqlite3_stmt *stmt, const struct store_list *list, int64_t lane)
+// Whether the row, which has no more than id, lane and name, is one of those that are asked for.
+static bool task_matches(const struct source *source, sqlite3_stmt *stmt)
 {
     struct str name = {.p = sqlite3_column_blob(stmt, 2)};
     name.n = (size_t)sqlite3_column_bytes(stmt, 2);
-    return (!lane || sqlite3_column_int64(stmt, 1) == lane) && (!list->name.p || str_eq(list->name, name));
+    return (!source->lane || sqlite3_column_int64(stmt, 1) == source->lane) &&
+           (!source->list->name.p || str_eq(source->list->name, name)) &&
+           has_tags(source, (struct store_key){0, sqlite3_column_int64(stmt, 0)});
 }
 
 // Documents are read of those that match: they may be large.
-static void list_tasks(struct db *db, struct store_list *list, int64_t lane, struct store_get *records)
+static void list_tasks(const struct source *source, struct store_list *list, struct store_get *records)
 {
-    sqlite3_stmt *stmt = db_sql(db, SQL_LIST_TASKS, list->tenant, list->before.id, limit(list->look + 1));
+    struct db *db = source->db;
+    sqlite3_stmt *stmt = select_tasks(source);
     struct store_page page = {0};
     while (db_row(db, stmt)) {
         int64_t id = sqlite3_column_int64(stmt, 0);
@@ -246,7 +322,7 @@ static void list_tasks(struct db *db, struct store_list *list, int64_t lane, str
             db_end(stmt);
             return;
         }
-        if (!task_matches(stmt, list, lane))
+        if (!task_matches(source, stmt))
             continue;
         push_task(db, list, id, &records->op.arena);
         size_t first = records->job_count;
@@ -257,24 +333,34 @@ static void list_tasks(struct db *db, struct store_list *list, int64_t lane, str
     }
 }
 
-static bool find_lane(struct db *db, const struct store_list *list, int64_t *ret_lane)
+static bool find_by_text(struct db *db, enum sql sql, int32_t tenant, struct str text, int64_t *ret_id)
 {
-    sqlite3_stmt *stmt = db_sql(db, SQL_LANE_BY_NAME, list->tenant);
-    db_bind_text(stmt, 2, list->queue);
-    return db_found(db, stmt, ret_lane);
+    sqlite3_stmt *stmt = db_sql(db, sql, tenant);
+    db_bind_text(stmt, 2, text);
+    return db_found(db, stmt, ret_id);
+}
+
+// Whether there can be anything at all; and the queue and the one task by their numbers.
+static bool begin(struct source *source)
+{
+    const struct store_list *list = source->list;
+    source->task_id = list->task_id;
+    return (!list->queue.p || find_by_text(source->db, SQL_LANE_BY_NAME, list->tenant, list->queue, &source->lane)) &&
+           (!list->key.p || find_by_text(source->db, SQL_KEY, list->tenant, list->key, &source->task_id));
 }
 
 static void read_list(struct db *db, struct store_op *op)
 {
     struct store_list *list = container_of(op, struct store_list, op);
+    struct source source = {.db = db, .list = list};
     struct store_get records = {.op.arena = op->arena};
-    int64_t lane = 0;
-    if (list->queue.p && !find_lane(db, list, &lane))
+    if (!begin(&source))
         return;
+    choose(&source);
     if (list->jobs)
-        list_jobs(db, list, lane, &records);
+        list_jobs(&source, list, &records);
     else
-        list_tasks(db, list, lane, &records);
+        list_tasks(&source, list, &records);
     op->arena = records.op.arena;
     list->found = records.jobs;
     list->found_count = records.job_count;

@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { LANES_REMEMBERED_MAX = 65536, TASK_PARAMS = 6, ADD_ROWS_MIN = 4 };
+enum { LANES_REMEMBERED_MAX = 65536, TASK_PARAMS = 6, TAGGED_PARAMS = 7, ADD_ROWS_MIN = 4 };
 
 struct cached_lane {
     int64_t id;
@@ -376,7 +376,7 @@ static void add_key(struct writer *writer, const struct store_new *item)
     db_run(&writer->db, stmt);
 }
 
-// All but its key, from the parameter `at` on; returns what follows.
+// All but its tags and its key, from the parameter `at` on; returns what follows.
 static int bind_task(sqlite3_stmt *stmt, int at, const struct store_task *task, int64_t lane)
 {
     sqlite3_bind_int64(stmt, at++, task->id);
@@ -395,6 +395,7 @@ static bool add_task(struct writer *writer, const struct store_new *item, int64_
 {
     sqlite3_stmt *stmt = writer->db.stmts[SQL_ADD_TASK];
     int at = bind_task(stmt, 1, item->task, lane);
+    tags_bind(stmt, at++, item->task);
     if (item->key.n)
         db_bind_text(stmt, at, item->key);
     else
@@ -437,7 +438,10 @@ static enum err add_to_task(struct writer *writer, struct store_new *item)
     if (!item->job_count)
         return ERR_NOT_FOUND;
     sqlite3_stmt *stmt = db_sql(&writer->db, SQL_TASK_LANE, item->jobs[0].task_id, item->jobs[0].tenant);
-    return db_found(&writer->db, stmt, &lane) ? add_jobs(writer, item, lane) : ERR_NOT_FOUND;
+    enum err err = db_found(&writer->db, stmt, &lane) ? add_jobs(writer, item, lane) : ERR_NOT_FOUND;
+    for (size_t i = 0; i < item->job_count && !err; i++)
+        tags_add_job(&writer->db, item->jobs[i].id);
+    return err;
 }
 
 static enum err add_item(struct writer *writer, struct store_new *item)
@@ -452,9 +456,12 @@ static enum err add_item(struct writer *writer, struct store_new *item)
     if (!add_task(writer, item, lane->id))
         return ERR_INTERNAL;
     enum err err = add_jobs(writer, item, lane->id);
-    if (!err && item->key.n)
+    if (err)
+        return err;
+    tags_add_new(&writer->db, item);
+    if (item->key.n)
         add_key(writer, item);
-    return err;
+    return ERR_OK;
 }
 
 // A task with one job and nothing unusual about it.
@@ -471,6 +478,14 @@ static void remove_plain(struct db *db, struct store_new *const *items, size_t t
         db_run(db, db_sql(db, SQL_REMOVE_TASK, items[i]->task->id));
 }
 
+static bool any_tagged(struct store_new *const *items, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (items[i]->task->tag_count)
+            return true;
+    return false;
+}
+
 // Adds the first of the items, as many as go into one statement. Returns how many; 0: they have to be added one by one, because
 // they are too few, or one of their ids is taken. A statement that met such an id has added those before it.
 static size_t add_plain(struct writer *writer, struct store_new *const *items, size_t left)
@@ -480,13 +495,18 @@ static size_t add_plain(struct writer *writer, struct store_new *const *items, s
     enum sql tasks, jobs;
     size_t n = db_tier(left, ADD_ROWS_MIN, SQL_ADD_TASKS_4, &tasks);
     n = db_tier(n, ADD_ROWS_MIN, SQL_ADD_JOBS_4, &jobs);
+    bool tagged = any_tagged(items, n);
+    if (tagged)
+        tasks += SQL_ADD_TAGGED_4 - SQL_ADD_TASKS_4;
     for (size_t i = 0; i < n; i++) {
         const struct store_task *task = items[i]->task;
         const struct cached_lane *lane = lane_by_name(writer, task->tenant, task->queue);
         if (!lane) // SQLite failed
             return 0;
         items[i]->jobs[0].lane = lane->id;
-        bind_task(db->stmts[tasks], (int)i * TASK_PARAMS + 1, task, lane->id);
+        int at = bind_task(db->stmts[tasks], (int)i * (tagged ? TAGGED_PARAMS : TASK_PARAMS) + 1, task, lane->id);
+        if (tagged)
+            tags_bind(db->stmts[tasks], at, task);
         db_bind_new_job(db->stmts[jobs], i, &items[i]->jobs[0]);
         added[i] = &items[i]->jobs[0];
     }
@@ -503,6 +523,8 @@ static size_t add_plain(struct writer *writer, struct store_new *const *items, s
     db_list_jobs(db, added, n);
     for (size_t i = 0; i < n; i++)
         count(writer, added[i]->lane, added[i]->state, 1);
+    for (size_t i = 0; i < n && tagged; i++)
+        tags_add_new(db, items[i]);
     return n;
 }
 
@@ -641,6 +663,17 @@ static void follow_step(struct writer *writer, const struct job *was, const stru
         keep_attempt(&writer->db, is.id, step->attempt);
 }
 
+// A job that is planned for another time is found at another place by the tags of its task.
+static void change_record(struct db *db, const struct job *was, const struct store_step *step)
+{
+    bool moved = was->scheduled_at != step->job->scheduled_at;
+    if (moved)
+        tags_remove_job(db, was->id);
+    db_change_job(db, step);
+    if (moved)
+        tags_add_job(db, was->id);
+}
+
 // By itself: whatever the step is about.
 static enum err change_job(struct writer *writer, const struct store_step *step)
 {
@@ -649,7 +682,7 @@ static enum err change_job(struct writer *writer, const struct store_step *step)
         return ERR_NOT_FOUND;
     if (!db_stands(&was, step))
         return ERR_LEASE_LOST;
-    db_change_job(&writer->db, step);
+    change_record(&writer->db, &was, step);
     follow_step(writer, &was, step);
     return ERR_OK;
 }
@@ -669,10 +702,18 @@ static void amend_job(struct writer *writer, const struct store_step *step, int6
         return;
     is.lane = lane;
     db_run(db, db_sql(db, SQL_MOVE_JOB, lane, is.priority, is.id));
-    db_change_job(db, step);
+    change_record(db, &was, step);
     db_move_job(db, &was, &is);
     count(writer, was.lane, was.state, -1);
     count(writer, lane, is.state, 1);
+}
+
+static void set_tags(struct db *db, const struct store_amend *amend)
+{
+    sqlite3_stmt *stmt = db_sql(db, SQL_SET_TAGS, amend->task.id);
+    tags_bind(stmt, 2, &amend->task);
+    db_run(db, stmt);
+    tags_add_task(db, amend->task.id);
 }
 
 // Nobody else writes: what was found standing stands until it is written.
@@ -696,6 +737,8 @@ static void write_amend(struct writer *writer, struct store_op *op)
     }
     if (!lane) // SQLite failed
         return;
+    if (amend->retag)
+        tags_remove_task(db, amend->task.id);
     sqlite3_stmt *stmt = db_sql(db, SQL_AMEND_TASK, amend->task.id, lane->id, amend->task.paused);
     if (amend->task.name.n)
         db_bind_text(stmt, 4, amend->task.name);
@@ -703,6 +746,8 @@ static void write_amend(struct writer *writer, struct store_op *op)
         sqlite3_bind_null(stmt, 4);
     db_bind_bytes(stmt, 5, amend->task.doc);
     db_run(db, stmt);
+    if (amend->retag)
+        set_tags(db, amend);
     for (size_t i = 0; i < amend->count; i++)
         amend_job(writer, &amend->steps[i], lane->id);
 }
@@ -843,7 +888,7 @@ static void write_due(struct writer *writer, struct store_op *op)
 // ---- removing
 
 struct purge {
-    int64_t id, task_id, lane;
+    int64_t id, task_id, lane, scheduled_at;
     int state;
 };
 
@@ -860,38 +905,61 @@ static void list_purges(struct db *db, struct purges *purges, sqlite3_stmt *stmt
 {
     while (db_row(db, stmt)) {
         purges->jobs = store_push(purges->arena, purges->jobs, purges->count, sizeof *purges->jobs);
-        purges->jobs[purges->count++] = (struct purge){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1),
-                                                       sqlite3_column_int64(stmt, 2), sqlite3_column_int(stmt, 3)};
+        purges->jobs[purges->count++] = (struct purge){.id = sqlite3_column_int64(stmt, 0),
+                                                       .task_id = sqlite3_column_int64(stmt, 1),
+                                                       .lane = sqlite3_column_int64(stmt, 2),
+                                                       .state = sqlite3_column_int(stmt, 3),
+                                                       .scheduled_at = sqlite3_column_int64(stmt, 4)};
     }
 }
 
-// Its key outlives it for a while, and is listed as loose from now on.
-static void remove_task(struct writer *writer, int64_t id, const struct purges *purges)
+// A task some of whose jobs go.
+struct purged_task {
+    int32_t tenant;
+    struct str key;
+    const char *tags; // as in its column
+};
+
+static bool find_purged(struct db *db, int64_t id, struct arena *arena, struct purged_task *ret_task)
 {
-    struct db *db = &writer->db;
     sqlite3_stmt *stmt = db_sql(db, SQL_TASK_KEY, id);
     if (!db_row(db, stmt))
-        return;
-    int32_t tenant = sqlite3_column_int(stmt, 0);
-    struct str key = db_bytes(stmt, 1, purges->arena);
+        return false;
+    *ret_task = (struct purged_task){.tenant = sqlite3_column_int(stmt, 0), .key = db_bytes(stmt, 1, arena)};
+    const char *tags = (const char *)sqlite3_column_text(stmt, 2);
+    if (tags)
+        ret_task->tags = arena_copy(arena, (struct str){tags, strlen(tags) + 1}).p;
     db_end(stmt);
-    if (key.n) {
-        stmt = db_sql(db, SQL_LOOSEN_KEY, purges->keys_until, purges->spent_at, tenant);
-        db_bind_text(stmt, 4, key);
+    return true;
+}
+
+// Its key outlives it for a while, and is listed as loose from now on.
+static void remove_task(struct db *db, int64_t id, const struct purged_task *task, const struct purges *purges)
+{
+    if (task->key.n) {
+        sqlite3_stmt *stmt = db_sql(db, SQL_LOOSEN_KEY, purges->keys_until, purges->spent_at, task->tenant);
+        db_bind_text(stmt, 4, task->key);
         db_run(db, stmt);
     }
+    if (task->tags)
+        tags_remove_swept(db, task->tenant, task->tags, false, (struct store_key){0, id});
     db_run(db, db_sql(db, SQL_REMOVE_TASK, id));
 }
 
 static void remove_job(struct writer *writer, const struct purge *job, const struct purges *purges)
 {
     struct db *db = &writer->db;
+    struct purged_task task;
     int64_t one;
     db_run(db, db_sql(db, SQL_REMOVE_ATTEMPTS, job->id));
     db_run(db, db_sql(db, SQL_REMOVE_JOB, job->id));
     count(writer, job->lane, job->state, -1);
+    if (!find_purged(db, job->task_id, purges->arena, &task))
+        return;
+    if (task.tags)
+        tags_remove_swept(db, task.tenant, task.tags, true, (struct store_key){job->scheduled_at, job->id});
     if (!db_found(db, db_sql(db, SQL_TASK_HAS_JOB, job->task_id), &one))
-        remove_task(writer, job->task_id, purges);
+        remove_task(db, job->task_id, &task, purges);
 }
 
 // The largest id that is removed is written down, so that no id is ever given out twice.

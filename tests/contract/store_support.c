@@ -104,6 +104,9 @@ void sample_fill(struct world *world, const struct sample *sample, struct store_
     ret_task->queue = str_of(sample->queue ? sample->queue : "q");
     ret_task->name = STR("a name");
     ret_task->doc = sample->doc.n ? sample->doc : STR("{\"url\":\"http://localhost/\"}");
+    ret_task->tags = sample->tags;
+    while (ret_task->tag_count < TAGS_MAX && sample->tags[ret_task->tag_count])
+        ret_task->tag_count++;
     *ret_job = (struct job){.id = id, .task_id = id, .tenant = tenant, .token = 1, .holder = sample->holder};
     ret_job->state = sample->state ? sample->state : JOB_READY;
     ret_job->priority = (uint8_t)(sample->priority == 0 ? 5 : sample->priority < 0 ? 0 : sample->priority);
@@ -224,4 +227,48 @@ size_t sweep(struct world *world, int64_t now_ms, size_t max)
     op->max = max;
     assert_int_equal(call(world, &op->op), ERR_OK);
     return op->removed;
+}
+
+// ---- tasks from before there were tags
+
+static const struct {
+    const char *doc, *filter, *value; // by which it, and no other, is found; NULL: by none
+} old_tasks[] = {
+    {"{\"url\":\"http://x/\"}", NULL, NULL},
+    {"{\"url\":\"http://x/\",\"name\":\"nightly\"}", "name", "nightly"},
+    {"{\"url\":\"http://x/\",\"labels\":{\"team\":\"a\",\"n\":\"1\"}}", "label.n", "1"},
+    {"{\"url\":\"http://x/\",\"l\\u0061bels\":{\"team\":\"\\u0062\"}}", "label.team", "b"},
+    {"{\"url\":\"http://x/\",\"tracing_id\":\"t-1\"}", "tracing_id", "t-1"},
+    {"{\"url\":\"http://x/\",\"created_by\":\"me\"}", "created_by", "me"},
+    {"not a task, \"labels\"", NULL, NULL},
+};
+
+void add_old_tasks(struct world *world)
+{
+    for (size_t i = 0; i < array_count(old_tasks); i++)
+        add(world, (struct sample){.doc = str_of(old_tasks[i].doc), .state = i % 2 ? JOB_SUCCESS : JOB_READY});
+}
+
+void assert_old_tasks_are_found(struct world *world)
+{
+    int64_t id = world->last_id - (int64_t)array_count(old_tasks);
+    for (size_t i = 0; i < array_count(old_tasks); i++) {
+        struct filter filter = filter_any(FILTER_JOBS);
+        struct problem why;
+        id++;
+        if (!old_tasks[i].filter)
+            continue;
+        assert_int_equal(filter_set(&filter, str_of(old_tasks[i].filter), str_of(old_tasks[i].value), &why), ERR_OK);
+        for (int jobs = 0; jobs < 2; jobs++) {
+            struct store_list *list = OP(world, store_list, STORE_LIST);
+            list->tenant = TENANT;
+            list->jobs = jobs;
+            list->before = (struct store_key){INT64_MAX, INT64_MAX};
+            list->max = list->look = list->max_jobs = 2;
+            list->tag_count = tags_of_filter(&filter, list->tags);
+            assert_int_equal(call(world, &list->op), ERR_OK);
+            assert_int_equal(list->found_count, 1);
+            assert_int_equal(list->found[0].id, id);
+        }
+    }
 }

@@ -47,6 +47,7 @@ struct sample {
     int64_t holder;
     struct str doc, key, response;
     uint8_t digest;
+    int64_t tags[TAGS_MAX]; // up to the first 0
 };
 
 void sample_fill(struct world *world, const struct sample *sample, struct store_task *ret_task, struct job *ret_job,
@@ -63,3 +64,8 @@ struct store_get *get_job(struct world *world, int64_t id);
 struct job job_now(struct world *world, int64_t id); // the record as it is stored
 enum err change(struct world *world, int64_t token, struct job job, const struct attempt *attempt);
 size_t sweep(struct world *world, int64_t now_ms, size_t max);
+
+// For a database from before there were tags: tasks that are added without any, and found by what their documents say once they
+// have some.
+void add_old_tasks(struct world *world);
+void assert_old_tasks_are_found(struct world *world);

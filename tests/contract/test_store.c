@@ -2000,6 +2000,241 @@ static void only_what_is_given_counts_and_all_of_it(void **state)
     }
 }
 
+// ---- what is found by tags and keys
+
+enum { TAG_X = 20, TAG_Y = 40, TAG_Z = 60 };
+
+// The rows that have these tags, as tasks and as jobs, newest first; each found without looking at others. 0 ends both.
+static void assert_tagged(struct world *world, const int64_t *tags, const int64_t *ids)
+{
+    struct store_list want = {0};
+    size_t count = 0;
+    while (tags[want.tag_count])
+        want.tag_count++;
+    memcpy(want.tags, tags, want.tag_count * sizeof *tags);
+    while (ids[count])
+        count++;
+    for (int jobs = 0; jobs < 2; jobs++) {
+        want.jobs = jobs;
+        want.look = count + 1;
+        const struct store_list *page = list(world, want);
+        assert_int_equal(page->found_count, count);
+        assert_false(page->more);
+        for (size_t i = 0; i < count; i++)
+            assert_int_equal(page->found[i].id, ids[i]);
+    }
+}
+#define TAGS(...) ((int64_t[]){__VA_ARGS__, 0})
+#define ROWS(...) ((int64_t[]){__VA_ARGS__, 0})
+#define NO_ROWS ((int64_t[]){0})
+
+static void rows_are_found_by_all_their_tags(void **state)
+{
+    struct world *world = *state;
+    int64_t both = add(world, (struct sample){.tags = {TAG_X, TAG_Y}});
+    int64_t one = add(world, (struct sample){.tags = {TAG_Y}});
+    for (int i = 0; i < 20; i++)
+        add(world, (struct sample){.tags = {i % 2 ? TAG_Z : 0}});
+    int64_t other = add(world, (struct sample){.tags = {TAG_X}, .tenant = 8});
+    assert_tagged(world, TAGS(TAG_X), ROWS(both));
+    assert_tagged(world, TAGS(TAG_Y), ROWS(one, both));
+    assert_tagged(world, TAGS(TAG_Y, TAG_X), ROWS(both));
+    assert_tagged(world, TAGS(TAG_X, TAG_Z), NO_ROWS);
+    assert_tagged(world, TAGS(80), NO_ROWS);
+    assert_int_equal(list(world, (struct store_list){.tenant = 8, .tags = {TAG_X}, .tag_count = 1})->tasks[0].id, other);
+}
+
+// A name that everybody has and a label that few have, in whatever order: it is enough to look at the few.
+static void the_rarest_of_tags_and_states_leads(void **state)
+{
+    struct world *world = *state;
+    int64_t rare = add(world, (struct sample){.tags = {TAG_X, TAG_Y}, .state = JOB_ABORTED});
+    for (int i = 0; i < 30; i++)
+        add(world, (struct sample){.tags = {TAG_X, i % 2 ? TAG_Z : 0}, .state = i % 3 ? JOB_ABORTED : JOB_READY});
+    assert_tagged(world, TAGS(TAG_X, TAG_Y), ROWS(rare));
+    assert_tagged(world, TAGS(TAG_Y, TAG_X), ROWS(rare));
+    struct store_list want = {.jobs = true, .states = 1u << JOB_ABORTED, .tags = {TAG_X, TAG_Y}, .tag_count = 2, .look = 2};
+    assert_int_equal(list(world, want)->found_count, 1);
+    int64_t ended = add(world, (struct sample){.tags = {TAG_X, TAG_Z}, .state = JOB_BURIED});
+    want = (struct store_list){.jobs = true, .states = 1u << JOB_BURIED, .tags = {TAG_X, TAG_Z}, .tag_count = 2, .look = 2};
+    struct store_list *page = list(world, want);
+    assert_int_equal(page->found_count, 1);
+    assert_int_equal(page->found[0].id, ended);
+    assert_false(page->more);
+}
+
+// The index has the order of the list, so a set of any size is gone through page by page.
+static void pages_by_a_tag_are_the_list(void **state)
+{
+    enum { COUNT = 25 };
+    struct world *world = *state;
+    for (int i = 0; i < COUNT; i++)
+        add(world, (struct sample){.tags = {TAG_X, i % 5 ? TAG_Y : 0}, .scheduled_at = NOW + i * 7 % 4});
+    for (int jobs = 0; jobs < 2; jobs++) {
+        struct store_list want = {.jobs = jobs, .tags = {TAG_X}, .tag_count = 1};
+        const struct store_list *all = list(world, want);
+        assert_int_equal(all->found_count, COUNT);
+        want.max = 4;
+        for (size_t found = 0; found < COUNT;) {
+            const struct store_list *page = list(world, want);
+            assert_true(page->found_count >= 1);
+            for (size_t i = 0; i < page->found_count; i++)
+                assert_int_equal(page->found[i].id, all->found[found++].id);
+            assert_int_equal(page->more, found < COUNT);
+            want.before = page->next;
+        }
+    }
+}
+
+static struct store_amend *make_amend(struct world *world, int64_t id);
+
+static void tags_follow_an_amendment(void **state)
+{
+    struct world *world = *state;
+    int64_t other = add(world, (struct sample){.tags = {TAG_X, TAG_Z}}), id = add(world, (struct sample){.tags = {TAG_X, TAG_Y}});
+    struct store_amend *amend = make_amend(world, id); // and its job is planned for a second later
+    amend->task.tags = TAGS(TAG_X, TAG_Z);
+    amend->task.tag_count = 2;
+    assert_int_equal(call(world, &amend->op), ERR_OK);
+    assert_tagged(world, TAGS(TAG_Y), NO_ROWS);
+    assert_tagged(world, TAGS(TAG_Z), ROWS(id, other));
+    struct store_list behind = {.jobs = true, .tags = {TAG_Z}, .tag_count = 1, .before = {NOW + 1000, id}};
+    assert_int_equal(list(world, behind)->found_count, 1);
+    amend = make_amend(world, id);
+    amend->retag = false; // a pause leaves them alone
+    amend->task.paused = true;
+    amend->count = 0;
+    assert_int_equal(call(world, &amend->op), ERR_OK);
+    assert_tagged(world, TAGS(TAG_Z, TAG_X), ROWS(id, other));
+    amend = make_amend(world, id);
+    amend->task.version--; // what is refused changes none
+    assert_int_equal(call(world, &amend->op), ERR_LEASE_LOST);
+    assert_tagged(world, TAGS(TAG_Z), ROWS(id, other));
+    amend = make_amend(world, id);
+    assert_int_equal(call(world, &amend->op), ERR_OK);
+    assert_tagged(world, TAGS(TAG_Z), ROWS(other));
+    amend = make_amend(world, other);
+    amend->task.tags = TAGS(TAG_Y);
+    amend->task.tag_count = 1;
+    assert_int_equal(call(world, &amend->op), ERR_OK);
+    assert_tagged(world, TAGS(TAG_Y), ROWS(other));
+}
+
+static enum err remove_task(struct world *world, int64_t id, bool ended);
+
+static void a_removed_task_is_found_by_no_tag(void **state)
+{
+    struct world *world = *state;
+    int64_t stays = add(world, (struct sample){.tags = {TAG_X}});
+    int64_t ended = add(world, (struct sample){.tags = {TAG_X, TAG_Y}, .state = JOB_SUCCESS, .key = STR("k")});
+    assert_tagged(world, TAGS(TAG_X), ROWS(ended, stays));
+    assert_int_equal(remove_task(world, ended, true), ERR_OK);
+    assert_tagged(world, TAGS(TAG_X), ROWS(stays));
+    assert_tagged(world, TAGS(TAG_Y), NO_ROWS);
+    assert_int_equal(list(world, (struct store_list){.key = STR("k")})->task_count, 0); // which is spent
+    assert_int_equal(remove_task(world, stays, false), ERR_LEASE_LOST);
+    assert_tagged(world, TAGS(TAG_X), ROWS(stays));
+}
+
+static void a_job_is_found_by_the_tags_of_its_task_wherever_it_goes(void **state)
+{
+    struct world *world = *state;
+    int64_t first = add(world, (struct sample){.tags = {TAG_X}, .scheduled_at = NOW + 50}), id = world->last_id + 1;
+    struct job more = {.id = ++world->last_id, .task_id = first, .tenant = TENANT, .token = 1, .state = JOB_READY};
+    more.scheduled_at = more.due_at = NOW + 10;
+    struct store_new item = {.jobs = &more, .job_count = 1};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(item.err, ERR_OK);
+    struct store_list want = {.jobs = true, .tags = {TAG_X}, .tag_count = 1};
+    struct store_list *page = list(world, want);
+    assert_int_equal(page->found_count, 2);
+    assert_int_equal(page->found[1].id, id);
+    struct job job = job_now(world, id); // it is to run at another time
+    job.scheduled_at = NOW + 90;
+    job.token++;
+    assert_int_equal(change(world, job.token - 1, job, NULL), ERR_OK);
+    page = list(world, want);
+    assert_int_equal(page->found_count, 2);
+    assert_int_equal(page->found[0].id, id);
+    job.state = JOB_SUCCESS; // and ends
+    job.purge_at = NOW + 1;
+    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    assert_int_equal(list(world, want)->found[0].id, id);
+    assert_int_equal(sweep(world, NOW + 2, 10), 1);
+    page = list(world, want);
+    assert_int_equal(page->found_count, 1);
+    assert_int_equal(page->found[0].id, first);
+}
+
+static void a_swept_task_is_found_by_no_tag(void **state)
+{
+    struct world *world = *state;
+    int64_t stays = add(world, (struct sample){.tags = {TAG_X}, .state = JOB_SUCCESS});
+    add(world, (struct sample){.tags = {TAG_X, TAG_Y}, .state = JOB_SUCCESS, .purge_at = NOW});
+    assert_int_equal(sweep(world, NOW + 2, 10), 1);
+    assert_tagged(world, TAGS(TAG_X), ROWS(stays));
+    assert_tagged(world, TAGS(TAG_Y), NO_ROWS);
+}
+
+// With tags there is more than one way to add tasks: alone, a few, many; some with and some without.
+static void many_tasks_have_their_tags_however_they_are_added(void **state)
+{
+    enum { MOST = 70 };
+    struct world *world = *state;
+    struct sample samples[MOST];
+    struct store_task tasks[MOST];
+    struct job jobs[MOST];
+    struct store_new items[MOST];
+    int64_t added = 0;
+    for (size_t count = 1; count <= MOST; count = count * 2 + 1) {
+        for (size_t i = 0; i < count; i++) {
+            samples[i] = (struct sample){.tags = {i % 3 ? TAG_X : 0, i % 3 == 2 ? TAG_Y : 0}};
+            sample_fill(world, &samples[i], &tasks[i], &jobs[i], &items[i]);
+            added += i % 3 != 0;
+        }
+        struct store_add *op = OP(world, store_add, STORE_ADD);
+        op->items = items;
+        op->count = count;
+        assert_int_equal(call(world, &op->op), ERR_OK);
+        for (int of_jobs = 0; of_jobs < 2; of_jobs++) {
+            struct store_list want = {.jobs = of_jobs, .tags = {TAG_X}, .tag_count = 1, .max = 1000};
+            assert_int_equal(list(world, want)->found_count, added);
+        }
+    }
+}
+
+static void a_task_is_found_by_its_key(void **state)
+{
+    struct world *world = *state;
+    add(world, (struct sample){.key = STR("other")});
+    int64_t id = add(world, (struct sample){.key = STR("k"), .tags = {TAG_X}, .state = JOB_SUCCESS, .purge_at = NOW});
+    for (int i = 0; i < 20; i++)
+        add(world, (struct sample){.tags = {TAG_X}});
+    for (int jobs = 0; jobs < 2; jobs++) {
+        struct store_list want = {.jobs = jobs, .key = STR("k"), .look = 1};
+        struct store_list *page = list(world, want);
+        assert_int_equal(page->found_count, 1);
+        assert_int_equal(page->found[0].id, id);
+        assert_false(page->more);
+        want.tags[0] = TAG_X;
+        want.tag_count = 1;
+        want.queue = STR("q");
+        want.name = STR("a name");
+        assert_int_equal(list(world, want)->found_count, 1);
+        want.tags[0] = TAG_Y;
+        assert_int_equal(list(world, want)->found_count, 0);
+        want = (struct store_list){.jobs = jobs, .key = STR("k"), .queue = STR("none")};
+        assert_int_equal(list(world, want)->found_count, 0);
+        assert_int_equal(list(world, (struct store_list){.jobs = jobs, .key = STR("kk")})->found_count, 0);
+        assert_int_equal(list(world, (struct store_list){.jobs = jobs, .key = STR("k"), .tenant = 8})->found_count, 0);
+    }
+    assert_int_equal(sweep(world, NOW + 2, 10), 1);
+    assert_int_equal(list(world, (struct store_list){.key = STR("k")})->task_count, 0);
+}
+
 // ---- amendments
 
 static struct store_get *get_task(struct world *world, int64_t id)
@@ -2018,6 +2253,7 @@ static struct store_amend *make_amend(struct world *world, int64_t id)
     struct store_get *get = get_task(world, id);
     struct store_amend *op = OP(world, store_amend, STORE_AMEND);
     op->task = get->task;
+    op->retag = true;
     op->steps = world_mem(world, (get->job_count + 1) * sizeof *op->steps);
     for (size_t i = 0; i < get->job_count; i++) {
         struct job *job = &get->jobs[i];
@@ -2585,6 +2821,15 @@ int main(int argc, char *argv[])
         PROMISE(pages_go_on_where_the_one_before_ended),
         PROMISE(a_page_ends_with_the_row_that_fills_its_bytes),
         PROMISE(only_what_is_given_counts_and_all_of_it),
+        PROMISE(rows_are_found_by_all_their_tags),
+        PROMISE(the_rarest_of_tags_and_states_leads),
+        PROMISE(pages_by_a_tag_are_the_list),
+        PROMISE(tags_follow_an_amendment),
+        PROMISE(a_removed_task_is_found_by_no_tag),
+        PROMISE(a_job_is_found_by_the_tags_of_its_task_wherever_it_goes),
+        PROMISE(a_swept_task_is_found_by_no_tag),
+        PROMISE(many_tasks_have_their_tags_however_they_are_added),
+        PROMISE(a_task_is_found_by_its_key),
         PROMISE(an_amendment_changes_a_task_and_its_jobs),
         PROMISE(an_amendment_of_what_has_moved_on_writes_nothing),
         PROMISE(an_amendment_of_what_is_absent_or_foreign_says_so),

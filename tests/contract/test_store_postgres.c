@@ -513,7 +513,7 @@ static void migrations_go_on_after_a_cut_at_any_point(void **state)
 static void what_is_in_hand_is_still_found_after_the_migration_that_moves_it(void **state)
 {
     struct world *world = *state;
-    char sql[400];
+    char sql[500];
     join(world, A);
     int64_t held = add(world, (struct sample){.state = JOB_WATCHING, .holder = A});
     int64_t waits = add(world, (struct sample){.state = JOB_READY, .due_at = NOW - 1});
@@ -521,7 +521,8 @@ static void what_is_in_hand_is_still_found_after_the_migration_that_moves_it(voi
     store_close(world->store);
     snprintf(sql, sizeof sql,
              "SET search_path=%s; UPDATE jobs SET waits_at=-holder WHERE state=3; ALTER TABLE jobs RENAME waits_at TO place;"
-             " DROP TABLE hands; ALTER TABLE jobs DROP COLUMN hand; ALTER TABLE keys DROP COLUMN spent_at;"
+             " DROP TABLE hands; ALTER TABLE jobs DROP COLUMN hand; ALTER TABLE keys DROP COLUMN spent_at; DROP TABLE tags;"
+             " ALTER TABLE tasks DROP COLUMN tags;"
              " UPDATE meta SET value=10 WHERE name='schema'",
              world->schema);
     session_do_as(false, sql);
@@ -532,6 +533,54 @@ static void what_is_in_hand_is_still_found_after_the_migration_that_moves_it(voi
     struct store_claim *claimed = claim(world, A, NOW, lane, 10);
     assert_int_equal(claimed->job_count, 1);
     assert_int_equal(claimed->jobs[0].job.id, waits);
+}
+
+static void tasks_of_an_older_schema_get_their_tags(void **state)
+{
+    struct world *world = *state;
+    char sql[400];
+    add_old_tasks(world);
+    store_close(world->store);
+    snprintf(sql, sizeof sql,
+             "SET search_path=%s; DROP TABLE tags; ALTER TABLE tasks DROP COLUMN tags; ALTER TABLE keys DROP COLUMN spent_at;"
+             " UPDATE meta SET value=11 WHERE name='schema'",
+             world->schema);
+    session_do_as(false, sql);
+    world_open(world);
+    assert_old_tasks_are_found(world);
+}
+
+static long long count_tags(struct world *world)
+{
+    return session_ask_in(world->schema, "SELECT count(*) FROM @tags");
+}
+
+// Whatever was done with tasks that had tags: when they are removed no row stays behind.
+static void tags_leave_nothing_behind(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.tags = {2, 4, 6}, .state = JOB_SUCCESS, .purge_at = NOW});
+    struct job more = {.id = ++world->last_id, .task_id = id, .tenant = TENANT, .token = 1, .state = JOB_READY};
+    more.scheduled_at = more.due_at = NOW + 10;
+    struct store_new item = {.jobs = &more, .job_count = 1};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(count_tags(world), 9);
+    struct job job = job_now(world, more.id);
+    job.scheduled_at = NOW + 99;
+    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    assert_int_equal(sweep(world, NOW, 10), 1);
+    assert_int_equal(count_tags(world), 6);
+    job.state = JOB_SUCCESS;
+    job.scheduled_at = NOW + 100; // an end may say it, too
+    job.purge_at = NOW;
+    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    assert_int_equal(sweep(world, NOW, 10), 1);
+    assert_int_equal(count_tags(world), 0);
+    add(world, (struct sample){.queue = "plain"});
+    assert_int_equal(count_tags(world), 0);
 }
 
 // Lets a sweep look at all that came into hands.
@@ -1043,6 +1092,8 @@ int main(void)
         PROMISE(counters_of_past_periods_are_added_up),
         PROMISE(migrations_go_on_after_a_cut_at_any_point),
         PROMISE(what_is_in_hand_is_still_found_after_the_migration_that_moves_it),
+        PROMISE(tasks_of_an_older_schema_get_their_tags),
+        PROMISE(tags_leave_nothing_behind),
         PROMISE(what_left_a_hand_is_forgotten_and_what_stays_is_not),
         PROMISE(a_batch_whose_jobs_have_all_ended_is_forgotten_at_once),
         PROMISE(stores_that_open_at_once_make_one_schema),

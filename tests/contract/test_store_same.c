@@ -224,6 +224,16 @@ static int64_t some_holder(struct pair *pair)
     return 1 + below(pair, HOLDERS);
 }
 
+// Often none, as most have; two of them never are the same.
+static size_t some_tags(struct pair *pair, int64_t *tags)
+{
+    static const int64_t known[] = {INT64_MIN, -2, 0, 6, 8, INT64_MAX - 1};
+    size_t first = (size_t)below(pair, 6), count = (size_t)below(pair, 4);
+    for (size_t i = 0; i < count; i++)
+        tags[i] = known[(first + i) % array_count(known)];
+    return count;
+}
+
 static void new_item(struct pair *pair, struct world *worlds[2], struct store_new *items[2], int64_t *holder)
 {
     static const char *const queues[] = {"a", "b", "a longer name"};
@@ -243,13 +253,18 @@ static void new_item(struct pair *pair, struct world *worlds[2], struct store_ne
     if (!extra)
         item.key = str_of(keys[below(pair, 5)]);
     item.digest[0] = (uint8_t)below(pair, 2);
+    int64_t tags[TAGS_MAX] = {0};
+    task.tag_count = some_tags(pair, tags);
     struct rand dice = pair->rand;
     for (int i = 0; i < 2; i++) {
         struct {
             struct store_task task;
             struct job job;
+            int64_t tags[TAGS_MAX];
         } *made = world_mem(worlds[i], sizeof *made);
         made->task = task;
+        memcpy(made->tags, tags, sizeof tags);
+        made->task.tags = made->tags;
         made->job = job;
         made->task.doc = some_bytes(pair, worlds[i], dice);
         made->task.name = made->task.doc.n % 2 ? STR("name") : (struct str){0};
@@ -309,7 +324,9 @@ static bool some_change(struct pair *pair, struct job *job, struct job_step *ret
     memset(large, '7', sizeof large);
     result.result = below(pair, 3) ? STR("{\"a\": 1}") : (struct str){large, below(pair, 2) ? sizeof large : 0};
     *ret_step = (struct job_step){0};
-    switch (below(pair, 9)) {
+    switch (below(pair, 10)) {
+    case 9:
+        return job->state != JOB_READY && !job_run_now(job, NOW + below(pair, HORIZON));
     case 0:
         return !job_start(job, &policy, some_time(pair));
     case 1:
@@ -517,7 +534,13 @@ static void step_list(struct pair *pair, struct store_op *ops[2])
     size_t max = 1 + (size_t)below(pair, 6), look = max + (size_t)below(pair, 20), max_jobs = (size_t)below(pair, 3);
     size_t bytes_max = below(pair, 2) ? (size_t)below(pair, 3000) : 0;
     bool docs = jobs && below(pair, 2);
-    BOTH(store_list, STORE_LIST, .tenant = tenant, .jobs = jobs, .task_id = task_id, .states = states, .queue = queue,
+    static const char *const keys[] = {NULL, NULL, NULL, NULL, "k1", "k2", "unknown"};
+    struct str key = str_of(task_id ? NULL : keys[below(pair, 7)]);
+    struct store_list found_by = {0};
+    if (!task_id && below(pair, 2))
+        found_by.tag_count = some_tags(pair, found_by.tags);
+    BOTH(store_list, STORE_LIST, .tenant = tenant, .jobs = jobs, .key = key, .tag_count = found_by.tag_count,
+         .tags = {found_by.tags[0], found_by.tags[1], found_by.tags[2]}, .task_id = task_id, .states = states, .queue = queue,
          .name = name, .before = before, .max = max, .look = look, .bytes_max = bytes_max, .max_jobs = max_jobs, .docs = docs)
 }
 
@@ -537,6 +560,10 @@ static void step_amend(struct pair *pair, struct store_op *ops[2])
     task.queue = below(pair, 2) ? STR("b") : STR("quite new");
     task.name = below(pair, 2) ? STR("name") : (struct str){0};
     task.doc = STR("{\"amended\":1}");
+    bool retag = below(pair, 2);
+    int64_t *tags = world_mem(world, TAGS_MAX * sizeof *tags);
+    task.tags = tags;
+    task.tag_count = some_tags(pair, tags);
     struct store_step *steps = world_mem(world, (get->job_count + 1) * sizeof *steps);
     size_t count = 0;
     for (size_t i = 0; i < get->job_count; i++) {
@@ -547,7 +574,7 @@ static void step_amend(struct pair *pair, struct store_op *ops[2])
         job->priority = (uint8_t)below(pair, JOB_PRIORITIES);
         steps[count++] = (struct store_step){.token = get->jobs[i].token - (below(pair, 10) == 0), .job = job};
     }
-    BOTH(store_amend, STORE_AMEND, .task = task, .steps = steps, .count = count)
+    BOTH(store_amend, STORE_AMEND, .task = task, .retag = retag, .steps = steps, .count = count)
 }
 
 static void step_remove(struct pair *pair, struct store_op *ops[2])

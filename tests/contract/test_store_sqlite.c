@@ -230,7 +230,8 @@ static void an_older_schema_is_brought_up_to_date(void **state)
             "ALTER TABLE tasks DROP COLUMN paused; ALTER TABLE tasks DROP COLUMN gone;"
             "DROP INDEX jobs_lease; ALTER TABLE jobs DROP COLUMN lease_until; ALTER TABLE jobs DROP COLUMN result;"
             "ALTER TABLE incarnations DROP COLUMN listens; ALTER TABLE incarnations DROP COLUMN tells;"
-            "DROP TABLE series; DROP TABLE news; ALTER TABLE keys DROP COLUMN spent_at;"
+            "DROP TABLE series; DROP TABLE news; DROP TABLE tags; ALTER TABLE tasks DROP COLUMN tags; ALTER TABLE keys DROP "
+            "COLUMN spent_at;"
             "UPDATE meta SET value=1 WHERE name='schema'");
     world_open(world);
     assert_int_equal(job_now(world, id).state, JOB_READY);
@@ -244,6 +245,45 @@ static void an_older_schema_is_brought_up_to_date(void **state)
     struct store_claim *claimed = claim(world, A, NOW, job_now(world, id).lane, 10);
     assert_int_equal(claimed->job_count, 1);
     assert_int_equal(claimed->jobs[0].job.id, id);
+}
+
+static void tasks_of_an_older_schema_get_their_tags(void **state)
+{
+    struct world *world = *state;
+    add_old_tasks(world);
+    store_close(world->store);
+    execute(world, "DROP TABLE tags; ALTER TABLE tasks DROP COLUMN tags; ALTER TABLE keys DROP COLUMN spent_at; UPDATE meta SET "
+                   "value=6 WHERE name='schema'");
+    world_open(world);
+    assert_old_tasks_are_found(world);
+}
+
+// Whatever was done with tasks that had tags: when they are removed no row stays behind.
+static void tags_leave_nothing_behind(void **state)
+{
+    struct world *world = *state;
+    struct sample sample = {.tags = {2, 4, 6}, .state = JOB_SUCCESS, .purge_at = NOW};
+    int64_t id = add(world, sample);
+    struct job more = {.id = ++world->last_id, .task_id = id, .tenant = TENANT, .token = 1, .state = JOB_READY};
+    more.scheduled_at = more.due_at = NOW + 10;
+    struct store_new item = {.jobs = &more, .job_count = 1};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(ask_number(world, "SELECT count(*) FROM tags"), 9);
+    struct job job = job_now(world, more.id);
+    job.scheduled_at = NOW + 99;
+    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    assert_int_equal(sweep(world, NOW, 10), 1);
+    assert_int_equal(ask_number(world, "SELECT count(*) FROM tags"), 6);
+    job.state = JOB_SUCCESS;
+    job.purge_at = NOW;
+    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    assert_int_equal(sweep(world, NOW, 10), 1);
+    assert_int_equal(ask_number(world, "SELECT count(*) FROM tags"), 0);
+    add(world, (struct sample){.queue = "plain"});
+    assert_int_equal(ask_number(world, "SELECT count(*) FROM tags"), 0);
 }
 
 // ---- what is in hand
@@ -738,6 +778,8 @@ int main(void)
         PROMISE(everything_is_there_after_it_was_closed),
         PROMISE(a_newer_schema_is_refused_with_words),
         PROMISE(an_older_schema_is_brought_up_to_date),
+        PROMISE(tasks_of_an_older_schema_get_their_tags),
+        PROMISE(tags_leave_nothing_behind),
         PROMISE(what_is_in_hand_is_remembered_in_few_bytes),
         PROMISE(a_read_sees_the_claim_of_what_has_ended_since),
         PROMISE(what_is_leased_is_in_no_hand),

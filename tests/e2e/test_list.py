@@ -215,3 +215,61 @@ class TestRefusals:
 
     def test_the_jobs_of_nobody(self, shared_api):
         assert shared_api.get("/v1/tasks/t0000000000001/jobs").status == 404
+
+
+class TestFoundByAnIndex:
+    """The oldest of many is on the first page, which is the last, by whatever it has to be found by."""
+
+    @pytest.fixture
+    def needle(self, api, target):
+        needle = api.submit(target.url("/ok"), **{"in": "2h"}, name="needle", key="needle-1", tracing_id="trace-1",
+                            created_by="ada", labels={"team": "rare", "all": "yes"})["id"]
+        many = [{"url": target.url("/ok"), "in": "1h", "name": "hay", "created_by": "bob", "labels": {"all": "yes"}}] * 2500
+        assert api.post("/v1/tasks?brief=1", many).status == 201
+        return needle
+
+    @pytest.mark.parametrize("query", [
+        {"name": "needle"}, {"key": "needle-1"}, {"tracing_id": "trace-1"}, {"created_by": "ada"}, {"label.team": "rare"},
+        {"label.all": "yes", "label.team": "rare", "name": "needle"}, {"label.all": "yes", "key": "needle-1"},
+        {"created_by": "ada", "queue": "default", "label.all": "yes"},
+    ])
+    def test_one_of_many_is_found_at_once(self, api, needle, query):
+        page = api.read(f"/v1/tasks?{urlencode({'limit': 2, **query})}")
+        assert (ids(page["items"]), page["next"]) == ([needle], None)
+        page = api.read(f"/v1/jobs?{urlencode({'limit': 2, **query})}")
+        assert (ids(page["items"]), page["next"]) == ([first_job_id(needle)], None)
+
+    def test_what_many_have_in_common_is_gone_through_page_by_page(self, api, needle):
+        tasks = everything(api, "/v1/tasks", limit=400, **{"label.all": "yes"})
+        assert len(tasks) == len(set(ids(tasks))) == 2501 and tasks[-1]["id"] == needle
+        jobs = everything(api, "/v1/jobs", limit=400, name="hay")
+        assert len(jobs) == len(set(ids(jobs))) == 2500
+        keys = [(job["scheduled_at"], job["id"]) for job in jobs]
+        assert keys == sorted(keys, reverse=True)
+
+    def test_a_change_moves_what_is_found(self, api, target, needle):
+        change = {"name": None, "labels": {"team": "common"}, "in": "3h"}
+        assert api.request("PATCH", f"/v1/tasks/{needle}", change).status == 200
+        for path in ("/v1/tasks", "/v1/jobs"):
+            assert not everything(api, path, name="needle") and not everything(api, path, **{"label.team": "rare"})
+            found, = everything(api, path, **{"label.team": "common", "label.all": "yes"})
+            assert found["id"] in (needle, first_job_id(needle))
+        assert api.post(f"/v1/tasks/{needle}/run").status == 200
+        api.finished(needle)
+        again = api.post(f"/v1/jobs/{first_job_id(needle)}/retry").json["id"]
+        api.wait_state(again, "success")
+        assert ids(everything(api, "/v1/jobs", tracing_id="trace-1")) == [again, first_job_id(needle)]
+
+    def test_what_was_deleted_is_not_found(self, api, needle):
+        assert api.request("DELETE", f"/v1/tasks/{needle}").status == 204
+        for query in ({"name": "needle"}, {"key": "needle-1"}, {"label.team": "rare"}, {"tracing_id": "trace-1"}):
+            assert api.read(f"/v1/tasks?{urlencode(query)}") == {"items": [], "next": None}
+
+    def test_a_bulk_finds_by_the_same(self, api, needle):
+        bulk = api.post("/v1/bulk", {"action": "cancel", "filter": {"label.all": "yes", "created_by": "ada"}}).json
+        ended = wait_until(lambda: (got := api.read(f"/v1/bulk/{bulk['id']}"))["state"] == "done" and got)
+        assert (ended["matched"], ended["changed"]) == (1, 1)
+        assert api.task(needle)["state"] == "cancelled"
+
+    def test_a_key_that_nobody_used(self, api):
+        assert api.read("/v1/tasks?key=unknown") == {"items": [], "next": None}

@@ -31,6 +31,7 @@ static void each_name_sets_its_condition(void **state)
     assert_int_equal(filter_with(FILTER_TASKS, "due_before", "2026-11-15T20:22:00Z").due_before, NOW);
     assert_true(str_is(filter_with(FILTER_TASKS, "tracing_id", "t-1").tracing_id, "t-1"));
     assert_true(str_is(filter_with(FILTER_JOBS, "created_by", "me").created_by, "me"));
+    assert_true(str_is(filter_with(FILTER_TASKS, "key", "order-7").key, "order-7"));
     assert_int_equal(filter_with(FILTER_JOBS, "sla_met", "true").sla, JOB_SLA_MET);
     assert_int_equal(filter_with(FILTER_TASKS, "sla_met", "false").sla, JOB_SLA_MISSED);
     assert_int_equal(filter_with(FILTER_JOBS, "late_stage", "queue").late_stage, STAGE_QUEUE);
@@ -74,6 +75,8 @@ static void what_is_wrong_is_refused_by_its_name(void **state)
         {FILTER_JOBS, "tracing_id", "", ERR_INVALID_FIELD},
         {FILTER_JOBS, "tracing_id", long_name, ERR_INVALID_FIELD},
         {FILTER_JOBS, "created_by", "", ERR_INVALID_FIELD},
+        {FILTER_TASKS, "key", "", ERR_INVALID_FIELD},
+        {FILTER_TASKS, "key", long_name, ERR_INVALID_FIELD},
         {FILTER_JOBS, "created_by", long_name, ERR_INVALID_FIELD},
         {FILTER_TASKS, "label.", "x", ERR_UNKNOWN_FIELD},
         {FILTER_TASKS, "label", "x", ERR_UNKNOWN_FIELD},
@@ -263,6 +266,7 @@ static size_t some_filters(struct filter ret_filters[24])
         {FILTER_TASKS, "late_stage", "target"},
         {FILTER_TASKS, "tracing_id", "ab"},
         {FILTER_TASKS, "created_by", "ab"},
+        {FILTER_TASKS, "key", "ab"},
     };
     for (size_t i = 0; i < array_count(given); i++)
         ret_filters[i] = given[i].name ? filter_with(given[i].of, given[i].name, given[i].value) : filter_any(given[i].of);
