@@ -125,6 +125,17 @@ def test_every_field_has_an_option(shared):
     assert shared.api.task(kept)["ttl"] is None
 
 
+def test_a_task_is_found_by_its_key(shared):
+    key = "list ü&key=x"
+    task_id = submit(shared, "http://127.0.0.1:9/", "--in", "1h", "--key", key)
+    submit(shared, "http://127.0.0.1:9/", "--in", "1h", "--key", key + " another")
+    for kind, its_id in ([], task_id), (["--jobs"], "j" + task_id[1:]):
+        done = shared.cli("list", *kind, "--key", key, "-o", "jsonl")
+        assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [its_id], done
+    done = shared.cli("cancel", "--key", key, "--yes")
+    assert done.returncode == OK and "1 changed" in done.stdout, done
+
+
 class TestUpdate:
     def test_what_is_given_is_different_and_the_rest_stays(self, shared, target):
         task_id = submit(shared, target.url("/ok/a"), "--in", "1h", "--name", "stays", "--retry-delay", "2s", "--label", "a=1")
