@@ -57,7 +57,7 @@ class TestSubmitUnderAKey:
         assert (done.returncode, done.stderr) == (OK, f"{self.KNOWN}{words}\n")
 
     def test_whose_task_was_kept_no_longer_says_so(self, shared, target):
-        again = [target.url("/ok/known"), "--ttl", "0s", "--key", "short"]
+        again = [target.url("/ok/known"), "--ttl", "0s", "--key", "cli kept no longer"]
         task_id = submit(shared, *again)
         wait_until(lambda: shared.api.get(f"/v1/tasks/{task_id}").status == 404, "it is not kept")
         assert shared.cli("submit", *again).stderr == f"{self.KNOWN}, has ended, and is not kept any more\n"

@@ -224,7 +224,7 @@ class TestKey:
         assert (done.returncode, done.stdout) == (3, "") and "nothing will run" in done.stderr
 
     def test_of_a_task_that_was_kept_no_longer_says_that_it_is_done(self, shared_api, target):
-        body = {"url": target.url("/ok/key8"), "key": "short", "ttl": "0s"}
+        body = {"url": target.url("/ok/key8"), "key": "kept no longer", "ttl": "0s"}
         task_id = shared_api.post("/v1/tasks", body).json["id"]
         wait_until(lambda: shared_api.get(f"/v1/tasks/{task_id}").status == 404, "it is not kept")
         answer = shared_api.post("/v1/tasks", body)
