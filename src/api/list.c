@@ -53,7 +53,7 @@ static void put_page(struct listing *listing)
     while (match_next(&match)) {
         begin_item(listing);
         if (page->jobs)
-            render_job(&listing->body, match.jobs, page->attempts, page->attempt_count, listing->began.wall_ms);
+            render_listed_job(&listing->body, match.jobs, page->attempts, page->attempt_count, listing->began.wall_ms);
         else
             put_task(listing, &match);
     }

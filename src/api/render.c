@@ -62,7 +62,14 @@ void render_id(struct buf *buf, enum id_kind kind, int64_t id)
     buf_putc(buf, '"');
 }
 
-static void put_attempt(struct buf *buf, const struct attempt *attempt)
+// Whether there was an answer the status says: one without a body is an empty one.
+static void put_answer(struct buf *buf, int32_t status, struct str response, bool truncated)
+{
+    put_text(buf, ",\"response\":", response, status != 0 || response.n > 0);
+    buf_puts(buf, truncated ? ",\"response_truncated\":true" : ",\"response_truncated\":false");
+}
+
+static void put_attempt(struct buf *buf, const struct attempt *attempt, bool answers)
 {
     put_int(buf, "{\"number\":", attempt->number, -1);
     put_time(buf, ",\"picked_at\":", attempt->picked_at);
@@ -71,24 +78,38 @@ static void put_attempt(struct buf *buf, const struct attempt *attempt)
     put_text(buf, ",\"outcome\":", str_of(job_outcome_text(attempt->outcome)), attempt->outcome != OUTCOME_NONE);
     put_text(buf, ",\"reason\":", attempt->reason, attempt->reason.n > 0);
     put_int(buf, ",\"status\":", attempt->status, 0);
+    if (answers)
+        put_answer(buf, attempt->status, attempt->response, attempt->response_truncated);
     put_id(buf, ",\"executor\":", ID_INCARNATION, attempt->holder);
     buf_putc(buf, '}');
 }
 
+// The last attempt of a job that has ended has its answer in the job's record only.
+static struct attempt kept_attempt(const struct job *job, const struct attempt *attempt)
+{
+    struct attempt shown = *attempt;
+    if (job_state_final(job->state) && attempt->number == job->attempts && attempt->completed_at == job->completed_at) {
+        shown.response = job->response;
+        shown.response_truncated = job->response_truncated;
+    }
+    return shown;
+}
+
 // Attempts that did not succeed are kept apart; the one that runs or succeeded is only in the job's own record.
-static void put_attempts(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t count)
+static void put_attempts(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t count, bool answers)
 {
     buf_puts(buf, ",\"attempts\":[");
     for (size_t i = 0; i < count; i++) {
         if (i)
             buf_putc(buf, ',');
-        put_attempt(buf, &attempts[i]);
+        struct attempt attempt = kept_attempt(job, &attempts[i]);
+        put_attempt(buf, &attempt, answers);
     }
     if (job->state == JOB_RESERVED || job->state == JOB_SUCCESS) {
         if (count)
             buf_putc(buf, ',');
         struct attempt latest = job_latest_attempt(job);
-        put_attempt(buf, &latest);
+        put_attempt(buf, &latest, answers);
     }
     buf_putc(buf, ']');
 }
@@ -112,7 +133,8 @@ static void put_delays(struct buf *buf, const struct job *job)
     buf_putc(buf, '}');
 }
 
-void render_job(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t attempt_count, int64_t now_ms)
+static void put_job(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t attempt_count, int64_t now_ms,
+                    bool answers)
 {
     attempts = job_attempts(job->id, attempts, &attempt_count);
     put_id(buf, "{\"id\":", ID_JOB, job->id);
@@ -125,10 +147,9 @@ void render_job(struct buf *buf, const struct job *job, const struct attempt *at
     put_time(buf, ",\"picked_at\":", job->picked_at);
     put_time(buf, ",\"started_at\":", job->started_at);
     put_time(buf, ",\"completed_at\":", job->completed_at);
+    put_time(buf, ",\"updated_at\":", job_updated_at(job));
     put_int(buf, ",\"status\":", job->status, 0);
-    // An answer without a body is an empty one; where there was no answer there is none.
-    put_text(buf, ",\"response\":", job->response, job->status != 0 || job->response.n > 0);
-    buf_puts(buf, job->response_truncated ? ",\"response_truncated\":true" : ",\"response_truncated\":false");
+    put_answer(buf, job->status, job->response, job->response_truncated);
     bool ended = job_state_final(job->state);
     put_json(buf, ",\"result\":", ended ? job->result : (struct str){0});
     buf_puts(buf, job->result_left_out ? ",\"result_left_out\":true" : ",\"result_left_out\":false");
@@ -139,8 +160,19 @@ void render_job(struct buf *buf, const struct job *job, const struct attempt *at
     put_int(buf, ",\"retry_count\":", job->retries, -1);
     put_id(buf, ",\"executor\":", ID_INCARNATION, job->holder);
     put_time(buf, ",\"lease_until\":", job->lease_until);
-    put_attempts(buf, job, attempts, attempt_count);
+    put_attempts(buf, job, attempts, attempt_count, answers);
     buf_putc(buf, '}');
+}
+
+void render_job(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t attempt_count, int64_t now_ms)
+{
+    put_job(buf, job, attempts, attempt_count, now_ms, true);
+}
+
+void render_listed_job(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t attempt_count,
+                       int64_t now_ms)
+{
+    put_job(buf, job, attempts, attempt_count, now_ms, false);
 }
 
 static void put_runs(struct buf *buf, const struct task_view *view)
@@ -172,10 +204,11 @@ void render_task(struct buf *buf, const struct task_view *view, int64_t now_ms)
     task_render(view->task, buf);
     put_int(buf, ",\"version\":", view->stored->version, -1);
     put_time(buf, ",\"created_at\":", view->stored->created_at);
+    put_time(buf, ",\"updated_at\":", view->stored->updated_at ? view->stored->updated_at : view->stored->created_at);
     put_runs(buf, view);
     buf_puts(buf, ",\"job\":");
     if (job)
-        render_job(buf, job, view->attempts, view->attempt_count, now_ms);
+        render_listed_job(buf, job, view->attempts, view->attempt_count, now_ms);
     else
         buf_puts(buf, "null");
     buf_putc(buf, '}');

@@ -20,6 +20,10 @@ void render_task(struct buf *buf, const struct task_view *view, int64_t now_ms);
 // `attempts` may hold other jobs' attempts too; each job's lie together in their order.
 void render_job(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t attempt_count, int64_t now_ms);
 
+// The same without what the attempts were answered, which the store gives with one job only: in lists, and within a task.
+void render_listed_job(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t attempt_count,
+                       int64_t now_ms);
+
 void render_queue(struct buf *buf, const struct store_lane *lane);
 void render_counts(struct buf *buf, const int64_t counts[JOB_STATE_COUNT]); // "states":{…},"pending":n
 void render_id(struct buf *buf, enum id_kind kind, int64_t id);             // quoted

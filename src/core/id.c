@@ -25,6 +25,11 @@ int64_t id_make(struct id_maker *maker, int64_t wall_ms)
     return tick << ID_NODE_BITS | maker->node;
 }
 
+int64_t id_time(int64_t id)
+{
+    return EPOCH_MS + (id >> (COUNTER_BITS + ID_NODE_BITS));
+}
+
 void id_format(char ret_text[ID_TEXT_SIZE], enum id_kind kind, int64_t id)
 {
     ret_text[0] = (char)kind;

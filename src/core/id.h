@@ -22,5 +22,7 @@ int64_t id_make(struct id_maker *maker, int64_t wall_ms);
 // The kinds of ids, told apart by their first letter: a task's first job has the task's number.
 enum id_kind { ID_TASK = 't', ID_JOB = 'j', ID_INCARNATION = 'i', ID_BULK = 'b' };
 
+int64_t id_time(int64_t id); // when it was made, in wall-clock milliseconds
+
 void id_format(char ret_text[ID_TEXT_SIZE], enum id_kind kind, int64_t id);
 bool id_parse(struct str text, enum id_kind kind, int64_t *ret_id); // 0 is no id and is refused

@@ -3,6 +3,8 @@
 // What it does not do: decide when something is due or who may take it (flow/pull), or remember (store/).
 #include "core/job.h"
 
+#include "core/id.h"
+
 #include <assert.h>
 
 static const struct {
@@ -129,6 +131,7 @@ static enum err change_state(struct job *job, enum job_event event)
     if (event != JOB_ON_START && event != JOB_ON_DUE && event != JOB_ON_EXTEND)
         job->token++;
     job->state = next;
+    job->touched_at = 0;
     if (next != JOB_RESERVED) { // a lease, and what was said under it, ends with the attempt
         job->lease_until = 0;
         job->result = (struct str){0};
@@ -156,7 +159,9 @@ struct attempt job_latest_attempt(const struct job *job)
                             .started_at = job->started_at,
                             .completed_at = job->completed_at,
                             .holder = job->holder,
-                            .reason = job->reason};
+                            .reason = job->reason,
+                            .response = job->response,
+                            .response_truncated = job->response_truncated};
 }
 
 const struct attempt *job_attempts(int64_t job_id, const struct attempt *attempts, size_t *count)
@@ -173,7 +178,12 @@ const struct attempt *job_attempts(int64_t job_id, const struct attempt *attempt
 
 static struct job_step keep_attempt(const struct job *job)
 {
-    return (struct job_step){.kept = true, .attempt = job_latest_attempt(job)};
+    struct job_step step = {.kept = true, .attempt = job_latest_attempt(job)};
+    if (job_state_final(job->state)) { // its answer stays in the record: nothing follows that would take its place
+        step.attempt.response = (struct str){0};
+        step.attempt.response_truncated = false;
+    }
+    return step;
 }
 
 static void end(struct job *job, const struct job_policy *policy, int64_t now_ms)
@@ -248,6 +258,7 @@ enum err job_finish(struct job *job, const struct job_policy *policy, const stru
     job->retries++;
     int64_t delay = retry_delay(&policy->retry, job->retries, result->retry_after_ms, dice);
     job->ready_at = job->due_at = result->completed_at + delay;
+    job->touched_at = result->completed_at;
     clear_attempt(job);
     return ERR_OK;
 }
@@ -263,6 +274,7 @@ enum err job_detach(struct job *job, const struct job_policy *policy, const stru
     job->response = answer->response;
     job->response_truncated = answer->truncated;
     job->lease_until = job->started_at + policy->timeout_ms;
+    job->touched_at = answer->completed_at;
     return ERR_OK;
 }
 
@@ -272,6 +284,7 @@ enum err job_extend(struct job *job, const struct job_policy *policy, int64_t no
     if (err)
         return err;
     job->lease_until = now_ms + policy->timeout_ms;
+    job->touched_at = now_ms;
     if (progress.p)
         job->result = progress;
     return ERR_OK;
@@ -313,8 +326,10 @@ enum err job_release(struct job *job, int64_t due_at, int64_t now_ms)
     if (err)
         return err;
     // A job that was due stays due since then: moving its time to now would blame its host for the time it lay here.
-    if (event == JOB_ON_POSTPONE || due_at < job->due_at)
+    if (event == JOB_ON_POSTPONE || due_at < job->due_at) {
+        job->touched_at = due_at != job->due_at ? now_ms : 0;
         job->due_at = due_at;
+    }
     clear_attempt(job);
     return ERR_OK;
 }
@@ -329,7 +344,7 @@ enum err job_interrupt(struct job *job, int64_t now_ms, struct job_step *ret_ste
     job->reason = STR("the server was stopped");
     job->completed_at = now_ms;
     *ret_step = keep_attempt(job);
-    job->ready_at = job->due_at = now_ms;
+    job->ready_at = job->due_at = job->touched_at = now_ms;
     clear_attempt(job);
     return ERR_OK;
 }
@@ -347,6 +362,7 @@ static enum err lose_watched(struct job *job, int64_t now_ms, struct job_step *r
         job->outcome = OUTCOME_LOST;
         job->completed_at = now_ms;
         job->reason = STR("its holder died; it may have begun");
+        job->touched_at = now_ms;
         *ret_step = keep_attempt(job);
     }
     clear_attempt(job);
@@ -371,7 +387,7 @@ enum err job_lose(struct job *job, const struct job_policy *policy, int64_t now_
         end(job, policy, now_ms);
         return ERR_OK;
     }
-    job->ready_at = job->due_at = now_ms;
+    job->ready_at = job->due_at = job->touched_at = now_ms;
     clear_attempt(job);
     return ERR_OK;
 }
@@ -418,7 +434,7 @@ enum err job_run_now(struct job *job, int64_t now_ms)
     enum err err = change_state(job, JOB_ON_DUE);
     if (err)
         return err;
-    job->scheduled_at = job->ready_at = job->due_at = now_ms;
+    job->scheduled_at = job->ready_at = job->due_at = job->touched_at = now_ms;
     return ERR_OK;
 }
 
@@ -426,7 +442,10 @@ static enum err wait_until(struct job *job, int64_t due_at, int64_t now_ms)
 {
     enum err err = change_state(job, JOB_ON_REPLAN);
     job->due_at = err ? job->due_at : due_at;
-    return !err && due_at <= now_ms ? change_state(job, JOB_ON_DUE) : err;
+    if (!err && due_at <= now_ms)
+        err = change_state(job, JOB_ON_DUE);
+    job->touched_at = err ? job->touched_at : now_ms;
+    return err;
 }
 
 enum err job_replan(struct job *job, int64_t scheduled_at, int64_t now_ms)
@@ -482,6 +501,18 @@ struct job_delays job_delays(const struct job *job)
     if (job->started_at && job->completed_at)
         delays.target = not_negative(job->completed_at - job->started_at) + not_negative(job->due_at - job->ready_at);
     return delays;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+int64_t job_updated_at(const struct job *job)
+{
+    if (job_state_final(job->state))
+        return job->completed_at;
+    return later(later(id_time(job->id), job->touched_at), later(job->picked_at, job->started_at));
 }
 
 int64_t job_last_start(const struct job *job, const struct attempt *attempts, size_t count)

@@ -107,6 +107,7 @@ struct job {
     bool result_left_out; // of a record that was read: there is a result, and it was too large to come along
     int64_t lease_until;  // reserved, in nobody's hand: until when who runs the attempt may say how it ended; 0: no lease
     int64_t purge_at;     // when retention removes it; 0: not final, or kept
+    int64_t touched_at;   // when a step changed it that leaves no other time behind; of a step: 0 when it leaves one
     struct str reason;    // why the latest attempt, or the job, ended as it did
     struct str response;  // first bytes of the target's answer
     struct str result;    // JSON as it was given: of a success what came out of it, under a lease how far it has come
@@ -121,6 +122,9 @@ struct attempt {
     int64_t picked_at, started_at, completed_at;
     int64_t holder;
     struct str reason;
+    struct str
+        response; // first bytes of the target's answer; the last attempt of a job that has ended has it in the job's record
+    bool response_truncated;
 };
 
 struct attempt job_latest_attempt(const struct job *job); // as the record has it
@@ -171,7 +175,8 @@ struct job_result {
     struct str reason, response;
     struct str result; // of a success, as JSON
     bool truncated;
-    bool later;    // it has not ended: the target will say so by its lease; outcome, reason and completed_at say nothing
+    bool later; // it has not ended: the target will say so by its lease; outcome and reason say nothing, and the answer came at
+                // completed_at
     bool no_retry; // another try would be in vain
 };
 
@@ -248,6 +253,10 @@ struct job_delays {
     int64_t puller, queue, target;
 };
 struct job_delays job_delays(const struct job *job);
+// When it was last changed: added, claimed, begun, ended, tried again, lost, planned anew, heard of. A claim that was given back,
+// and the passing of time, are no change.
+int64_t job_updated_at(const struct job *job);
+
 // When its latest attempt that is known to have begun did so; 0: none has. `attempts` are those kept of it, in their order.
 int64_t job_last_start(const struct job *job, const struct attempt *attempts, size_t count);
 // How much later than planned that was, whatever made it late: also the attempts before it. -1: none has begun. Never negative

@@ -449,6 +449,7 @@ static struct store_amend *begin_amend(struct work *work)
 {
     struct store_amend *amend = &work->amend;
     *amend = (struct store_amend){.task = work->get.task};
+    amend->task.updated_at = work->steer->now.wall_ms;
     amend->steps = arena_array(&work->get.op.arena, struct store_step, work->get.job_count + 1);
     return amend;
 }

@@ -70,8 +70,9 @@ struct store_task {
     int64_t id;
     int32_t tenant;
     int64_t created_at;
-    int64_t version; // 1 when it is new, and one more with each amendment
-    bool paused;     // no job of it begins; not when it is new
+    int64_t updated_at; // when it was amended; 0: never
+    int64_t version;    // 1 when it is new, and one more with each amendment
+    bool paused;        // no job of it begins; not when it is new
     struct str queue, name, doc;
     const int64_t *tags; // by which it is found (core/tag); of those who read a task, none learns them
     size_t tag_count;
@@ -231,7 +232,8 @@ struct store_claim {
 
 // One decided step: the record as it shall be, if the stored token still is `token`. A kept attempt is added with it.
 // ERR_LEASE_LOST: the record has moved on. ERR_NOT_FOUND: it is gone.
-// A job's id, task_id, parent_id, tenant, lane, priority and nominal_at never change.
+// A job's id, task_id, parent_id, tenant, lane, priority and nominal_at never change. A touched_at of 0 leaves the one that is
+// stored.
 struct store_step {
     int64_t token;
     bool watched;  // and it must still be watching: the start of an attempt does not raise the token, but changes what follows
@@ -375,7 +377,8 @@ struct store_sweep {
 };
 
 // Reads a task (task_id) or one job and its task (job_id). ERR_NOT_FOUND: absent, or another tenant's. Only one job that is asked
-// for by its id comes with any result: otherwise those of more than STORE_LISTED_RESULT bytes are left out.
+// for by its id comes with any result: otherwise those of more than STORE_LISTED_RESULT bytes are left out. And only its attempts
+// come with their responses. GET and LIST give touched_at of what has not ended.
 enum { STORE_LISTED_RESULT = 4096 };
 _Static_assert((int)STORE_LISTED_RESULT >= (int)JOB_PROGRESS_MAX, "what a leased job said of its progress always comes along");
 

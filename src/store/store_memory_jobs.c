@@ -135,6 +135,7 @@ static struct store_job give_job(struct arena *arena, const struct memory_job *f
     struct store_job job = {.job = from->job, .doc = memory_give(arena, from->task->task.doc)};
     job.job.reason = memory_give(arena, from->job.reason);
     job.job.response = memory_give(arena, from->job.response);
+    job.job.touched_at = 0;
     memory_give_result(arena, &job.job, false);
     return job;
 }
@@ -152,6 +153,7 @@ static void write_job(struct memory *memory, struct memory_job *job, const struc
     job->job.lane = was.lane;
     job->job.priority = was.priority;
     job->job.nominal_at = was.nominal_at;
+    job->job.touched_at = as->touched_at ? as->touched_at : was.touched_at;
     job->job.reason = memory_copy(as->reason);
     job->job.response = memory_copy(as->response);
     memory_free_str(&was.reason);
@@ -215,6 +217,7 @@ static void keep_attempt(struct memory_job *job, const struct attempt *from)
         at++;
     if (at < job->attempt_count && job->attempts[at].number == from->number) {
         memory_free_str(&job->attempts[at].reason);
+        memory_free_str(&job->attempts[at].response);
     } else {
         job->attempts = mem_grow(job->attempts, (job->attempt_count + 1) * sizeof *job->attempts);
         memmove(&job->attempts[at + 1], &job->attempts[at], (job->attempt_count - at) * sizeof *job->attempts);
@@ -223,6 +226,7 @@ static void keep_attempt(struct memory_job *job, const struct attempt *from)
     job->attempts[at] = *from;
     job->attempts[at].job_id = job->job.id;
     job->attempts[at].reason = memory_copy(from->reason);
+    job->attempts[at].response = memory_copy(from->response);
 }
 
 static enum err change_job(struct memory *memory, const struct store_step *step)
@@ -264,6 +268,7 @@ static void amend_task(struct memory *memory, struct memory_task *task, const st
     task->task.paused = amend->task.paused;
     if (amend->retag)
         tag_task(task, &amend->task);
+    task->task.updated_at = amend->task.updated_at;
     replace(&task->task.queue, amend->task.queue);
     replace(&task->task.name, amend->task.name);
     replace(&task->task.doc, amend->task.doc);
@@ -429,8 +434,10 @@ void memory_run_lapsed(struct memory *memory, struct store_op *op)
 
 void memory_free_job(struct memory_job *job)
 {
-    for (size_t i = 0; i < job->attempt_count; i++)
+    for (size_t i = 0; i < job->attempt_count; i++) {
         memory_free_str(&job->attempts[i].reason);
+        memory_free_str(&job->attempts[i].response);
+    }
     mem_free(job->attempts);
     memory_free_str(&job->job.reason);
     memory_free_str(&job->job.response);

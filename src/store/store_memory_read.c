@@ -13,6 +13,8 @@ static void give_attempts(struct store_get *get, const struct memory_job *job)
         struct attempt *attempt = &get->attempts[get->attempt_count++];
         *attempt = job->attempts[i];
         attempt->reason = memory_give(&get->op.arena, attempt->reason);
+        attempt->response = get->job_id ? memory_give(&get->op.arena, attempt->response) : (struct str){0};
+        attempt->response_truncated &= get->job_id != 0;
     }
 }
 
@@ -23,6 +25,7 @@ static void give_record(struct store_get *get, const struct memory_job *from)
     *job = from->job;
     job->reason = memory_give(&get->op.arena, job->reason);
     job->response = memory_give(&get->op.arena, job->response);
+    job->touched_at = job_state_final(job->state) ? 0 : job->touched_at;
     memory_give_result(&get->op.arena, job, get->job_id != 0);
     give_attempts(get, from);
 }

@@ -2,7 +2,7 @@
 // unless the task's version and all tokens stand.
 #include "store/store_postgres_private.h"
 
-// $1 slot, $2 task, $3 tenant, $4 version, $5 paused, $6 retag, $7 queue, $8 name, $9 document, $10 tags.
+// $1 slot, $2 task, $3 tenant, $4 version, $5 paused, $6 retag, $7 queue, $8 name, $9 document, $10 tags, $11 when.
 // clang-format off
 static const char make_lane[] =
     "INSERT INTO @lanes(id,tenant,queue,paused) SELECT coalesce(max(id),0)+1, $1, $4, false FROM @lanes"
@@ -18,7 +18,7 @@ static const char lock_jobs[] =
     " h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane AS old_lane, q.id AS lane FROM ok, q, s JOIN l ON l.id=s.id)";
 #define ASSIGN(name) #name "=h." #name ","
 static const char update_jobs[] =
-    ", u AS (UPDATE @jobs j SET " JOB_MOVING(ASSIGN) "reason=h.reason, response=h.response, lane=h.lane, priority=h.priority,"
+    ", u AS (UPDATE @jobs j SET " JOB_MOVING(ASSIGN) "reason=h.reason, response=h.response," PG_TOUCH " lane=h.lane, priority=h.priority,"
     " waits_at=" PG_PLACE("h.state", "h.lane", "h.priority", "j.waits_at")
     " FROM h WHERE j.id=h.id AND j.id=" PG_ANY("SELECT id FROM h") ")"
     ", f AS (" PG_LOWER_FLOORS("SELECT h.lane, h.due_at FROM h WHERE h.state IN (1,2)") ")"
@@ -40,7 +40,7 @@ static const char change_tags[] =
     ", untag AS (" PG_REMOVE_TAGS("SELECT * FROM old_tags EXCEPT SELECT * FROM new_tags") ")"
     ", tag AS (" PG_ADD_TAGS("SELECT * FROM new_tags EXCEPT SELECT * FROM old_tags") ")";
 static const char update_task[] =
-    ", a AS (UPDATE @tasks t SET lane=q.id, paused=$5<>0, version=t.version+1, name=nullif($8,''), doc=$9, tags=r.new"
+    ", a AS (UPDATE @tasks t SET lane=q.id, paused=$5<>0, version=t.version+1, updated_at=$11, name=nullif($8,''), doc=$9, tags=r.new"
     " FROM retagged r, q WHERE t.id=r.id)"
     " SELECT (SELECT count(*) FROM ok), (SELECT count(*) FROM @tasks WHERE id=$2 AND tenant=$3)";
 // clang-format on
@@ -67,6 +67,7 @@ static void step_rows(struct pg_link *link, struct pg_rows *rows, const struct s
         priorities[i] = jobs[i]->priority;
     }
     pg_rows_moving(rows, jobs);
+    pg_rows_touched(rows, jobs);
 }
 
 static void send_lane(struct pg_link *link, const struct store_task *task)
@@ -100,6 +101,7 @@ void pg_amend_send(struct pg_link *link, struct store_op *op)
     pg_param_text(link, task->name);
     pg_param_bytes(link, task->doc);
     pg_param_text(link, pg_tags_text(task, &link->arena));
+    pg_param_int(link, task->updated_at);
     pg_put(link, lock_task);
     pg_put_rows(link, &rows);
     pg_put(link, lock_jobs);

@@ -59,7 +59,7 @@ static const char enter_live[] =
 static const char keep_attempts[] =
     " a JOIN h ON h.no=a.step ON CONFLICT(job_id,number) DO UPDATE SET status=excluded.status, outcome=excluded.outcome,"
     " picked_at=excluded.picked_at, started_at=excluded.started_at, completed_at=excluded.completed_at, holder=excluded.holder,"
-    " reason=excluded.reason)";
+    " response_truncated=excluded.response_truncated, reason=excluded.reason, response=excluded.response)";
 
 static const char hold[] = ", i AS (" PG_HOLD("NULL::bigint", "SELECT holder, id FROM h WHERE state IN (3,4)") ")";
 static const char hold_leased[] =
@@ -119,8 +119,9 @@ static bool attempt_rows(struct pg_link *link, struct pg_rows *rows, const struc
     int64_t *steps = pg_rows_ints(rows, "step"), *numbers = pg_rows_ints(rows, "number"),
             *statuses = pg_rows_ints(rows, "status"), *outcomes = pg_rows_ints(rows, "outcome"),
             *picked = pg_rows_ints(rows, "picked_at"), *started = pg_rows_ints(rows, "started_at"),
-            *completed = pg_rows_ints(rows, "completed_at"), *holders = pg_rows_ints(rows, "holder");
-    struct str *reasons = pg_rows_strs(rows, "reason", PG_BYTES);
+            *completed = pg_rows_ints(rows, "completed_at"), *holders = pg_rows_ints(rows, "holder"),
+            *truncated = pg_rows_ints(rows, "response_truncated");
+    struct str *reasons = pg_rows_strs(rows, "reason", PG_BYTES), *responses = pg_rows_strs(rows, "response", PG_BYTES);
     for (size_t i = 0; i < batch->count; i++) {
         const struct attempt *attempt = batch->steps[i]->attempt;
         if (!attempt)
@@ -133,6 +134,8 @@ static bool attempt_rows(struct pg_link *link, struct pg_rows *rows, const struc
         started[at] = attempt->started_at;
         completed[at] = attempt->completed_at;
         holders[at] = attempt->holder;
+        truncated[at] = attempt->response_truncated;
+        responses[at] = attempt->response;
         reasons[at++] = attempt->reason;
     }
     return count > 0;
@@ -143,15 +146,17 @@ static void put_attempts(struct pg_link *link, const struct batch *batch)
     struct pg_rows rows;
     if (!attempt_rows(link, &rows, batch))
         return;
-    pg_put(link, ", a AS (INSERT INTO @attempts(job_id,number,status,outcome,picked_at,started_at,completed_at,holder,reason)"
-                 " SELECT h.id,a.number,a.status,a.outcome,a.picked_at,a.started_at,a.completed_at,a.holder,a.reason FROM ");
+    pg_put(link, ", a AS (INSERT INTO @attempts(job_id,number,status,outcome,picked_at,started_at,completed_at,holder,"
+                 "response_truncated,reason,response)"
+                 " SELECT h.id,a.number,a.status,a.outcome,a.picked_at,a.started_at,a.completed_at,a.holder,a.response_truncated,"
+                 "a.reason,a.response FROM ");
     pg_put_rows(link, &rows);
     pg_put(link, keep_attempts);
 }
 
 // What the steps of a batch are: it says which parts its statement needs.
 struct kinds {
-    bool final, live, leased, held;
+    bool final, live, leased, held, touched;
 };
 
 static void step_rows(struct pg_link *link, struct pg_rows *rows, const struct batch *batch, struct kinds *ret_kinds)
@@ -169,8 +174,11 @@ static void step_rows(struct pg_link *link, struct pg_rows *rows, const struct b
         ret_kinds->live |= !job_state_final(jobs[i]->state);
         ret_kinds->leased |= store_step_leased(batch->steps[i]);
         ret_kinds->held |= job_in_hand(jobs[i]);
+        ret_kinds->touched |= jobs[i]->touched_at != 0;
     }
     pg_rows_moving(rows, jobs);
+    if (ret_kinds->touched)
+        pg_rows_touched(rows, jobs);
     if (!ret_kinds->leased)
         return;
     int64_t *leases = pg_rows_ints(rows, "lease");
@@ -198,6 +206,7 @@ static void send_batch(struct pg_link *link, struct batch *batch, bool done)
     pg_put(link, move_tags);
     if (live && !done) {
         pg_put(link, update_live);
+        pg_put(link, kinds.touched ? PG_TOUCH : "");
         pg_put(link, kinds.leased ? place_leased : place_live);
         pg_put(link, from_hits);
     }

@@ -39,7 +39,7 @@ int pg_read_job(const PGresult *result, int row, int column, struct job *ret_job
 #undef X
     ret_job->reason = pg_bytes(result, row, column++, arena);
     ret_job->response = pg_bytes(result, row, column++, arena);
-    ret_job->lease_until = 0;
+    ret_job->lease_until = ret_job->touched_at = 0;
     ret_job->result = (struct str){0};
     ret_job->result_left_out = false;
     return column;
@@ -47,6 +47,7 @@ int pg_read_job(const PGresult *result, int row, int column, struct job *ret_job
 
 int pg_read_lease(const PGresult *result, int row, int column, struct job *job, struct arena *arena)
 {
+    job->touched_at = pg_int(result, row, column++);
     job->lease_until = pg_int(result, row, column++);
     bool is_there = !PQgetisnull(result, row, column++);
     job->result = pg_bytes(result, row, column++, arena);
@@ -59,11 +60,12 @@ struct store_task pg_read_task(const PGresult *result, int row, int column, stru
     struct store_task task = {.id = pg_int(result, row, column),
                               .tenant = (int32_t)pg_int(result, row, column + 1),
                               .created_at = pg_int(result, row, column + 2),
-                              .version = pg_int(result, row, column + 3),
-                              .paused = pg_int(result, row, column + 4)};
-    task.queue = pg_bytes(result, row, column + 5, arena);
-    task.name = pg_bytes(result, row, column + 6, arena);
-    task.doc = pg_bytes(result, row, column + 7, arena);
+                              .updated_at = pg_int(result, row, column + 3),
+                              .version = pg_int(result, row, column + 4),
+                              .paused = pg_int(result, row, column + 5)};
+    task.queue = pg_bytes(result, row, column + 6, arena);
+    task.name = pg_bytes(result, row, column + 7, arena);
+    task.doc = pg_bytes(result, row, column + 8, arena);
     return task;
 }
 
@@ -93,6 +95,13 @@ void pg_rows_moving(struct pg_rows *rows, const struct job *const *jobs)
         reasons[i] = jobs[i]->reason;
         responses[i] = jobs[i]->response;
     }
+}
+
+void pg_rows_touched(struct pg_rows *rows, const struct job *const *jobs)
+{
+    int64_t *times = pg_rows_ints(rows, "touched_at");
+    for (size_t i = 0; i < rows->count; i++)
+        times[i] = jobs[i]->touched_at;
 }
 
 void pg_rows_lease(struct pg_rows *rows, const struct job *const *jobs)

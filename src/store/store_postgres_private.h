@@ -154,13 +154,15 @@ struct str pg_bytes(const PGresult *result, int row, int column, struct arena *a
 #define PG_JOB_OF_J "j.id" JOB_FIXED(PG_NAME_OF_J) JOB_MOVING(PG_NAME_OF_J) ",j.reason,j.response"
 #define PG_JOB_OF_U "u.id" JOB_FIXED(PG_NAME_OF_U) JOB_MOVING(PG_NAME_OF_U) ",u.reason,u.response"
 
-#define PG_TASK_OF_T "t.id, t.tenant, t.created_at, t.version, t.paused::int, l.queue, t.name, t.doc"
-#define PG_ATTEMPTS "SELECT job_id, number, status, outcome, picked_at, started_at, completed_at, holder, reason FROM @attempts "
+#define PG_TASK_OF_T "t.id, t.tenant, t.created_at, coalesce(t.updated_at,0), t.version, t.paused::int, l.queue, t.name, t.doc"
+#define PG_ATTEMPTS_WITH(response) \
+    "SELECT job_id, number, status, outcome, picked_at, started_at, completed_at, holder, reason, " response " FROM @attempts "
+#define PG_ATTEMPTS PG_ATTEMPTS_WITH("0, NULL::bytea")
 
 struct store_task pg_read_task(const PGresult *result, int row, int column, struct arena *arena);
 void pg_read_attempts(void *ctx, const PGresult *result); // a pg_reader: by job id, into the struct store_get that has the jobs
 // What is claimed or in hand has no lease and no result, so these are read only by those who may meet them, behind the others.
-#define PG_LEASE_COLUMNS ",j.lease_until,octet_length(j.result),"
+#define PG_LEASE_COLUMNS ",coalesce(j.touched_at,0) AS touched_at,j.lease_until,octet_length(j.result),"
 #define PG_LISTED_RESULT "CASE WHEN octet_length(j.result)<=4096 THEN j.result END"
 _Static_assert(STORE_LISTED_RESULT == 4096, "the SQL above says so");
 int pg_read_lease(const PGresult *result, int row, int column, struct job *job, struct arena *arena); // as below
@@ -168,7 +170,9 @@ int pg_read_lease(const PGresult *result, int row, int column, struct job *job, 
 int pg_read_job(const PGresult *result, int row, int column, struct job *ret_job, struct arena *arena); // the column behind it
 void pg_read_store_jobs(const PGresult *result, struct arena *arena, struct store_job **ret_jobs, size_t *ret_count);
 void pg_rows_moving(struct pg_rows *rows, const struct job *const *jobs); // the columns a step writes, and `day`
-void pg_rows_lease(struct pg_rows *rows, const struct job *const *jobs);  // … and those of a lease
+void pg_rows_touched(struct pg_rows *rows, const struct job *const *jobs);
+#define PG_TOUCH " touched_at=coalesce(nullif(h.touched_at,0),j.touched_at),"
+void pg_rows_lease(struct pg_rows *rows, const struct job *const *jobs); // … and those of a lease
 int32_t pg_day_of(const struct job *job);
 void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t count); // partitions for those that are final
 

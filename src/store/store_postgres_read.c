@@ -66,7 +66,7 @@ static const char jobs_of_task[] =
     " ORDER BY ($3<>0 AND j.state>=5), j.scheduled_at DESC, j.id DESC LIMIT $2";
 // clang-format on
 
-static const char attempts_of_job[] = PG_ATTEMPTS "WHERE job_id=$1 ORDER BY number";
+static const char attempts_of_job[] = PG_ATTEMPTS_WITH("response_truncated, response") "WHERE job_id=$1 ORDER BY number";
 static const char attempts_of_task[] = PG_ATTEMPTS "WHERE job_id=" PG_ANY(IDS_OF_TASK) " ORDER BY job_id, number";
 
 static int64_t limit(size_t max)
@@ -257,6 +257,8 @@ static void read_attempt(struct store_get *get, const PGresult *result, int row)
     attempt->completed_at = pg_int(result, row, 6);
     attempt->holder = pg_int(result, row, 7);
     attempt->reason = pg_bytes(result, row, 8, &get->op.arena);
+    attempt->response_truncated = pg_int(result, row, 9);
+    attempt->response = pg_bytes(result, row, 10, &get->op.arena);
 }
 
 // They come by job id; wanted are those of the jobs that are given, in the order of these.

@@ -36,7 +36,7 @@ _Static_assert(STORE_PLACES == 16 && JOB_PRIORITIES == 10, "the SQL reckons plac
 #define JOBS_OF_GONE \
     "SELECT id FROM @tasks WHERE gone UNION ALL SELECT e.id FROM @extras e JOIN @tasks t ON t.id=e.task_id WHERE t.gone"
 
-static const char *const steps[][9] = {
+static const char *const steps[][16] = {
     {
         "CREATE TABLE @incarnations(id bigint PRIMARY KEY, node int NOT NULL UNIQUE, beat bigint NOT NULL, dead boolean NOT NULL)"
         " WITH (fillfactor=50, " BUSY_TABLE ")",
@@ -157,6 +157,12 @@ static const char *const steps[][9] = {
         // behind the tag, by scheduled_at and id. A task knows its tags. pg_tags_fill() gives them to those that are there.
         "ALTER TABLE @tasks ADD COLUMN tags bigint[]",
         "CREATE TABLE @tags(tenant int, tag bigint, at bigint, id bigint, PRIMARY KEY(tenant, tag, at, id))",
+        // When a task was changed last, and a job by what leaves no other time behind; what targets answered to attempts that
+        // failed. None of it is there for a plain job, and then it takes no room.
+        "ALTER TABLE @tasks ADD COLUMN updated_at bigint",
+        "ALTER TABLE @jobs ADD COLUMN touched_at bigint",
+        "ALTER TABLE @jobs_done ADD COLUMN touched_at bigint",
+        "ALTER TABLE @attempts ADD COLUMN response bytea, ADD COLUMN response_truncated smallint NOT NULL DEFAULT 0",
     },
 };
 

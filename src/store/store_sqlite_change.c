@@ -2,8 +2,8 @@
 // whether the step may be taken, and then new_…() for what is to be written. So a row is looked for once, read once and compared
 // by the statement that writes it, and what a statement costs by itself is shared.
 //
-// Times by which jobs are found are not written here: a step that moves one is left to the caller (CHANGE_WIDE), as are steps
-// about leases.
+// Times by which jobs are found are not written here: a step that moves one is left to the caller (CHANGE_WIDE), as is one that
+// says when it touched the job, and are steps about leases.
 //
 // What it does not do: count, keep attempts (store_sqlite_write.c).
 #include "store/store_sqlite_private.h"
@@ -36,7 +36,7 @@ static void stands(sqlite3_context *ctx, int count, sqlite3_value **args)
     was->lease_until = sqlite3_value_int64(args[5]);
     was->holder = DB_SOMEBODY;
     hands_see_now(container_of(sqlite3_user_data(ctx), struct db, batch)->hands, was);
-    row->fate = CHANGE_WRITTEN;
+    row->fate = step->job->touched_at ? CHANGE_WIDE : CHANGE_WRITTEN;
     int at = 6;
 #define X(name)                                  \
     was->name = sqlite3_value_int64(args[at++]); \

@@ -26,13 +26,14 @@ _Static_assert(JOB_SUCCESS == 5, "the SQL below takes states from here on for fi
 #define DECLARE(name) #name " INTEGER NOT NULL,"
 
 #define JOB_COLUMNS "j.id" JOB_FIXED(NAME_OF_J) JOB_MOVING(NAME_OF_J) ",j.reason,j.response"
-#define TASK_COLUMNS \
-    "t.id, t.tenant, t.created_at, t.version, t.paused, l.queue, t.name, t.doc FROM tasks t LEFT JOIN lanes l ON l.id=t.lane"
+#define TASK_COLUMNS                                                                                                             \
+    "t.id, t.tenant, t.created_at, t.updated_at, t.version, t.paused, l.queue, t.name, t.doc FROM tasks t LEFT JOIN lanes l ON " \
+    "l.id=t.lane"
 #define BEHIND " AND (j.scheduled_at, j.id)<(?2, ?3)"
 #define JOBS_BEHIND BEHIND " ORDER BY j.scheduled_at DESC, j.id DESC LIMIT ?4"
 // What is claimed or in hand has no lease and no result, so these are read only by those who may meet them. `result` is the last
-// column: who does not ask for it does not go through its pages.
-#define LEASE_COLUMNS ",j.lease_until,length(j.result),"
+// column but one: who does not ask for it does not go through its pages. What has not ended has a small one, if any.
+#define LEASE_COLUMNS ",CASE WHEN j.state<5 THEN j.touched_at END,j.lease_until,length(j.result),"
 #define LISTED_RESULT "CASE WHEN length(j.result)<=4096 THEN j.result END"
 #define LISTED_JOB JOB_COLUMNS LEASE_COLUMNS LISTED_RESULT
 _Static_assert(STORE_LISTED_RESULT == 4096, "the SQL above says so");
@@ -143,7 +144,12 @@ static const char *const schema_steps[] = {
     "INSERT INTO tags(tenant, tag, at, id) SELECT t.tenant, e.value, 0, t.id FROM tasks t, json_each(t.tags) e"
     " WHERE t.tags IS NOT NULL;"
     "INSERT INTO tags(tenant, tag, at, id) SELECT j.tenant, e.value+1, j.scheduled_at, j.id"
-    " FROM jobs j CROSS JOIN tasks t ON t.id=j.task_id, json_each(t.tags) e WHERE t.tags IS NOT NULL;",
+    " FROM jobs j CROSS JOIN tasks t ON t.id=j.task_id, json_each(t.tags) e WHERE t.tags IS NOT NULL;"
+    // When a task was changed last, and a job by what leaves no other time behind; what targets answered to attempts that failed.
+    "ALTER TABLE tasks ADD COLUMN updated_at INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN touched_at INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE attempts ADD COLUMN response BLOB;"
+    "ALTER TABLE attempts ADD COLUMN response_truncated INTEGER NOT NULL DEFAULT 0;",
 };
 
 enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };
@@ -222,7 +228,7 @@ static const struct {
     [SQL_TASK_VERSION] = {"SELECT version FROM tasks WHERE id=? AND tenant=?"},
     [SQL_TASK_HAS_OPEN] = {"SELECT 1 FROM jobs WHERE id=?1 AND task_id=?1 AND state<=?2 UNION ALL"
                            " SELECT 1 FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id AND state<=?2 LIMIT 1"},
-    [SQL_AMEND_TASK] = {"UPDATE tasks SET lane=?2, paused=?3, version=version+1, name=?4, doc=?5 WHERE id=?1"},
+    [SQL_AMEND_TASK] = {"UPDATE tasks SET lane=?2, paused=?3, updated_at=?6, version=version+1, name=?4, doc=?5 WHERE id=?1"},
     [SQL_MOVE_JOB] = {"UPDATE jobs SET lane=?, priority=? WHERE id=?"},
     [SQL_REMOVE_TASK] = {"DELETE FROM tasks WHERE id=?"},
     [SQL_ADD_JOB] = {"INSERT INTO jobs(id" JOB_FIXED(NAME) JOB_MOVING(NAME) ",reason,response) VALUES(?" JOB_FIXED(QUESTION)
@@ -254,11 +260,11 @@ static const struct {
     [SQL_CHANGE_4] = {CHANGE "(" ROWS_4("?") ")"},
     [SQL_CHANGE_16] = {CHANGE "(" ROWS_16("?") ")"},
     [SQL_CHANGE_64] = {CHANGE "(" ROWS_64("?") ")"},
-    [SQL_CHANGE_ALL] = {"UPDATE jobs SET " JOB_MOVING(ASSIGN) "reason=?,response=? WHERE id=?"},
-    [SQL_CHANGE_LEASED] = {"UPDATE jobs SET " JOB_MOVING(ASSIGN) "reason=?,response=?,lease_until=?,result=? WHERE id=?"},
-    [SQL_KEEP_ATTEMPT] =
-        {"REPLACE INTO attempts(job_id, number, status, outcome, picked_at, started_at, completed_at, holder, reason)"
-         " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+    [SQL_CHANGE_ALL] = {"UPDATE jobs SET " JOB_MOVING(ASSIGN) "reason=?,response=?,touched_at=coalesce(?,touched_at) WHERE id=?"},
+    [SQL_CHANGE_LEASED] = {"UPDATE jobs SET " JOB_MOVING(
+        ASSIGN) "reason=?,response=?,touched_at=coalesce(?,touched_at),lease_until=?,result=? WHERE id=?"},
+    [SQL_KEEP_ATTEMPT] = {"REPLACE INTO attempts(job_id, number, status, outcome, picked_at, started_at, completed_at, holder,"
+                          " response_truncated, reason, response) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
     [SQL_REMOVE_ATTEMPTS] = {"DELETE FROM attempts WHERE job_id=?"},
     [SQL_DUE_TIES] = {"SELECT w.id, w.due_at FROM waiting w CROSS JOIN jobs j ON j.id=w.id AND j.state=1"
                       " WHERE w.place=? AND w.due_at=? AND w.id>? ORDER BY w.id LIMIT ?"},
@@ -325,8 +331,9 @@ static const struct {
                             " changed=excluded.changed, unchanged=excluded.unchanged, failed=excluded.failed,"
                             " next_at=excluded.next_at, next_id=excluded.next_id"},
     [SQL_FORGET_BULKS] = {"DELETE FROM bulks WHERE state>0 AND ended_at<?"},
-    [SQL_GET_ATTEMPTS] = {"SELECT number, status, outcome, picked_at, started_at, completed_at, holder, reason FROM attempts"
-                          " WHERE job_id=? ORDER BY number",
+    [SQL_GET_ATTEMPTS] = {"SELECT number, status, outcome, picked_at, started_at, completed_at, holder, reason,"
+                          " CASE WHEN ?2 THEN response_truncated ELSE 0 END, CASE WHEN ?2 THEN response END FROM attempts"
+                          " WHERE job_id=?1 ORDER BY number",
                           true},
     [SQL_TALLY] = {"REPLACE INTO series(tenant, at, source, doc) VALUES(?, ?, ?, ?)"},
     [SQL_SERIES] = {"SELECT at, source, doc FROM series WHERE tenant=?1 AND at>=?2 AND at<?3 AND (at>?2 OR source>?4)"
@@ -652,7 +659,7 @@ static int read_numbers(sqlite3_stmt *stmt, struct job *ret_job)
     JOB_MOVING(X)
 #undef X
     ret_job->reason = ret_job->response = ret_job->result = (struct str){0};
-    ret_job->lease_until = 0;
+    ret_job->lease_until = ret_job->touched_at = 0;
     ret_job->result_left_out = false;
     return at;
 }
@@ -702,6 +709,7 @@ bool db_stands(const struct job *was, const struct store_step *step)
 
 int db_read_lease(sqlite3_stmt *stmt, int at, struct job *job, struct arena *arena)
 {
+    job->touched_at = sqlite3_column_int64(stmt, at++);
     job->lease_until = sqlite3_column_int64(stmt, at++);
     bool is_there = sqlite3_column_type(stmt, at++) != SQLITE_NULL;
     job->result = db_bytes(stmt, at++, arena);
@@ -765,6 +773,10 @@ void db_change_job(struct db *db, const struct store_step *step)
     bool leased = store_step_leased(step);
     sqlite3_stmt *stmt = db->stmts[leased ? SQL_CHANGE_LEASED : SQL_CHANGE_ALL];
     int at = bind_moving(stmt, 1, step->job);
+    if (step->job->touched_at)
+        sqlite3_bind_int64(stmt, at++, step->job->touched_at);
+    else
+        sqlite3_bind_null(stmt, at++);
     if (leased) {
         sqlite3_bind_int64(stmt, at++, step->job->lease_until);
         db_bind_bytes(stmt, at++, step->job->result);

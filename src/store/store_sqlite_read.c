@@ -99,9 +99,9 @@ static void read_stats(struct db *db, struct store_op *op)
     read_counts(db, stats->tenant ? db_sql(db, SQL_COUNTS_OF, stats->tenant) : db_sql(db, SQL_COUNTS, 0), stats->counts);
 }
 
-static void read_attempts(struct db *db, struct store_get *get, int64_t job_id)
+static void read_attempts(struct db *db, struct store_get *get, int64_t job_id, bool responses)
 {
-    sqlite3_stmt *stmt = db_sql(db, SQL_GET_ATTEMPTS, job_id);
+    sqlite3_stmt *stmt = db_sql(db, SQL_GET_ATTEMPTS, job_id, (int64_t)responses);
     while (db_row(db, stmt)) {
         get->attempts = store_push(&get->op.arena, get->attempts, get->attempt_count, sizeof *get->attempts);
         struct attempt *attempt = &get->attempts[get->attempt_count++];
@@ -113,6 +113,8 @@ static void read_attempts(struct db *db, struct store_get *get, int64_t job_id)
         attempt->completed_at = sqlite3_column_int64(stmt, 5);
         attempt->holder = sqlite3_column_int64(stmt, 6);
         attempt->reason = db_bytes(stmt, 7, &get->op.arena);
+        attempt->response_truncated = sqlite3_column_int(stmt, 8);
+        attempt->response = db_bytes(stmt, 9, &get->op.arena);
     }
 }
 
@@ -121,11 +123,12 @@ static struct store_task read_task(sqlite3_stmt *stmt, struct arena *arena)
     struct store_task task = {.id = sqlite3_column_int64(stmt, 0),
                               .tenant = sqlite3_column_int(stmt, 1),
                               .created_at = sqlite3_column_int64(stmt, 2),
-                              .version = sqlite3_column_int64(stmt, 3),
-                              .paused = sqlite3_column_int(stmt, 4)};
-    task.queue = db_bytes(stmt, 5, arena);
-    task.name = db_bytes(stmt, 6, arena);
-    task.doc = db_bytes(stmt, 7, arena);
+                              .updated_at = sqlite3_column_int64(stmt, 3),
+                              .version = sqlite3_column_int64(stmt, 4),
+                              .paused = sqlite3_column_int(stmt, 5)};
+    task.queue = db_bytes(stmt, 6, arena);
+    task.name = db_bytes(stmt, 7, arena);
+    task.doc = db_bytes(stmt, 8, arena);
     return task;
 }
 
@@ -165,7 +168,7 @@ static void read_get(struct db *db, struct store_op *op)
     if (!get->job_id)
         read_records(db, get, db_sql(db, SQL_GET_JOBS, task_id, limit(get->max_jobs), (int64_t)get->open_first));
     for (size_t i = 0; i < get->job_count; i++)
-        read_attempts(db, get, get->jobs[i].id);
+        read_attempts(db, get, get->jobs[i].id, get->job_id);
 }
 
 // ---- pages
@@ -293,7 +296,7 @@ static void list_jobs(const struct source *source, struct store_list *list, stru
         if (!job_matches(source, &job))
             continue;
         push_job(db, stmt, records);
-        read_attempts(db, records, job.id);
+        read_attempts(db, records, job.id, false);
         if (list->docs)
             push_task(db, list, job.task_id, &records->op.arena);
         store_list_give(list, &page, records);
@@ -328,7 +331,7 @@ static void list_tasks(const struct source *source, struct store_list *list, str
         size_t first = records->job_count;
         read_records(db, records, db_sql(db, SQL_GET_JOBS, id, limit(list->max_jobs), 1));
         for (size_t i = first; i < records->job_count; i++)
-            read_attempts(db, records, records->jobs[i].id);
+            read_attempts(db, records, records->jobs[i].id, false);
         store_list_give(list, &page, records);
     }
 }

@@ -642,9 +642,11 @@ static void write_claim(struct writer *writer, struct store_op *op)
 
 static void keep_attempt(struct db *db, int64_t job_id, const struct attempt *attempt)
 {
-    sqlite3_stmt *stmt = db_sql(db, SQL_KEEP_ATTEMPT, job_id, attempt->number, attempt->status, attempt->outcome,
-                                attempt->picked_at, attempt->started_at, attempt->completed_at, attempt->holder);
-    db_bind_bytes(stmt, 9, attempt->reason);
+    sqlite3_stmt *stmt =
+        db_sql(db, SQL_KEEP_ATTEMPT, job_id, attempt->number, attempt->status, attempt->outcome, attempt->picked_at,
+               attempt->started_at, attempt->completed_at, attempt->holder, (int64_t)attempt->response_truncated);
+    db_bind_bytes(stmt, 10, attempt->reason);
+    db_bind_bytes(stmt, 11, attempt->response);
     db_run(db, stmt);
 }
 
@@ -745,6 +747,7 @@ static void write_amend(struct writer *writer, struct store_op *op)
     else
         sqlite3_bind_null(stmt, 4);
     db_bind_bytes(stmt, 5, amend->task.doc);
+    sqlite3_bind_int64(stmt, 6, amend->task.updated_at);
     db_run(db, stmt);
     if (amend->retag)
         set_tags(db, amend);

@@ -1001,6 +1001,78 @@ static void kept_attempts_are_read_by_number(void **state)
     }
 }
 
+static struct store_list *list(struct world *world, struct store_list want)
+{
+    struct store_list *op = OP(world, store_list, STORE_LIST);
+    memcpy((char *)op + sizeof op->op, (char *)&want + sizeof want.op, sizeof want - sizeof want.op);
+    op->tenant = want.tenant ? want.tenant : TENANT;
+    op->max = want.max ? want.max : 100;
+    op->look = want.look ? want.look : 1000;
+    op->max_jobs = want.max_jobs ? want.max_jobs : 100;
+    if (!want.before.id)
+        op->before = (struct store_key){INT64_MAX, INT64_MAX};
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op;
+}
+
+static struct store_get *get_task(struct world *world, int64_t id)
+{
+    struct store_get *op = OP(world, store_get, STORE_GET);
+    op->tenant = TENANT;
+    op->task_id = id;
+    op->max_jobs = 100;
+    call(world, &op->op);
+    return op;
+}
+
+static void what_an_attempt_was_answered_comes_with_its_job(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){0});
+    struct job job = job_now(world, id);
+    struct attempt attempts[] = {{.job_id = id,
+                                  .number = 1,
+                                  .status = 500,
+                                  .outcome = OUTCOME_FAILED,
+                                  .response = STR("no\0\xff"),
+                                  .response_truncated = true},
+                                 {.job_id = id, .number = 2, .outcome = OUTCOME_DNS_ERROR}};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(change(world, job.token, job, &attempts[i]), ERR_OK);
+    struct store_get *get = get_job(world, id);
+    assert_true(get->attempt_count == 2 && str_eq(get->attempts[0].response, STR("no\0\xff")));
+    assert_true(get->attempts[0].response_truncated && !get->attempts[1].response.n && !get->attempts[1].response_truncated);
+    get = get_task(world, id);
+    assert_true(get->attempt_count == 2 && !get->attempts[0].response.n && !get->attempts[0].response_truncated);
+    struct store_list *page = list(world, (struct store_list){.jobs = true});
+    assert_true(page->attempt_count == 2 && !page->attempts[0].response.n);
+}
+
+// A step that leaves another time behind says nothing of it, and leaves it as it is.
+static void when_a_job_was_touched_is_kept_until_it_ends(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.state = JOB_DELAYED, .due_at = NOW + 50});
+    assert_int_equal(job_now(world, id).touched_at, 0);
+    struct job job = job_now(world, id);
+    job.touched_at = NOW + 1;
+    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    assert_int_equal(job_now(world, id).touched_at, NOW + 1);
+    job.touched_at = 0;
+    job.due_at++;
+    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    assert_int_equal(job_now(world, id).touched_at, NOW + 1);
+    assert_int_equal(list(world, (struct store_list){.jobs = true})->found[0].touched_at, NOW + 1);
+    claim(world, A, NOW + 60, job.lane, 1);
+    assert_int_equal(job_now(world, id).touched_at, NOW + 1);
+    job = job_now(world, id);
+    int64_t token = job.token;
+    struct job_step left;
+    assert_int_equal(job_cancel(&job, &(struct job_policy){.ttl_ms = -1}, NOW + 70, STR("x"), &left), ERR_OK);
+    assert_int_equal(change(world, token, job, NULL), ERR_OK);
+    assert_int_equal(job_now(world, id).touched_at, 0);
+}
+
 // ---- time passing
 
 static struct store_due *due(struct world *world, int64_t from_ms, int64_t from_id, int64_t to_ms, size_t max)
@@ -1790,20 +1862,6 @@ static void closing_completes_what_is_in_flight(void **state)
 
 // ---- lists
 
-static struct store_list *list(struct world *world, struct store_list want)
-{
-    struct store_list *op = OP(world, store_list, STORE_LIST);
-    memcpy((char *)op + sizeof op->op, (char *)&want + sizeof want.op, sizeof want - sizeof want.op);
-    op->tenant = want.tenant ? want.tenant : TENANT;
-    op->max = want.max ? want.max : 100;
-    op->look = want.look ? want.look : 1000;
-    op->max_jobs = want.max_jobs ? want.max_jobs : 100;
-    if (!want.before.id)
-        op->before = (struct store_key){INT64_MAX, INT64_MAX};
-    assert_int_equal(call(world, &op->op), ERR_OK);
-    return op;
-}
-
 static void tasks_are_listed_newest_first_with_their_jobs(void **state)
 {
     struct world *world = *state;
@@ -2236,16 +2294,6 @@ static void a_task_is_found_by_its_key(void **state)
 }
 
 // ---- amendments
-
-static struct store_get *get_task(struct world *world, int64_t id)
-{
-    struct store_get *op = OP(world, store_get, STORE_GET);
-    op->tenant = TENANT;
-    op->task_id = id;
-    op->max_jobs = 100;
-    call(world, &op->op);
-    return op;
-}
 
 // An amendment of the task as it is, with all its jobs that wait, moved by a second.
 static struct store_amend *make_amend(struct world *world, int64_t id)
@@ -2795,6 +2843,8 @@ int main(int argc, char *argv[])
         PROMISE(of_many_steps_each_is_judged_by_itself),
         PROMISE(what_never_changes_does_not_change),
         PROMISE(kept_attempts_are_read_by_number),
+        PROMISE(what_an_attempt_was_answered_comes_with_its_job),
+        PROMISE(when_a_job_was_touched_is_kept_until_it_ends),
         PROMISE(delayed_jobs_become_ready_when_their_time_has_come),
         PROMISE(promotion_goes_on_where_it_stopped),
         PROMISE(promotion_without_the_id_finds_the_rest_too),

@@ -56,7 +56,7 @@ static void put_jobs(struct buf *buf, const struct store_job *jobs, size_t count
 
 static void put_task(struct buf *buf, const struct store_task *task)
 {
-    PUT(buf, "task", task->id, task->tenant, task->created_at, task->version, task->paused);
+    PUT(buf, "task", task->id, task->tenant, task->created_at, task->updated_at, task->version, task->paused);
     put_bytes(buf, task->queue);
     put_bytes(buf, task->name);
     put_bytes(buf, task->doc);
@@ -65,13 +65,16 @@ static void put_task(struct buf *buf, const struct store_task *task)
 static void put_records(struct buf *buf, const struct job *jobs, size_t job_count, const struct attempt *attempts,
                         size_t attempt_count)
 {
-    for (size_t i = 0; i < job_count; i++)
+    for (size_t i = 0; i < job_count; i++) {
         put_job(buf, &jobs[i]);
+        PUT(buf, "touched", jobs[i].touched_at);
+    }
     for (size_t i = 0; i < attempt_count; i++) {
         const struct attempt *attempt = &attempts[i];
         PUT(buf, "attempt", attempt->job_id, attempt->number, attempt->status, attempt->outcome, attempt->picked_at,
-            attempt->started_at, attempt->completed_at, attempt->holder);
+            attempt->started_at, attempt->completed_at, attempt->holder, attempt->response_truncated);
         put_bytes(buf, attempt->reason);
+        put_bytes(buf, attempt->response);
     }
 }
 
@@ -564,6 +567,7 @@ static void step_amend(struct pair *pair, struct store_op *ops[2])
     int64_t *tags = world_mem(world, TAGS_MAX * sizeof *tags);
     task.tags = tags;
     task.tag_count = some_tags(pair, tags);
+    task.updated_at = some_time(pair);
     struct store_step *steps = world_mem(world, (get->job_count + 1) * sizeof *steps);
     size_t count = 0;
     for (size_t i = 0; i < get->job_count; i++) {

@@ -69,7 +69,7 @@ def test_a_field_of_a_right_type_is_taken_and_so_is_null(tried, field):
 def test_the_fields_here_are_those_there_are(tried):
     """A new field comes with a row above."""
     shown = tried.api.submit(URL, **{"in": "1h"})
-    mine = {name.split("/")[0] for name in FIELDS} | {"id", "state", "scheduled_at", "version", "created_at", "runs", "job"}
+    mine = {name.split("/")[0] for name in FIELDS} | {"id", "state", "scheduled_at", "version", "created_at", "updated_at", "outcome", "runs", "job"}
     assert set(shown) <= mine, "FIELDS lacks a field"
     assert set(shown["retry"]) == {name.split("/")[1] for name in FIELDS if "/" in name}
 

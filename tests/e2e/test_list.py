@@ -102,7 +102,10 @@ class TestJobs:
         keys = [(job["scheduled_at"], job["id"]) for job in jobs]
         assert keys == sorted(keys, reverse=True)
         for job in jobs:
-            assert job == api.job(job["id"])
+            alone = api.job(job["id"])
+            for attempt in alone["attempts"]:  # which in a list leave these out
+                del attempt["response"], attempt["response_truncated"]
+            assert job == alone
 
     @pytest.mark.parametrize("query, wanted", [
         ({"state": "delayed"}, lambda i: i < 20),

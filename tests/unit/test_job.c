@@ -195,7 +195,7 @@ static enum err cancel(struct job *job)
 
 static enum err detach(struct job *job)
 {
-    struct job_result answer = {.outcome = OUTCOME_SUCCESS, .status = 202, .later = true};
+    struct job_result answer = {.outcome = OUTCOME_SUCCESS, .status = 202, .later = true, .completed_at = T};
     return job_detach(job, &now_policy, &answer);
 }
 
@@ -237,6 +237,79 @@ static void a_step_the_table_has_not_changes_nothing(void **state)
             assert_false(step.kept);
         }
     }
+}
+
+static enum err extend(struct job *job)
+{
+    job->lease_until = T + 1;
+    return job_extend(job, &now_policy, T, STR("1"));
+}
+
+static enum err run_now(struct job *job)
+{
+    job->due_at = T + 9;
+    return job_run_now(job, T);
+}
+
+static enum err replan(struct job *job)
+{
+    return job_replan(job, T + 9, T);
+}
+
+static enum err resume(struct job *job)
+{
+    return job_resume(job, T);
+}
+
+// By whatever step: each leaves the time of its change behind, in a time of its own or in touched_at, which is 0 otherwise.
+static void a_job_says_when_it_was_changed_last(void **state)
+{
+    static const struct {
+        enum job_state in;
+        enum err (*act)(struct job *job);
+        bool touches;
+    } cases[] = {
+        {JOB_READY, claim, false},      {JOB_WATCHING, begin, false},   {JOB_RESERVED, succeed, false},
+        {JOB_RESERVED, fail_try, true}, {JOB_WATCHING, postpone, true}, {JOB_RESERVED, interrupt, true},
+        {JOB_RESERVED, detach, true},   {JOB_RESERVED, lose, true},     {JOB_WATCHING, lose, true},
+        {JOB_DELAYED, cancel, false},   {JOB_RESERVED, cancel, false},  {JOB_RESERVED, extend, true},
+        {JOB_DELAYED, run_now, true},   {JOB_DELAYED, replan, true},    {JOB_READY, replan, true},
+        {JOB_READY, resume, true},
+    };
+    now_policy = policy();
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct job job = job_in(cases[i].in);
+        job.id = -1577836800000 * (1 << 21); // made long before T
+        job.touched_at = T - 500;            // as it was read
+        assert_int_equal(cases[i].act(&job), ERR_OK);
+        assert_int_equal(job_updated_at(&job), T);
+        assert_int_equal(job.touched_at, cases[i].touches ? T : 0);
+    }
+    struct job job = {.id = 7ll << 21, .state = JOB_DELAYED, .due_at = T};
+    assert_int_equal(job_updated_at(&job), 1577836800007); // when it was made
+    job.touched_at = 1577836800008;
+    assert_int_equal(job_updated_at(&job), 1577836800008);
+    job = job_in(JOB_WATCHING);
+    job.touched_at = T - 500;
+    assert_int_equal(release(&job), ERR_OK); // a claim that was given back is no change
+    assert_int_equal(job.touched_at, 0);
+}
+
+static void a_kept_attempt_has_what_was_answered(void **state)
+{
+    struct job_policy p = policy();
+    struct job job = job_in(JOB_RESERVED);
+    struct job_result result = failure(T);
+    result.response = STR("no");
+    result.truncated = true;
+    assert_int_equal(job_finish(&job, &p, &result, 0, &step), ERR_OK);
+    assert_true(str_is(step.attempt.response, "no") && step.attempt.response_truncated);
+    job = job_in(JOB_RESERVED);
+    job.retries = p.retry.max;
+    assert_int_equal(job_finish(&job, &p, &result, 0, &step), ERR_OK);
+    assert_int_equal(job.state, JOB_ABORTED);
+    assert_true(str_is(job.response, "no") && job.response_truncated); // where it stays, and need not be kept twice
+    assert_true(step.kept && !step.attempt.response.n && !step.attempt.response_truncated);
 }
 
 // What identifies a job and where it waits is nobody's to change after it was added.
@@ -1088,6 +1161,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_claim_puts_the_job_in_hand_with_a_clean_record),
         cmocka_unit_test(a_start_counts_the_attempt_and_stays_in_the_same_hands),
         cmocka_unit_test(success_ends_the_job_and_leaves_no_attempt_row),
+        cmocka_unit_test(a_job_says_when_it_was_changed_last),
+        cmocka_unit_test(a_kept_attempt_has_what_was_answered),
         cmocka_unit_test(a_failure_with_tries_left_waits_and_keeps_the_attempt),
         cmocka_unit_test(what_the_target_asked_for_moves_the_next_try),
         cmocka_unit_test(every_outcome_but_success_is_a_failure),

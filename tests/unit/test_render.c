@@ -32,7 +32,7 @@ static void a_planned_job_has_every_member(void **state)
         "{\"id\":\"j0000000000001\",\"task_id\":\"t0000000000001\",\"parent_job_id\":null,\"state\":\"delayed\","
         "\"scheduled_at\":\"2027-01-15T08:00:00.005Z\",\"due_at\":\"2027-01-15T08:00:00.005Z\",\"nominal_at\":null,\"picked_at\":"
         "null,\"started_at\":null,\"completed_"
-        "at\":null,"
+        "at\":null,\"updated_at\":\"2020-01-01T00:00:00.000Z\","
         "\"status\":null,\"response\":null,\"response_truncated\":false,\"result\":null,\"result_left_out\":false,\"progress\":"
         "null,\"reason\":null,\"sla_met\":null,\"late_by\":null,"
         "\"late_stage\":null,\"delays\":{\"puller\":null,\"queue\":null,\"target\":null},\"retry_count\":0,\"executor\":null,"
@@ -267,6 +267,7 @@ static void a_task_shows_its_fields_and_times(void **state)
     assert_json(json, "id", "\"t0000000000001\"");
     assert_json(json, "scheduled_at", "\"2027-01-15T08:00:00.000Z\"");
     assert_json(json, "created_at", "\"2027-01-15T07:59:59.999Z\"");
+    assert_json(json, "updated_at", "\"2027-01-15T07:59:59.999Z\"");
     assert_json(json, "url", "\"http://x/\"");
     assert_json(json, "name", "\"n\"");
     assert_json(json, "body", "{\"a\": 1.0}");
