@@ -113,7 +113,7 @@ class TestQueues:
         assert shared.api.task(task_id)["job"]["state"] == "ready"
         assert "cli.held" in re.search(r"paused queues  (.*)", shared.cli("stats").stdout).group(1)
         row = re.search(r"cli\.held .*", shared.cli("list", "--queues", "--all").stdout).group(0)
-        assert row.split()[:4] == ["cli.held", "paused", "1", "1"]
+        assert row.split()[:5] == ["cli.held", "paused", "1", "0", "1"]  # pending: none delayed, one ready
         let_go = json.loads(shared.cli("resume", "--queue", "cli.held", "-o", "json").stdout)
         assert let_go == {"queue": "cli.held", "paused": False}
         assert shared.api.finished(task_id)["state"] == "success"
