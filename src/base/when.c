@@ -134,27 +134,30 @@ bool when_parse(struct str text, int64_t *ret_ms)
     return true;
 }
 
-static char *put_digits(char *at, int width, int value, char behind)
+static char *put_two(char *at, int value, char behind)
 {
-    for (int i = width - 1; i >= 0; i--, value /= 10)
-        at[i] = (char)('0' + value % 10);
-    at[width] = behind;
-    return at + width + 1;
+    at[0] = (char)('0' + value / 10);
+    at[1] = (char)('0' + value % 10);
+    at[2] = behind;
+    return at + 3;
 }
 
+// Two digits at a time: every answer holds half a dozen times.
 void when_format(char ret_text[WHEN_TEXT_SIZE], int64_t ms)
 {
     int year, month, day;
     ms = ms < 0 ? 0 : ms > WHEN_MAX ? WHEN_MAX : ms;
     civil_from_days(ms / MS_DAY, &year, &month, &day);
     int rest = (int)(ms % MS_DAY);
-    char *at = put_digits(ret_text, 4, year, '-');
-    at = put_digits(at, 2, month, '-');
-    at = put_digits(at, 2, day, 'T');
-    at = put_digits(at, 2, rest / MS_HOUR, ':');
-    at = put_digits(at, 2, rest / MS_MINUTE % 60, ':');
-    at = put_digits(at, 2, rest / MS_SECOND % 60, '.');
-    at = put_digits(at, 3, rest % MS_SECOND, 'Z');
+    char *at = put_two(ret_text, year / 100, 0) - 1; // the next two follow at once
+    at = put_two(at, year % 100, '-');
+    at = put_two(at, month, '-');
+    at = put_two(at, day, 'T');
+    at = put_two(at, rest / MS_HOUR, ':');
+    at = put_two(at, rest / MS_MINUTE % 60, ':');
+    at = put_two(at, rest / MS_SECOND % 60, '.');
+    *at++ = (char)('0' + rest % MS_SECOND / 100);
+    at = put_two(at, rest % MS_SECOND % 100, 'Z');
     *at = 0;
 }
 

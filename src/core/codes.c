@@ -6,11 +6,15 @@ void codes_add(uint64_t codes[CODES_WORDS], int from, int count)
         codes[bit / 64] |= 1ull << (bit % 64);
 }
 
+// Word by word: whoever renders a task asks for all hundred codes of a class.
 bool codes_have(const uint64_t codes[CODES_WORDS], int from, int count)
 {
-    for (int bit = from - CODE_MIN; bit < from - CODE_MIN + count; bit++)
-        if (!(codes[bit / 64] >> (bit % 64) & 1))
+    for (int bit = from - CODE_MIN, end = bit + count; bit < end; bit = (bit / 64 + 1) * 64) {
+        int bits = end - bit < 64 ? end - bit : 64;
+        uint64_t wanted = ~0ull >> (64 - bits) << (bit % 64);
+        if (~codes[bit / 64] & wanted)
             return false;
+    }
     return true;
 }
 
