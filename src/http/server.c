@@ -33,6 +33,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -1084,11 +1085,15 @@ static struct peer *welcome(struct http_server *server, int fd, bool reserved)
     return peer;
 }
 
+// Whoever has been in the reserve for the longest goes, but is heard first: it may have asked since it was let in.
 static bool turn_away_oldest(struct http_server *server)
 {
     if (list_empty(&server->reserve))
         return false;
-    turn_away(list_entry(server->reserve.next, struct peer, idle));
+    struct peer *peer = list_entry(server->reserve.next, struct peer, idle);
+    on_readable(peer);
+    if (peer->state != PEER_DEAD && peer->reserved)
+        turn_away(peer);
     return true;
 }
 
@@ -1115,17 +1120,25 @@ static void let_in(struct http_server *server, int fd)
         on_readable(peer);
 }
 
+// accept4() wants a descriptor before it looks whether anybody is there: without one, it says so to nobody as well.
+static bool somebody_waits(const struct http_server *server)
+{
+    struct pollfd newcomers = {.fd = server->listen_fd, .events = POLLIN};
+    return poll(&newcomers, 1, 0) == 1;
+}
+
 static void on_newcomers(struct http_server *server)
 {
     for (int i = 0; i < ACCEPTS; i++) {
         int fd = accept4(server->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        bool lacking = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
         if (fd >= 0) {
             let_in(server, fd);
-        } else if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) && !free_descriptor(server)) {
+        } else if (errno == EAGAIN || errno == EINVAL || (lacking && !somebody_waits(server))) {
+            return;
+        } else if (lacking && !free_descriptor(server)) {
             server->deaf_until_ns = server->now_ns + DEAF_MS * INT64_C(1000000);
             listen_again(server, false);
-            return;
-        } else if (errno == EAGAIN || errno == EINVAL) {
             return;
         }
     }
