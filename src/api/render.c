@@ -12,11 +12,12 @@ static void put_time(struct buf *buf, const char *head, int64_t ms)
         buf_put(buf, STR("null"));
         return;
     }
-    char text[WHEN_TEXT_SIZE];
-    when_format(text, ms);
-    buf_putc(buf, '"');
-    buf_puts(buf, text);
-    buf_putc(buf, '"');
+    buf_reserve(buf, WHEN_TEXT_SIZE + 2);
+    char *at = buf->p + buf->n;
+    *at++ = '"';
+    when_format(at, ms);
+    at[WHEN_LENGTH] = '"';
+    buf->n += WHEN_LENGTH + 2;
 }
 
 static void put_int(struct buf *buf, const char *head, int64_t value, int64_t none)

@@ -622,7 +622,7 @@ enum reader { FOR_PEOPLE, FOR_KEYS };
 
 static void put_fields(const struct task *task, struct fields fields, enum reader reader, struct buf *buf);
 
-static bool put_value(const struct field *field, const struct task *task, enum reader reader, struct buf *buf)
+static inline bool put_value(const struct field *field, const struct task *task, enum reader reader, struct buf *buf)
 {
     if (!field->type->of)
         return field->type->put(field, (const char *)task + field->offset, buf);
