@@ -148,10 +148,12 @@ static const char *const steps[][16] = {
         "INSERT INTO @meta(name, value) SELECT '" PG_LARGE "', 1 WHERE EXISTS (SELECT FROM @tasks WHERE octet_length(doc)>=4096)",
         // Whose task was deleted by a user, a key says itself, for nothing else is left of the task. Those that were deleted
         // before and are still there (`gone`, of which nobody knows any more) are nobody's until retention takes them, and begin
-        // no more.
+        // no more; their keys stay for a day, as those of others that go.
         "ALTER TABLE @keys ADD COLUMN spent_at bigint NOT NULL DEFAULT 0",
         "UPDATE @jobs SET tenant=0, expires_at=1 WHERE id=" PG_ANY(JOBS_OF_GONE),
         "UPDATE @jobs_done SET tenant=0 WHERE id=" PG_ANY(JOBS_OF_GONE),
+        "UPDATE @keys k SET loose=true, until=" PG_CLOCK_MS
+        "+86400000 FROM @tasks t WHERE t.gone AND k.tenant=t.tenant AND k.key=t.key",
         "UPDATE @tasks SET tenant=0 WHERE gone",
         // What tasks and jobs are found by, in the order of lists: of a task, by its id at time 0; of its jobs, with the number
         // behind the tag, by scheduled_at and id. A task knows its tags. pg_tags_fill() gives them to those that are there.

@@ -129,11 +129,13 @@ static const char *const schema_steps[] = {
     "DROP INDEX jobs_place;"
     "ALTER TABLE jobs DROP COLUMN place;",
     // Whose task was deleted by a user, a key says itself, for nothing else is left of the task. Those that were deleted before
-    // and are still there (`gone`, of which nobody knows any more) are nobody's until retention takes them, and begin no more.
+    // and are still there (`gone`, of which nobody knows any more) are nobody's until retention takes them, and begin no more;
+    // their keys stay for a day, as those of others that go.
     "ALTER TABLE keys ADD COLUMN spent_at INTEGER NOT NULL DEFAULT 0;"
     "CREATE TEMP TABLE left_behind AS SELECT id FROM tasks WHERE gone;"
     "UPDATE jobs SET tenant=0, expires_at=1 WHERE id=task_id AND id IN (SELECT id FROM left_behind);"
     "UPDATE jobs SET tenant=0, expires_at=1 WHERE id<>task_id AND task_id IN (SELECT id FROM left_behind);"
+    "UPDATE keys SET loose=1, until=1000*strftime('%s', 'now', '+1 day') WHERE task_id IN (SELECT id FROM left_behind);"
     "UPDATE tasks SET tenant=0 WHERE id IN (SELECT id FROM left_behind);"
     "DROP TABLE left_behind;"
     // What tasks and jobs are found by (store_sqlite_tags.c, which makes tags_of()), in the order of lists: of a task, by its id

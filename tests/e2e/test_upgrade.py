@@ -70,3 +70,4 @@ def test_what_ran_of_a_task_that_had_been_deleted_is_not_called_again(rota, left
     assert first_job_id(task["id"]) not in [job["id"] for job in rota.api.read("/v1/jobs")["items"]]
     wait_until(lambda: ask("SELECT count(*) FROM jobs WHERE tenant=0 AND state<5") == 0, "it has ended")
     assert ask("SELECT count(*) FROM attempts WHERE number>1") == 0
+    assert ask("SELECT count(*) FROM keys WHERE key='running' AND loose AND until>0") == 1, "its key goes, too, in a while"
