@@ -494,10 +494,18 @@ static void call_init(struct http_call *call, const struct http_call_order *orde
     write_request(call);
 }
 
+// url_parse() takes a host whose last part is a number for nothing but an address.
+static bool is_address(const struct url *url)
+{
+    size_t n = url->host.n;
+    while (n && url->host.p[n - 1] >= '0' && url->host.p[n - 1] <= '9')
+        n--;
+    return url->ipv6 || (n < url->host.n && (!n || url->host.p[n - 1] == '.'));
+}
+
 bool http_client_knows(struct http_client *client, const struct url *url, int64_t lane, struct resolve_waiter *waiter)
 {
-    char last = url->host.n ? url->host.p[url->host.n - 1] : '0';
-    if (url->ipv6 || (last >= '0' && last <= '9')) // an address, or what nobody can have as a name
+    if (is_address(url))
         return true;
     client->now_ns = clock_mono_ns();
     if (resolve_ask(client->resolver, url->host, lane, client->now_ns, waiter))

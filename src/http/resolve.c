@@ -80,7 +80,7 @@ static void to_the_end(struct name *name);
 static void keep(struct name *name);
 static void unkeep(struct name *name);
 static void begin_lookups(struct resolver *resolver);
-static void tell_fresh(struct resolver *resolver);
+static bool tell_fresh(struct resolver *resolver);
 
 enum err resolver_new(struct resolver **ret_resolver, void (*watch)(void *ctx, int fd, bool readable, bool writable), void *ctx,
                       char why[ERR_WHY_MAX])
@@ -212,7 +212,8 @@ int64_t resolve_turn(struct resolver *resolver, int64_t now_ns)
     }
     lookups_turn(&resolver->lookups, now_ns);
     begin_lookups(resolver);
-    tell_fresh(resolver);
+    if (tell_fresh(resolver))
+        return now_ns; // it may have something to begin before anybody sleeps
     int64_t due_ns = time_min(due_of(resolver->channel, now_ns), due_of(resolver->leaving, now_ns));
     return time_min(due_ns, lookups_turn(&resolver->lookups, now_ns));
 }
@@ -328,9 +329,11 @@ static void begin_lookups(struct resolver *resolver)
         ask(container_of(next, struct name, lookup));
 }
 
-static void tell_fresh(struct resolver *resolver)
+// True: somebody was told.
+static bool tell_fresh(struct resolver *resolver)
 {
     struct list *node;
+    bool told = false;
     while ((node = list_take(&resolver->fresh))) {
         struct name *name = list_entry(node, struct name, fresh);
         struct resolve_answer answer = name->answer; // a waiter may ask again, and the name may go
@@ -340,8 +343,10 @@ static void tell_fresh(struct resolver *resolver)
         while ((waiting = list_take(&waiters))) {
             struct resolve_waiter *waiter = list_entry(waiting, struct resolve_waiter, link);
             waiter->done(waiter, &answer);
+            told = true;
         }
     }
+    return told;
 }
 
 // --- the cache

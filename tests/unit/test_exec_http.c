@@ -99,8 +99,8 @@ static int teardown(void **state)
     return 0;
 }
 
-// Begins an attempt at `rest` of a URL, %d in which is the target's port, with more members of the task's document.
-static struct run *begin(const char *url, const char *members)
+// A run for a URL, %d in which is the target's port, with more members of the task's document.
+static struct run *make(const char *url, const char *members)
 {
     char where[300], doc[2000];
     snprintf(where, sizeof where, url, target_port(target));
@@ -111,6 +111,12 @@ static struct run *begin(const char *url, const char *members)
     if (!run->readable)
         fail_msg("%s: %.*s", doc, STR_ARG(run->result.reason));
     strcpy(run->ticket, "2-0123456789abcdef");
+    return run;
+}
+
+static struct run *begin(const char *url, const char *members)
+{
+    struct run *run = make(url, members);
     int before = ended_count;
     executor->ops->start(executor, run, clock_now());
     assert_int_equal(ended_count, before); // never from within start
@@ -346,6 +352,44 @@ static void calls_to_one_unknown_name_share_the_question(void **state)
     free_ended();
 }
 
+static struct run *told;
+
+static void on_prepared(void *ctx, struct run *run)
+{
+    told = run;
+}
+
+// /etc/hosts answers from within the question. A poll that slept before it told would sleep for an hour here.
+static void a_name_that_is_answered_at_once_is_told_before_anybody_sleeps(void **state)
+{
+    struct run *run = make("http://localhost:%d/ok", "");
+    executor->prepared = on_prepared;
+    told = NULL;
+    assert_false(executor->ops->prepare(executor, run));
+    executor->ops->poll(executor, 3600 * INT64_C(1000000000));
+    assert_ptr_equal(told, run);
+    assert_true(executor->ops->prepare(executor, run));
+    executor->ops->start(executor, run, clock_now());
+    poll_until_ended(1);
+    assert_int_equal(run->result.outcome, OUTCOME_SUCCESS);
+    free_ended();
+}
+
+static void only_addresses_need_no_look_up(void **state)
+{
+    static const struct {
+        const char *url;
+        bool known;
+    } rows[] = {{"http://127.0.0.1/", true}, {"http://[::1]/", true}, {"http://dead1/", false}, {"http://dead.invalid2/", false}};
+    for (size_t i = 0; i < array_count(rows); i++) {
+        struct run *run = make(rows[i].url, "");
+        if (executor->ops->prepare(executor, run) != rows[i].known)
+            fail_msg("%s", rows[i].url);
+        executor->ops->forget(executor, run);
+        run_free(run);
+    }
+}
+
 static void retry_after_is_read_in_all_its_forms(void **state)
 {
     static const struct {
@@ -502,6 +546,8 @@ int main(void)
         promise(a_name_is_looked_up_and_all_its_addresses_tried),
         promise(a_name_that_does_not_exist_is_a_dns_error),
         promise(calls_to_one_unknown_name_share_the_question),
+        promise(a_name_that_is_answered_at_once_is_told_before_anybody_sleeps),
+        promise(only_addresses_need_no_look_up),
         promise(retry_after_is_read_in_all_its_forms),
         promise(inside_addresses_are_denied_unless_allowed),
         promise(some_addresses_are_never_allowed),
