@@ -378,7 +378,14 @@ struct explaining {
     struct dispatch_question asked;
     struct api_call call;
     struct arena *arena;
+    struct gate_wait wait;
 };
+
+static void finish(struct explaining *explaining, enum err failed)
+{
+    store_op_done(&explaining->get.op);
+    gate_leave(&explaining->call.api->reads, failed);
+}
 
 // Is there anything that the slots and those ahead of it could say? Only of what could start, and of what was set aside for its
 // host.
@@ -420,7 +427,7 @@ static void reply(struct explaining *explaining)
                                               .preparing = explaining->asked.preparing,
                                               .now_ms = clock_now().wall_ms});
     reply_json(explaining->call.request, 200, &body);
-    store_op_done(&explaining->get.op);
+    finish(explaining, ERR_OK);
 }
 
 static void answered(struct dispatch_question *asked)
@@ -460,7 +467,7 @@ static void answer_counted(struct http_request *request, void *state)
     struct store_op *op = &explaining->ahead.op;
     if (op->err) {
         problem_store(request, op->err, op->why);
-        store_op_done(&explaining->get.op);
+        finish(explaining, op->err);
     } else {
         ask_slots(explaining);
     }
@@ -493,11 +500,24 @@ static void answer_found(struct http_request *request, void *state)
             reply(explaining);
         return;
     }
-    if (!get->op.err || get->op.err == ERR_NOT_FOUND)
-        problem_say(request, ERR_NOT_FOUND, NULL, "There is no such job.");
+    enum err failed = get->op.err == ERR_NOT_FOUND ? ERR_OK : get->op.err;
+    if (failed)
+        problem_store(request, failed, get->op.why);
     else
-        problem_store(request, get->op.err, get->op.why);
-    store_op_done(&get->op);
+        problem_say(request, ERR_NOT_FOUND, NULL, "There is no such job.");
+    finish(explaining, failed);
+}
+
+static void ask(struct http_request *request, void *state)
+{
+    struct explaining *explaining = state;
+    explaining->get.op.err = explaining->wait.failed;
+    if (explaining->wait.failed) {
+        answer_found(request, explaining);
+        return;
+    }
+    http_wait(request, answer_found, explaining);
+    store_submit(explaining->call.api->store, &explaining->get.op);
 }
 
 void jobs_explain(const struct api_call *call)
@@ -511,6 +531,5 @@ void jobs_explain(const struct api_call *call)
     explaining->get.tenant = call->tenant;
     explaining->get.job_id = id;
     store_op_init(&explaining->get.op, STORE_GET, found);
-    http_wait(call->request, answer_found, explaining);
-    store_submit(call->api->store, &explaining->get.op);
+    gate_enter(&call->api->reads, READS_MAX, &explaining->wait, call->request, ask, explaining);
 }

@@ -17,14 +17,15 @@ void gate_enter(struct gate *gate, int max, struct gate_wait *wait, struct http_
     gate->last = wait;
 }
 
-// Whoever is next has the place of who leaves.
-void gate_leave(struct gate *gate)
+// Whoever is next has the place of who leaves. When the store has failed, all who wait go in with its error: asked one group
+// after another, the last of them would be told of it much later than the first.
+void gate_leave(struct gate *gate, enum err failed)
 {
-    struct gate_wait *wait = gate->first;
-    if (!wait) {
-        gate->inside--;
-        return;
+    gate->inside--;
+    for (struct gate_wait *wait = gate->first; wait; wait = failed ? gate->first : NULL) {
+        gate->first = wait->next;
+        gate->inside++;
+        wait->failed = failed;
+        http_resume(wait->request);
     }
-    gate->first = wait->next;
-    http_resume(wait->request);
 }

@@ -9,6 +9,7 @@
 struct gate_wait {
     struct http_request *request;
     struct gate_wait *next;
+    enum err failed; // the store did while this one waited: it need not be asked
 };
 
 // Zeroed: open, and nobody is inside.
@@ -21,4 +22,5 @@ struct gate {
 // the gate's until then.
 void gate_enter(struct gate *gate, int max, struct gate_wait *wait, struct http_request *request,
                 void (*next)(struct http_request *request, void *state), void *state);
-void gate_leave(struct gate *gate); // the answer was given, and what was read is freed
+// The answer was given, and what was read is freed. `failed`: that the store could not be asked; ERR_OK: it could.
+void gate_leave(struct gate *gate, enum err failed);

@@ -103,8 +103,9 @@ static void answer(struct http_request *request, void *state)
     if (page->op.err) {
         buf_done(&listing->body);
         problem_store(request, page->op.err, page->op.why);
+        enum err failed = page->op.err;
         store_op_done(&page->op);
-        gate_leave(&listing->call.api->lists);
+        gate_leave(&listing->call.api->lists, failed);
         return;
     }
     put_page(listing);
@@ -120,7 +121,7 @@ static void answer(struct http_request *request, void *state)
     listing->look = listing->look * LOOK_TIMES < LOOK_MAX ? listing->look * LOOK_TIMES : LOOK_MAX;
     store_op_done(&page->op);
     if (!go_on) {
-        gate_leave(&listing->call.api->lists);
+        gate_leave(&listing->call.api->lists, ERR_OK);
         return;
     }
     store_op_init(&page->op, STORE_LIST, listed);
@@ -133,6 +134,11 @@ static void begin(struct http_request *request, void *state)
     struct listing *listing = state;
     listing->began.mono_ms = clock_now().mono_ms;
     store_op_init(&listing->page.op, STORE_LIST, listed);
+    listing->page.op.err = listing->wait.failed;
+    if (listing->wait.failed) {
+        answer(request, listing);
+        return;
+    }
     buf_puts(&listing->body, "{\"items\":[");
     ask(listing);
 }

@@ -5,8 +5,6 @@
 #include "base/clock.h"
 #include "flow/match.h"
 
-enum { READS_MAX = 16 }; // at once; a task has up to 1 MiB, and its answer as much again
-
 struct reading {
     struct store_get get;
     struct gate_wait wait;
@@ -70,7 +68,7 @@ static void answer(struct http_request *request, void *state)
 {
     struct reading *reading = state;
     struct buf body = {0};
-    enum err err = reading->get.op.err;
+    enum err failed = reading->get.op.err, err = failed;
     if (!err)
         err = put[reading->plan.what](reading, &body, clock_now().wall_ms);
     if (!err) {
@@ -85,12 +83,17 @@ static void answer(struct http_request *request, void *state)
             problem_store(request, err, reading->get.op.why);
     }
     store_op_done(&reading->get.op);
-    gate_leave(&reading->call.api->reads);
+    gate_leave(&reading->call.api->reads, failed == ERR_NOT_FOUND ? ERR_OK : failed);
 }
 
 static void ask(struct http_request *request, void *state)
 {
     struct reading *reading = state;
+    reading->get.op.err = reading->wait.failed;
+    if (reading->wait.failed) {
+        answer(request, reading);
+        return;
+    }
     http_wait(request, answer, reading);
     store_submit(reading->call.api->store, &reading->get.op);
 }

@@ -6,6 +6,9 @@
 // How many jobs of one task are looked at: what a person retried by hand is counted up to here.
 enum { READ_JOBS_MAX = 1000 };
 
+// How many reads of one task or job are under way at once (api->reads): it has up to 1 MiB, and its answer as much again.
+enum { READS_MAX = 16 };
+
 enum read_what { READ_TASK, READ_JOB };
 
 struct read_plan {
