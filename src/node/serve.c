@@ -450,16 +450,16 @@ int serve(struct config *config)
     if (!start(server, why)) {
         log_say(LOG_ERROR, "rota: cannot start: %s", why);
         int code = server->misused ? 2 : 1;
-        if (server->turning) // the next start takes back what the loops have in hand
-            return code;
+        if (server->turning) // the next start takes back what the loops have in hand, and they go on to the last
+            _exit(code);
         store_close(server->store);
         take_apart(server);
         return code;
     }
     say_ready(server);
     attend(server, &signals);
-    if (atomic_load(&server->lost)) // what is in hand cannot be given back, nor what runs be written down
-        return EXIT_LOST;
+    if (atomic_load(&server->lost)) // what is in hand cannot be given back, nor what runs be written down; the threads go on
+        _exit(EXIT_LOST);
     stop(server, &ending);
     // Runs that never came back are left to the end of the process, as is everything that may point to them.
     if (atomic_load(&server->drained))
