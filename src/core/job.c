@@ -425,19 +425,6 @@ enum err job_cancel_elsewhere(struct job *job, const struct job_policy *policy, 
     return ERR_OK;
 }
 
-enum err job_run_now(struct job *job, int64_t now_ms)
-{
-    if (job->state == JOB_BLOCKED || job_state_final(job->state))
-        return ERR_ILLEGAL_TRANSITION;
-    if (job->state == JOB_READY || job->due_at <= now_ms)
-        return ERR_OK;
-    enum err err = change_state(job, JOB_ON_DUE);
-    if (err)
-        return err;
-    job->scheduled_at = job->ready_at = job->due_at = job->touched_at = now_ms;
-    return ERR_OK;
-}
-
 static enum err wait_until(struct job *job, int64_t due_at, int64_t now_ms)
 {
     enum err err = change_state(job, JOB_ON_REPLAN);
@@ -445,6 +432,20 @@ static enum err wait_until(struct job *job, int64_t due_at, int64_t now_ms)
     if (!err && due_at <= now_ms)
         err = change_state(job, JOB_ON_DUE);
     job->touched_at = err ? job->touched_at : now_ms;
+    return err;
+}
+
+// A new plan, which raises the token: whoever decided on the job as it was planned before, a change of its task or a pause, has
+// to decide anew and does not put it off again.
+enum err job_run_now(struct job *job, int64_t now_ms)
+{
+    if (job->state == JOB_BLOCKED || job_state_final(job->state))
+        return ERR_ILLEGAL_TRANSITION;
+    if (job->state == JOB_READY || job->due_at <= now_ms)
+        return ERR_OK;
+    enum err err = wait_until(job, now_ms, now_ms);
+    if (!err)
+        job->scheduled_at = job->ready_at = now_ms;
     return err;
 }
 

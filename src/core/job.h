@@ -44,7 +44,7 @@ enum job_state {
     X(LOSE, "lose", "the holder died")                                                \
     X(BURY, "bury", "the holder died once too often")                                 \
     X(CANCEL, "cancel", "by hand, by expiry, by a dependency")                        \
-    X(REPLAN, "replan", "its task was changed, or is not paused any more")
+    X(REPLAN, "replan", "its task was changed or is not paused any more, or it is run now by hand")
 
 enum job_event {
 #define X(name, text, words) JOB_ON_##name,

@@ -687,8 +687,10 @@ static void run_now_brings_a_waiting_job_forward(void **state)
 {
     struct job job = job_in(JOB_DELAYED);
     job.scheduled_at = job.ready_at = job.due_at = T + 3600000;
+    int64_t before = job.token;
     assert_int_equal(job_run_now(&job, T), ERR_OK);
     assert_int_equal(job.state, JOB_READY);
+    assert_true(job.token > before); // what was decided on its old plan is refused
     assert_true(job.scheduled_at == T && job.ready_at == T && job.due_at == T);
 }
 
