@@ -114,7 +114,7 @@ static int note_commit(void *ctx, sqlite3 *handle, const char *name, int pages)
 {
     struct wal *wal = ctx;
     wal->committed = true;
-    if (pages < wal->pages) { // it has begun anew
+    if (pages <= wal->pages) { // it has begun anew: otherwise each commit makes it longer
         wal->moved = 0;
         wal->next = MOVE_PAGES;
     }
