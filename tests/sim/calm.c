@@ -217,7 +217,7 @@ static size_t held_by(struct world *world, int64_t incarnation)
     size_t count = 0, at = 0;
     int64_t id;
     for (const struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));)
-        count += job_in_hand(&shadow->job) && shadow->job.holder == incarnation;
+        count += job_in_hand(&shadow->job) && !shadow->removed && shadow->job.holder == incarnation;
     return count;
 }
 

@@ -42,6 +42,16 @@ static void again_or_give_up(struct client_task *task)
     answered++;
 }
 
+// Its task was deleted before its client knew of it.
+static void answer_spent(struct client_task *task, int64_t id)
+{
+    if (!task_shadow_of(task->world, id)->gone)
+        violate(task->world, 9, "key %s was spent, and nobody has deleted task %lld", task->key, (long long)id);
+    task->node = NULL;
+    task->gave_up = true;
+    answered++;
+}
+
 static void answer(struct admission *admission)
 {
     struct client_task *task = admission->ctx;
@@ -50,6 +60,10 @@ static void answer(struct admission *admission)
     bool refused = err == ERR_KEY_REUSED;
     int64_t id = item->existing_id ? item->existing_id : admission->tasks[0].id;
     admission_done(admission);
+    if (err == ERR_KEY_SPENT) {
+        answer_spent(task, id);
+        return;
+    }
     if (err && !refused) {
         again_or_give_up(task);
         return;
@@ -361,7 +375,7 @@ static bool resume_paused(struct world *world, struct sim_node *node)
     size_t at = 0;
     for (const struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));) {
         const struct task_shadow *task = map_get(&world->tasks, shadow->job.task_id);
-        if (!task || !task->paused || job_state_final(shadow->job.state))
+        if (!task || !task->paused || shadow->removed || job_state_final(shadow->job.state))
             continue;
         none = false;
         struct client_task its = {.tenant = shadow->job.tenant, .id = shadow->job.task_id};

@@ -41,7 +41,7 @@ bool world_idle(struct world *world)
     int64_t id;
     size_t at = 0;
     for (struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));)
-        if (!job_state_final(shadow->job.state))
+        if (!job_state_final(shadow->job.state) && !shadow->removed)
             return false;
     for (int i = 0; i < world->node_count; i++) {
         const struct sim_node *node = &world->nodes[i];
@@ -107,6 +107,8 @@ static int run_seed(uint64_t seed)
     world_run(world, ACTIVE_MS + QUIET_MS, world_idle);
     if (world_idle(world))
         calm_run(world);
+    else
+        violate(world, 7, "the world does not come to rest, so its calm part was not played");
     clients_check(world);
     check_end(world);
     return world->violations;
