@@ -53,6 +53,7 @@ static void when_the_store_failed_all_who_wait_are_told_at_once(void **state)
     struct gate_wait waits[MANY] = {0};
     struct http_request requests[MANY] = {0};
     int number = 0;
+    entered_count = 0;
     for (int i = 0; i < MANY; i++)
         gate_enter(&gate, MAX, &waits[i], &requests[i], enter, &number);
     gate_leave(&gate, ERR_STORE_UNAVAILABLE);
