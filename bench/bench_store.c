@@ -1,6 +1,6 @@
 // Drives the store's port for a bench: reads commands from its input, one a line, and answers each with one line of JSON.
 //
-//   bench_store --store URL [--batch 500]
+//   bench_store --store URL [--batch 500] [--lane 0]
 //   plan N               adds N jobs within the hour that `claim` has come to, a month from now: no two that are due one after
 //                        the other are added one after the other
 //   soon N               adds N jobs due one after the other within the tenth of a second that `claim` has come to
@@ -10,7 +10,8 @@
 //   finish               finishes all that are in hand
 //   pace RATE SECONDS    in real time, on a thread each: adds RATE jobs a second, claims them as they come near, finishes them as
 //                        they are due; the answer's times are those of the claims
-//   churn SECONDS        claims what waits in the oldest lane, however late it is due, and gives it back, as fast as it can
+//   churn SECONDS [RATE] claims what waits in a lane (the oldest, or --lane N), however late it is due, and gives it back: RATE
+//                        jobs a second, or as fast as it can
 //
 // An answer has the count of jobs, the seconds, the CPU of this process and how long each call of the port took; run.py adds
 // what the database has used meanwhile.
@@ -45,6 +46,7 @@ static const int64_t day_ms = 86400000;
 struct bench {
     struct store *store;
     int64_t batch, incarnation, next_id, lane;
+    int64_t lane_no; // of `churn`: which lane it claims from, in the order in which they were made
     struct rand rand;
     int64_t strand;   // of `plan`: counts its jobs
     int64_t now_ms;   // of `claim`: where it has come to
@@ -369,20 +371,20 @@ static void beat(struct bench *bench)
 
 static void find_lane(struct bench *bench)
 {
-    struct store_lanes lanes = {.max = 1};
+    size_t no = (size_t)bench->lane_no;
+    struct store_lanes lanes = {.max = no + 1};
     struct hist hist = {0};
     store_op_init(&lanes.op, STORE_LANES, NULL);
     timed_call(bench, &hist, &lanes.op);
-    if (!lanes.lane_count)
+    if (lanes.lane_count <= no)
         die("bench_store: there is no lane to claim from");
-    bench->lane = lanes.lanes[0].id;
+    bench->lane = lanes.lanes[no].id;
     store_op_done(&lanes.op);
 }
 
-static int64_t churn(struct bench *bench, int64_t seconds, int64_t unused)
+static int64_t churn(struct bench *bench, int64_t seconds, int64_t rate)
 {
-    (void)unused;
-    int64_t end_ns = clock_mono_ns() + seconds * 1000000000, beat_ns = 0, next_due, count = 0;
+    int64_t began_ns = clock_mono_ns(), end_ns = began_ns + seconds * 1000000000, beat_ns = 0, next_due, count = 0;
     struct job *jobs = mem_zero((size_t)bench->batch * sizeof *jobs);
     find_lane(bench);
     while (clock_mono_ns() < end_ns) {
@@ -395,6 +397,8 @@ static int64_t churn(struct bench *bench, int64_t seconds, int64_t unused)
         if (n)
             change_jobs(bench, &bench->calls, jobs, n, give_back_job);
         count += (int64_t)n;
+        if (rate) // what it is behind it makes up for
+            sleep_ms(count * 1000 / rate - (clock_mono_ns() - began_ns) / 1000000);
     }
     mem_free(jobs);
     return count;
@@ -460,9 +464,10 @@ int main(int argc, char **argv)
     const struct option_row rows[] = {
         {.name = "store", .text = &url, .help = "URL  sqlite:DIR or postgres://…"},
         {.name = "batch", .number = &bench.batch, .help = "N    jobs in one call (500)"},
+        {.name = "lane", .number = &bench.lane_no, .help = "N     churn: the lane, in the order in which they were made (0)"},
     };
     options_read(argc, argv, rows, array_count(rows));
-    if (!url || bench.batch < 1 || store_open(&bench.store, url, why))
+    if (!url || bench.batch < 1 || bench.lane_no < 0 || store_open(&bench.store, url, why))
         die("bench_store: --store URL and a batch of 1 or more are needed: %s", why);
     rand_init(&bench.rand, 1);
     bench.incarnation = clock_wall_ns();

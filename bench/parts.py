@@ -282,9 +282,9 @@ class Listeners:
 class Port(Process):
     """The store's port without rota around it: see bench_store.c."""
 
-    def __init__(self, url, *options):
+    def __init__(self, url, *options, env=None):
         command = [TREE / "bench" / "bench_store", "--store", url, *options]
-        super().__init__(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        super().__init__(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
 
     def send(self, *words):
         print(*words, file=self.child.stdin, flush=True)

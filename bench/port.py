@@ -1,11 +1,15 @@
 """Benches of the store's port, without rota around it or beside it: growth, snapshot, reads."""
 
+import collections
 import contextlib
+import os
+import pathlib
 import statistics
+import subprocess
 import tempfile
 import time
 
-from parts import Load, Port, Session, Wrong, closing, cpu_between, ms, running, store_running
+from parts import Load, Port, Process, Session, Wrong, closing, cpu_between, ms, running, store_running
 from report import figure, record
 
 GROWTH_JOBS, GROWTH_ROUNDS = 10000, 10
@@ -126,7 +130,30 @@ def snapshot(options):
         record("snapshot", "postgres", figures, seen)
 
 
-READ_JOBS, READ_RATE, READ_SECONDS, PULLERS = 2000, 500, 20, 2
+# Reads of jobs that wait, while pullers claim them and give them back. Everything but which rows are claimed is the same in `apart`
+# and `claiming`: the tables, the rate of the claims, their size, the reads. In `locking` the SELECTs ask for a lock, as a read would
+# that has to wait: it shows what the others would look like if they did.
+READ_JOBS, READ_RATE, READ_SECONDS, PULLERS, CLAIM_RATE = 2000, 250, 15, 2, 2000
+PLAIN = "SELECT * FROM rota.jobs WHERE id = (SELECT id FROM ids WHERE no = :no)"
+ReadCase = collections.namedtuple("ReadCase", "lane select")
+READ_CASES = {"idle": ReadCase(None, PLAIN), "apart": ReadCase(1, PLAIN), "claiming": ReadCase(0, PLAIN),
+              "locking": ReadCase(0, PLAIN + " FOR SHARE")}
+# Commits between two looks, because a snapshot that is held would change what is measured.
+SAMPLE = """CREATE PROCEDURE sample(seconds float, INOUT looks int, INOUT readers int, INOUT pullers int) LANGUAGE plpgsql AS $$
+DECLARE
+    until timestamptz := clock_timestamp() + seconds * interval '1 s';
+    now_readers int; now_pullers int;
+BEGIN
+    WHILE clock_timestamp() < until LOOP
+        PERFORM pg_stat_clear_snapshot();
+        SELECT count(*) FILTER (WHERE application_name <> 'puller'), count(*) FILTER (WHERE application_name = 'puller')
+            INTO now_readers, now_pullers FROM pg_stat_activity WHERE wait_event_type = 'Lock';
+        looks := looks + 1; readers := readers + now_readers; pullers := pullers + now_pullers;
+        COMMIT;
+        PERFORM pg_sleep(0.02);
+        COMMIT;
+    END LOOP;
+END $$"""
 
 
 def machine_busy():
@@ -135,44 +162,80 @@ def machine_busy():
     return sum(ticks), sum(ticks) - ticks[3] - ticks[4]
 
 
-def read_for(rota, paths, store_url):
-    """The latencies of reads while pullers claim there and give back; without a store they are idle."""
+def quantiles(took_us):
+    took_us.sort()
+    return {"count": len(took_us), **{name: took_us[int(len(took_us) * part)] for name, part in [("p50_us", 0.5), ("p99_us", 0.99)]},
+            "max_us": took_us[-1]}
+
+
+@contextlib.contextmanager
+def selecting(store, select):
+    """SELECTs of the rows by PostgreSQL's own pgbench, in PostgreSQL's words; yields a function that waits for their times."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder) / "script"
+        script.write_text(f"\\set no random(1, {READ_JOBS})\n{select};\n")
+        pgbench = Process([store.cluster.bin / "pgbench", "-n", "-M", "prepared", "-c", 4, "-R", READ_RATE, "-T", READ_SECONDS, "-f", script,
+                           "-l", "--log-prefix", pathlib.Path(folder) / "log", store.url], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        def times():
+            if pgbench.child.wait():
+                raise Wrong(f"pgbench ended with {pgbench.child.returncode}")
+            rows = [line.split() for log in pathlib.Path(folder).glob("log.*") for line in log.read_text().splitlines()]
+            return quantiles([int(row[2]) - int(row[6]) for row in rows])  # from its beginning, not from when it should have begun
+
+        with closing(pgbench):
+            yield times
+
+
+def read_for(rota, store, paths, case):
+    """The latencies of both kinds of reads while pullers claim and give back, and how often somebody was seen to wait for a lock."""
     with contextlib.ExitStack() as stack:
-        pullers = [stack.enter_context(closing(Port(store_url))) for _ in range(PULLERS if store_url else 0)]
+        pullers = [stack.enter_context(closing(Port(store.url, "--lane", case.lane, env={**os.environ, "PGAPPNAME": "puller"})))
+                   for _ in range(PULLERS if case.lane is not None else 0)]
         for puller in pullers:
-            puller.send("churn", READ_SECONDS + 2)
+            puller.send("churn", READ_SECONDS + 3, CLAIM_RATE // PULLERS)
         time.sleep(1)
-        before = machine_busy()
-        result = Load(rota, "--read", paths, "--connections", 4, "--rate", READ_RATE, "--seconds", READ_SECONDS).result()
-        after = machine_busy()
+        before, database = machine_busy(), store.cpu_us()
+        times = stack.enter_context(selecting(store, case.select))
+        load = Load(rota, "--read", paths, "--connections", 4, "--rate", READ_RATE, "--seconds", READ_SECONDS)
+        seen = store.cluster.sql(f"CALL sample({READ_SECONDS}, 0, 0, 0)").split("|")
+        gets, selects, after = load.result(), times(), machine_busy()
+        used = sum(cpu_between(database, store.cpu_us()).values())
         answers = [puller.answer() for puller in pullers]
-    return {**result, "claims_s": sum(answer["count"] / answer["seconds"] for answer in answers),
-            "busy": (after[1] - before[1]) / (after[0] - before[0])}
+    return {"get": gets, "select": selects, "claims_s": sum(answer["count"] / answer["seconds"] for answer in answers),
+            "claim_p50_us": max((answer["p50_us"] for answer in answers), default=0), "busy": (after[1] - before[1]) / (after[0] - before[0]),
+            "database_cores": used / 1e6 / READ_SECONDS, **dict(zip(["looks", "readers_waiting", "pullers_waiting"], map(int, seen)))}
 
 
 def reads(options):
     with running("postgres") as (target, rota, store), tempfile.NamedTemporaryFile("w") as paths:
-        tasks = [{"url": target.url, "in": "10h"}] * READ_JOBS
-        paths.writelines(f"/v1/jobs/{text.replace('t', 'j', 1)}\n" for text in rota.submit(tasks))
-        paths.flush()
-        # In another schema the same pullers burn the same CPU and write the same WAL, but lock nothing that is read.
-        cases = {"idle": None, "apart": store.url + "&schema=other", "claiming": store.url}
-        with closing(Port(cases["apart"])) as port:
-            port.ask("plan", READ_JOBS)
-        seen = {case: [] for case in cases}
-        for _ in range(options.rounds or 3):
-            for case, url in cases.items():
-                part = read_for(rota, paths.name, url)
-                seen[case].append(part)
-                print(f"  {case:9} p50 {ms(part['p50_us'])}, p99 {ms(part['p99_us'])}, max {ms(part['max_us'])};"
-                      f" {part['claims_s']:,.0f} jobs/s claimed and given back, cores {part['busy']:.0%} busy", flush=True)
+        for queue in ["read", "beside"]:  # lanes 0 and 1
+            ids = rota.submit([{"url": target.url, "in": "10h", "queue": queue}] * READ_JOBS)
+            if queue == "read":
+                paths.writelines(f"/v1/tasks/{text}\n" for text in ids)
+                paths.flush()
+                store.cluster.sql("CREATE TABLE ids AS SELECT row_number() OVER (ORDER BY id) AS no, id FROM rota.jobs")
+        store.cluster.sql("ALTER TABLE ids ADD PRIMARY KEY (no)")
+        store.cluster.sql("GRANT SELECT ON ids TO rota")
+        store.cluster.sql(SAMPLE)
+        store.vacuum()
+        seen = {case: [] for case in READ_CASES}
+        for round in range(options.rounds or 3):
+            for name in list(READ_CASES)[::-1 if round % 2 else 1]:  # to and fro, so that what grows with time is in all of them
+                part = read_for(rota, store, paths.name, READ_CASES[name])
+                seen[name].append(part)
+                print(f"  {name:8} GET p50 {ms(part['get']['p50_us'])}, p99 {ms(part['get']['p99_us'])}; SELECT p50 {ms(part['select']['p50_us'])},"
+                      f" p99 {ms(part['select']['p99_us'])}; {part['claims_s']:,.0f} jobs/s claimed and given back, PostgreSQL"
+                      f" {part['database_cores']:.2f} cores, all cores {part['busy']:.0%} busy; waits for locks seen in {part['looks']} looks:"
+                      f" readers {part['readers_waiting']}, pullers {part['pullers_waiting']}", flush=True)
 
-    def of(case, key):
-        return statistics.median(part[key] for part in seen[case])
+    def of(case, kind, key):
+        return statistics.median(part[kind][key] for part in seen[case])
 
     figures = []
-    for name, key in [("p50", "p50_us"), ("p99", "p99_us")]:
-        figures.append(figure(f"reads: {name} claiming ÷ apart (locks)", of("claiming", key) / of("apart", key), 1.5, False))
-        print(f"  {name}: idle {ms(of('idle', key))}, apart {ms(of('apart', key))}, claiming {ms(of('claiming', key))};"
-              f" claiming ÷ idle {of('claiming', key) / of('idle', key):.1f}")
-    record("reads", "postgres", figures, {"rate": READ_RATE, "jobs": READ_JOBS, "pullers": PULLERS, **seen})
+    for kind in ["get", "select"]:
+        for name, key in [("p50", "p50_us"), ("p99", "p99_us")]:
+            figures.append(figure(f"reads: {kind.upper()} {name} claiming ÷ apart (locks)", of("claiming", kind, key) / of("apart", kind, key),
+                                  1.5, False))
+            print(f"  {kind.upper()} {name}: {', '.join(f'{case} {ms(of(case, kind, key))}' for case in READ_CASES)}")
+    record("reads", "postgres", figures, {"rate": READ_RATE, "jobs": READ_JOBS, "pullers": PULLERS, "claim_rate": CLAIM_RATE, **seen})
