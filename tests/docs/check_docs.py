@@ -63,6 +63,8 @@ def check_decisions():
     index = (folder / "README.md").read_text()
     for page in sorted(folder.glob("[0-9]*.md")):
         yield f"({page.name})" in index, f"docs/decisions/README.md does not list {page.name}"
+    listed = [int(number) for number in re.findall(r"^\| \[?([0-9]{4})\b", index, re.M)]
+    yield listed == list(range(1, len(listed) + 1)), "docs/decisions/README.md leaves out a number without a word, or is not in their order"
 
 
 def install_modules(here, there):
