@@ -1,6 +1,7 @@
 """What the pages promise, as far as a script can tell: links lead somewhere, every folder of src/ says what it is, the verbs of
-./dev that a page shows exist, docs/api.md has every route and field, every decision is in the index, what rota serves at
-/openapi.json is OpenAPI 3.1 of which a generator makes types, and the examples do what they show. Prints each breach, then one line `N passed, M failed`."""
+./dev that a page shows exist, docs/api.md has every route and field, docs/words.md names nothing that rota has not, every decision is
+in the index, which has a word for each number, what rota serves at /openapi.json is OpenAPI 3.1 of which a generator makes types, and
+the examples do what they show. Prints each breach, then one line `N passed, M failed`."""
 
 import contextlib
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 
 import examples
+import words
 from support.rota import Rota
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -114,7 +116,7 @@ def check_examples():
 
 
 def main():
-    known, results = verbs(), [*check_readmes(), *check_api(), *check_decisions(), *check_openapi(), *check_reference(), *check_examples()]
+    known, results = verbs(), [*check_readmes(), *check_api(), *words.check(ROOT / "docs"), *check_decisions(), *check_openapi(), *check_reference(), *check_examples()]
     for page in pages():
         results += list(check_links(page)) + list(check_verbs(page, known))
     breaches = [why for good, why in results if not good]
