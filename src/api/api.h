@@ -1,7 +1,8 @@
 // The API: HTTP requests become tasks, steering and reads; what comes back becomes JSON.
 //
-// Layer: api. Everything runs on the HTTP thread; the done() callbacks of admit, steer, settle and the store only resume the
-// request. api_begin, api_handle and api_refuse are what http_server_config asks for, with a struct api as their ctx.
+// Layer: api. Everything runs on the HTTP thread, but for what wakes streams (events.h); the done() callbacks of admit, steer,
+// settle and the store only resume the request. api_begin, api_handle and api_refuse are what http_server_config asks for, with a
+// struct api as their ctx.
 #pragma once
 #include "api/gate.h"
 #include "flow/admit.h"

@@ -1,4 +1,4 @@
-// The only file that asks the kernel for the time. Everything else gets it as an argument, so that the simulator can make it up.
+// The only file that asks the kernel for the time. What decides gets it as an argument, so that the simulator can make it up.
 #include "base/clock.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
-// Time, as it is handed down: loops read it once a turn, everything below gets it as an argument.
+// Time. A loop reads it once a turn and hands it down: core/ and turns get it as an argument. Who works outside of a turn
+// (handlers of requests, executors, threads of a store, the command line) reads it where the work begins.
 // Layer: base. Any thread.
 #pragma once
 #include <stdint.h>

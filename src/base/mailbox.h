@@ -1,5 +1,5 @@
-// Where the messages of other threads wait for their one reader. Threads share by message, so this is the only
-// meeting place. It holds no bound of its own: what is posted is bounded by the sender's right to send
+// Where the messages of other threads wait for their one reader. Threads share by message, and what they share otherwise
+// says so in its header. It holds no bound of its own: what is posted is bounded by the sender's right to send
 // (connections, lane room, operations in flight).
 // Layer: base. mailbox_post: any thread. The rest: the owner.
 #pragma once

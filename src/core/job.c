@@ -1,4 +1,5 @@
-// The table and the steps. Only change_state() assigns a state.
+// The table and the steps. A step assigns a state by change_state() alone. Besides, who makes a job gives it its first state
+// (flow/admit, flow/steer), and DUE of a store makes those ready whose time has come.
 //
 // What it does not do: decide when something is due or who may take it (flow/pull), or remember (store/).
 #include "core/job.h"

@@ -1,4 +1,4 @@
-// Changing a task: a JSON merge patch (RFC 7386) onto its document, and what follows for a job of it that waits.
+// Changing a task: a JSON merge patch (RFC 7396) onto its document, and what follows for a job of it that waits.
 // Layer: core, pure but for the arena.
 #pragma once
 #include "core/task.h"

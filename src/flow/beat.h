@@ -1,4 +1,4 @@
-// The tender that lives: joins, beats, and takes back what silent incarnations held (reap).
+// The tender that lives: joins, beats, and tells reap which others it saw.
 // Layer: flow. Owned by the flow thread.
 #pragma once
 #include "base/clock.h"

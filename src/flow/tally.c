@@ -1,6 +1,6 @@
 // The table of what is counted, and how counts are taken, added up, written and read.
 //
-// What it does not do: decide when something is to be counted. Stages do, and news.c for what several of them share.
+// What it does not do: decide when something is to be counted. Stages do, and node.c for what several of them share.
 #include "flow/tally.h"
 
 #include "base/json.h"

@@ -1,7 +1,7 @@
 // TLS over a socket that never blocks, for the client.
 //
-// Layer: port (http), part of the client. One thread. OpenSSL is known only to tls.c. A peer must show a certificate for the name
-// (or address) that was asked for, signed by somebody this machine trusts; TLS 1.2 and newer.
+// Layer: port (http), part of the client. One thread. Of this folder only tls.c knows OpenSSL. A peer must show a certificate for
+// the name (or address) that was asked for, signed by somebody this machine trusts; TLS 1.2 and newer.
 #pragma once
 #include "base/err.h"
 #include "base/str.h"

@@ -2,7 +2,7 @@
 //
 // The threads, and what each owns (ARCHITECTURE.md has the same table):
 //   http    requests, admit, rendering                         flow    pull, complete, steer and the tenders
-//   exec    dispatch, the HTTP client                          store   the store's own: one writes, one reads
+//   exec    dispatch, the HTTP client                          store-… the store's own: ARCHITECTURE.md
 //   main    signals, reloading, and the watch over the others
 //   events  wakes the streams of GET /v1/events
 #include "node/serve.h"

@@ -4,9 +4,10 @@
 // has failed). done() runs on a thread of the store, possibly before store_submit() returns, and may only enqueue.
 // Operations of one caller that are in flight together may be carried out in any order.
 //
-// Backends store and deliver. They hold no rule and no clock: what follows is decided by core/ before it is written, time
-// is an argument. What keeps two deciders apart is the token of a job: a change names the token it was decided on, and is
-// refused (ERR_LEASE_LOST) by the statement that would have written it when the record has moved on.
+// Backends store and deliver. They hold no rule: what follows is decided by core/ before it is written. Times in records are
+// arguments; a backend asks a clock only for its own housekeeping, and for the answer to a beat. What keeps two deciders apart is
+// the token of a job: a change names the token it was decided on, and is refused (ERR_LEASE_LOST) by the statement that would
+// have written it when the record has moved on.
 #pragma once
 #include "base/arena.h"
 #include "base/err.h"

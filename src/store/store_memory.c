@@ -5,7 +5,8 @@
 // An operation is carried out inside store_submit() and given back there, after the lock is released. One sorted array
 // `places` plays the part of the index (place, due_at, id); whatever is rare is a walk over all jobs.
 //
-// The verbs about jobs are in store_memory_jobs.c, those about what is counted and told in store_memory_news.c.
+// The verbs about jobs are in store_memory_jobs.c, GET and LIST in store_memory_read.c, those about what is counted and told in
+// store_memory_news.c.
 //
 // What it does not do: survive its process, or stay fast beyond some ten thousand waiting jobs.
 #include "core/id.h"

@@ -1,4 +1,4 @@
-// The memory store's verbs about jobs: adding, taking, changing, listing, removing, reading. They run under its lock.
+// The memory store's verbs about jobs: adding, taking, changing, removing. They run under its lock.
 #include "store/store_memory_private.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-// What the two files of the memory store share: the records it keeps and how they are found.
+// What the files of the memory store share: the records it keeps and how they are found.
 // Layer: port, private to store_memory*.c. Everything is under the lock of struct memory.
 #pragma once
 #include "base/map.h"

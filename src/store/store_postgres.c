@@ -8,8 +8,8 @@
 // A database that is away or does not answer within four seconds fails what waits for it, as store_unavailable: what had been
 // sent may have been carried out. The connection is dropped and made anew, at once and then after 0.1 to 1 s.
 //
-// What it does not do: SQL. The link is in store_postgres_link.c, the verbs are in _add, _change, _claim, _tend and _read, the
-// tables in _schema.
+// What it does not do: SQL. The link is in store_postgres_link.c, the verbs are in _add, _change, _amend, _remove, _claim,
+// _tend, _read, _list and _news, the tables in _schema.
 #include "store/store_postgres_private.h"
 
 #include <ctype.h>
