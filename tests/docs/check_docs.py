@@ -1,7 +1,7 @@
 """What the pages promise, as far as a script can tell: links lead somewhere, every folder of src/ says what it is, the verbs of
 ./dev that a page shows exist, docs/api.md has every route and field, docs/words.md names nothing that rota has not, every decision is
-in the index, which has a word for each number, what rota serves at /openapi.json is OpenAPI 3.1 of which a generator makes types, and
-the examples do what they show. Prints each breach, then one line `N passed, M failed`."""
+in the index, which has a word for each number, ARCHITECTURE.md names every thread, what rota serves at /openapi.json is OpenAPI 3.1
+of which a generator makes types, and the examples do what they show. Prints each breach, then one line `N passed, M failed`."""
 
 import contextlib
 import os
@@ -69,6 +69,18 @@ def check_decisions():
     yield listed == list(range(1, len(listed) + 1)), "docs/decisions/README.md leaves out a number without a word, or is not in their order"
 
 
+def check_architecture():
+    """It names every thread, and its lines fit a terminal."""
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    threads = page.partition("## Threads")[2].partition("\n## ")[0]
+    named = re.compile(r'(?:desk_start\(|pthread_setname_np\().*?"([a-z-]+)"|= \{"(store-[a-z]+)"')
+    for path in sorted((ROOT / "src").rglob("*.c")):
+        for name in filter(None, (first or second for first, second in named.findall(path.read_text()))):
+            yield f"`{name}`" in threads, f"ARCHITECTURE.md does not name the thread {name} of {path.relative_to(ROOT)}"
+    for number, line in enumerate(page.splitlines(), 1):
+        yield len(line) <= 120, f"ARCHITECTURE.md:{number} has {len(line)} columns; 120 fit"
+
+
 def install_modules(here, there):
     """The modules are installed where what is built lies."""
     there.mkdir(exist_ok=True)
@@ -116,7 +128,8 @@ def check_examples():
 
 
 def main():
-    known, results = verbs(), [*check_readmes(), *check_api(), *words.check(ROOT / "docs"), *check_decisions(), *check_openapi(), *check_reference(), *check_examples()]
+    known, results = verbs(), [*check_readmes(), *check_api(), *words.check(ROOT / "docs"), *check_decisions(), *check_architecture(),
+                               *check_openapi(), *check_reference(), *check_examples()]
     for page in pages():
         results += list(check_links(page)) + list(check_verbs(page, known))
     breaches = [why for good, why in results if not good]
