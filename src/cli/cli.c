@@ -2,8 +2,8 @@
 #include "cli/cli.h"
 
 #include "base/mem.h"
-#include "cli/help.h"
-#include "cli/terminal.h"
+#include "cli/manual/help.h"
+#include "cli/show/terminal.h"
 #include "cli/verb.h"
 
 static const char *const outputs[] = {[OUTPUT_TEXT] = "text", [OUTPUT_JSON] = "json", [OUTPUT_JSONL] = "jsonl"};

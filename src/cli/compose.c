@@ -8,9 +8,9 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/terminal.h"
-#include "cli/text.h"
-#include "cli/times.h"
+#include "cli/show/terminal.h"
+#include "cli/show/text.h"
+#include "cli/show/times.h"
 
 #include <errno.h>
 #include <fcntl.h>

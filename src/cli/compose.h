@@ -2,7 +2,7 @@
 // Layer: cli. Reads the files and the stdin that options name.
 #pragma once
 #include "base/buf.h"
-#include "cli/value.h"
+#include "cli/server/value.h"
 #include "cli/verb.h"
 
 // What is to be made, and what is said about it.

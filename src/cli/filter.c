@@ -4,10 +4,10 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/call.h"
-#include "cli/terminal.h"
-#include "cli/text.h"
-#include "cli/times.h"
+#include "cli/server/call.h"
+#include "cli/show/terminal.h"
+#include "cli/show/text.h"
+#include "cli/show/times.h"
 
 enum { SHOWN_MAX = 64 };
 

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "cli/settings.h"
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

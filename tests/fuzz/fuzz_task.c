@@ -1,7 +1,7 @@
 // core/task: a document that is taken is shown as one that means the same, and shown again as the same text; its plan keeps to
 // the rules; a refusal names a field and says what is right.
 #include "base/mem.h"
-#include "cli/text.h"
+#include "cli/show/text.h"
 #include "core/task.h"
 #include "fuzz.h"
 

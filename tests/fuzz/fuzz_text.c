@@ -1,7 +1,7 @@
-// cli/text: whatever a server says, what reaches a terminal is UTF-8 without control characters; and JSON laid out anew is the
+// cli/show/text: whatever a server says, what reaches a terminal is UTF-8 without control characters; and JSON laid out anew is the
 // same JSON.
 #include "base/json.h"
-#include "cli/text.h"
+#include "cli/show/text.h"
 #include "fuzz.h"
 
 static void check_safe(struct str text, bool lines)

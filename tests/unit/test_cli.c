@@ -2,15 +2,15 @@
 // terminal.
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/completion.h"
 #include "cli/compose.h"
-#include "cli/help.h"
-#include "cli/man.h"
+#include "cli/manual/completion.h"
+#include "cli/manual/help.h"
+#include "cli/manual/man.h"
 #include "cli/options.h"
-#include "cli/show.h"
-#include "cli/stats.h"
-#include "cli/text.h"
-#include "cli/value.h"
+#include "cli/server/value.h"
+#include "cli/show/show.h"
+#include "cli/show/stats.h"
+#include "cli/show/text.h"
 #include "cli/verb.h"
 
 #include <setjmp.h>

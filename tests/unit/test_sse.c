@@ -1,8 +1,8 @@
 // Server-sent events: what they are does not depend on the pieces in which they come.
 #include "base/mem.h"
-#include "cli/sse.h"
-#include "cli/tail.h"
-#include "cli/text.h"
+#include "cli/server/sse.h"
+#include "cli/show/event.h"
+#include "cli/show/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,10 +94,10 @@ static void an_event_is_one_harmless_line(void **state)
     setenv("TZ", "UTC", 1);
     for (size_t i = 0; i < array_count(rows); i++) {
         buf_auto struct buf out = {0};
-        tail_put_event(&out, &(struct show){.now_ms = 1767225600000}, &rows[i].event);
+        event_put(&out, &(struct show){.now_ms = 1767225600000}, &rows[i].event);
         assert_seen(&out, rows[i].line);
         out.n = 0;
-        tail_put_event(&out, &(struct show){.now_ms = 1767225600000, .width = 24}, &rows[i].event);
+        event_put(&out, &(struct show){.now_ms = 1767225600000, .width = 24}, &rows[i].event);
         assert_true(text_columns(buf_str(&out)) <= 24 + 1); // and the line feed
     }
 }

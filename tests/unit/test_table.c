@@ -1,7 +1,7 @@
 // Tables: every line fits, what is least important gives way first, and nothing of it depends on how wide characters are.
 #include "base/mem.h"
-#include "cli/rows.h"
-#include "cli/text.h"
+#include "cli/show/rows.h"
+#include "cli/show/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

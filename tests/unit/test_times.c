@@ -1,6 +1,6 @@
 // Times as people write and read them.
 #include "base/mem.h"
-#include "cli/times.h"
+#include "cli/show/times.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

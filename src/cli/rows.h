@@ -1,8 +1,0 @@
-// Tasks, jobs and queues as rows of a table.
-// Layer: cli. Pure.
-#pragma once
-#include "cli/table.h"
-
-enum rows_kind { ROWS_TASKS, ROWS_JOBS, ROWS_QUEUES };
-
-struct table rows_table(enum rows_kind kind, const struct show *show);

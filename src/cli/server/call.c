@@ -1,0 +1,352 @@
+// See call.h. A reply that is no JSON object does not come from rota: something else listens there, and that is "not reached".
+#include "cli/server/call.h"
+
+#include "base/mem.h"
+#include "cli/compose.h"
+#include "cli/show/terminal.h"
+#include "cli/show/text.h"
+#include "core/id.h"
+#include "core/url.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CALL_TIMEOUT_MS = 30000 };
+
+// "localhost:7070", as people write it: only one thing can be meant.
+static bool is_host_and_port(const char *server)
+{
+    const char *colon = strrchr(server, ':');
+    size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+    return digits && !strstr(server, "://") && (!colon[1 + digits] || str_is(str_of(colon + 1 + digits), "/"));
+}
+
+static int check_server(const struct cli *cli, struct str server)
+{
+    struct url url;
+    char why[ERR_WHY_MAX];
+    if (url_parse(server, &url, why))
+        return verb_misused(cli, "the server " STR_FMT " cannot be called: %s It is written http://HOST:PORT, or HOST:PORT",
+                            STR_ARG(server), why);
+    if (memchr(server.p, '?', server.n) || memchr(server.p, '#', server.n))
+        return verb_misused(cli, "the server " STR_FMT " must be a plain URL, without ? and #", STR_ARG(server));
+    return CLI_OK;
+}
+
+struct str call_server(const struct options *options, struct arena *arena)
+{
+    const char *server = options_get(options, "server");
+    if (!server)
+        server = getenv("ROTA_SERVER");
+    if (!server || !*server)
+        return STR("http://127.0.0.1:7070");
+    return is_host_and_port(server) ? arena_printf(arena, "http://%s", server) : str_of(server);
+}
+
+int call_open(struct caller *ret_caller, struct cli *cli)
+{
+    *ret_caller = (struct caller){.cli = cli, .arena = &cli->arena, .server = call_server(&cli->options, &cli->arena)};
+    int code = check_server(cli, ret_caller->server);
+    if (code)
+        return code;
+    while (ret_caller->server.p[ret_caller->server.n - 1] == '/')
+        ret_caller->server.n--;
+    const char *key = getenv("ROTA_API_KEY");
+    ret_caller->key = key && *key ? key : NULL;
+    for (const char *c = ret_caller->key; c && *c; c++)
+        if (!isgraph((unsigned char)*c))
+            return verb_misused(cli, "ROTA_API_KEY contains spaces or characters that no key has");
+    ret_caller->fetcher = fetcher_new();
+    return CLI_OK;
+}
+
+void call_close(struct caller *caller)
+{
+    fetcher_free(caller->fetcher);
+    caller->fetcher = NULL;
+}
+
+void reply_done(struct reply *reply)
+{
+    value_free(reply->value);
+    buf_done(&reply->body);
+}
+
+static int judge(struct reply *reply)
+{
+    if (reply->status >= 200 && reply->status < 300) {
+        if (reply->value || reply->status == 204)
+            return CLI_OK;
+        snprintf(reply->why, sizeof reply->why, "what answers there is not a rota server (HTTP %d without a JSON object)",
+                 reply->status);
+        return CLI_UNREACHED;
+    }
+    return CLI_REFUSED;
+}
+
+// What every request carries. `url` and `bearer` are given room by the caller, for as long as the request lives.
+static size_t begin_request(const struct caller *caller, struct fetch_request *request, const char *path, struct buf *url,
+                            struct buf *bearer)
+{
+    size_t n = 0;
+    buf_printf(url, STR_FMT "%s", STR_ARG(caller->server), path);
+    buf_putc(url, 0);
+    request->url = url->p;
+    if (caller->key) {
+        buf_printf(bearer, "Bearer %s", caller->key);
+        buf_putc(bearer, 0);
+        request->headers[n++] = (struct fetch_header){"Authorization", bearer->p};
+    }
+    return n;
+}
+
+void call(struct caller *caller, const char *method, const char *path, struct str body, struct reply *ret_reply)
+{
+    call_if(caller, method, path, body, NULL, ret_reply);
+}
+
+void call_if(struct caller *caller, const char *method, const char *path, struct str body, const char *tag,
+             struct reply *ret_reply)
+{
+    *ret_reply = (struct reply){.code = CLI_UNREACHED};
+    buf_auto struct buf url = {0};
+    buf_auto struct buf bearer = {0};
+    struct fetch_request request = {.method = method, .body = body, .timeout_ms = CALL_TIMEOUT_MS};
+    size_t n = begin_request(caller, &request, path, &url, &bearer);
+    request.headers[n++] = (struct fetch_header){"Accept", "application/json, application/problem+json"};
+    if (body.n)
+        request.headers[n++] = (struct fetch_header){"Content-Type", "application/json"};
+    if (tag)
+        request.headers[n++] = (struct fetch_header){"If-Match", tag};
+    struct fetch_answer answer;
+    bool whole = fetch(caller->fetcher, &request, &answer, ret_reply->why);
+    ret_reply->asked = answer.asked;
+    if (!whole)
+        return;
+    ret_reply->status = answer.status;
+    ret_reply->body = answer.body;
+    ret_reply->value = value_parse(buf_str(&answer.body));
+    ret_reply->code = judge(ret_reply);
+}
+
+struct taking {
+    struct stream *stream;
+    bool other; // an answer of another type: not rota's
+};
+
+static bool take_stream(void *ctx, const struct fetch_answer *answer, struct str bytes)
+{
+    struct taking *taking = ctx;
+    taking->other = !str_is(str_of(answer->type), taking->stream->type);
+    if (taking->other)
+        return false;
+    return taking->stream->take(taking->stream->ctx, bytes);
+}
+
+void call_stream(struct caller *caller, struct stream *stream, struct reply *ret_reply)
+{
+    *ret_reply = (struct reply){.code = CLI_UNREACHED};
+    buf_auto struct buf url = {0};
+    buf_auto struct buf bearer = {0};
+    buf_auto struct buf accept = {0};
+    struct taking taking = {.stream = stream};
+    struct fetch_request request = {.method = "GET", .idle_s = stream->idle_s, .take = take_stream, .ctx = &taking};
+    size_t n = begin_request(caller, &request, stream->path, &url, &bearer);
+    buf_printf(&accept, "%s, application/problem+json", stream->type);
+    buf_putc(&accept, 0);
+    request.headers[n++] = (struct fetch_header){"Accept", accept.p};
+    if (stream->header)
+        request.headers[n++] = (struct fetch_header){stream->header, stream->header_value};
+    struct fetch_answer answer;
+    bool whole = fetch(caller->fetcher, &request, &answer, ret_reply->why);
+    ret_reply->status = answer.status;
+    ret_reply->body = answer.body;
+    bool success = answer.status >= 200 && answer.status < 300;
+    stream->began = success && str_is(str_of(answer.type), stream->type);
+    bool other = taking.other || (whole && success && !stream->began);
+    if (other)
+        snprintf(ret_reply->why, sizeof ret_reply->why, "what answers there is not a rota server (HTTP %d without %s)",
+                 answer.status, stream->type);
+    if (!whole || other)
+        return;
+    ret_reply->value = value_parse(buf_str(&answer.body));
+    ret_reply->code = success ? CLI_OK : CLI_REFUSED;
+}
+
+// One line of what the server said, if it said it.
+static void put_said(struct buf *buf, const struct reply *reply, const char *member, const char *before)
+{
+    struct str text = value_text(value_at(reply->value, member));
+    if (!text.n)
+        return;
+    buf_puts(buf, before);
+    text_put_short(buf, text, 500);
+}
+
+// What to do next, in the words of the command line: the server's speak of HTTP. The first row that fits counts.
+static const struct {
+    const char *code, *verb, *words;
+} hints[] = {
+    {"not_found", NULL, "rota list, which shows what there is"},
+    {"illegal_transition", "run", "rota explain ID says what it waits for; rota retry ID runs once more what has ended"},
+    {"illegal_transition", "retry", "rota run ID starts what still waits; rota cancel ID ends it"},
+    {"illegal_transition", "pause", "rota retry ID, which runs once more what has ended"},
+    {"illegal_transition", "resume", "rota retry ID, which runs once more what has ended"},
+    {"illegal_transition", "update", "rota retry ID, which runs it once more as it was, or rota submit"},
+    {"version_mismatch", NULL, "rota get ID, which shows the task as it is now, and its version"},
+    {"unsupported", "backup", "pg_dump, with the URL of the store"},
+    {"not_here", NULL, "--server URL, with a node that has the role api"},
+    {"forbidden", NULL, "--server http://127.0.0.1:PORT: the server is called by a loopback name"},
+    {"busy", NULL, "the same again in a moment"},
+    {"store_unavailable", NULL, "the same again in a moment"},
+    {"stopping", NULL, "the same again in a moment"},
+};
+
+static void put_hint(struct buf *buf, const char *verb, struct str code)
+{
+    for (size_t i = 0; i < array_count(hints); i++)
+        if (str_is(code, hints[i].code) && (!hints[i].verb || str_is(str_of(verb), hints[i].verb))) {
+            buf_printf(buf, "\n  try: %s", hints[i].words);
+            return;
+        }
+}
+
+static bool has_option(const struct verb *verb, const char *name)
+{
+    const struct option *tables[OPTION_TABLES_MAX];
+    verb_tables(verb, tables);
+    for (const struct option **table = tables; *table; table++)
+        for (const struct option *option = *table; option->name; option++)
+            if (str_is(str_of(name), option->name))
+                return true;
+    return false;
+}
+
+// " (--retry-delay)" behind a field of a task, " (--due-before)" behind a parameter, if the verb has an option for it.
+static void put_option(struct buf *buf, const struct verb *verb, struct str field)
+{
+    char name[32];
+    size_t n = 0;
+    const char *option = verb->fields ? compose_option(field) : name;
+    for (size_t i = 0; i < field.n && n < sizeof name - 1 && field.p[i] != '.'; i++)
+        name[n++] = (char)(field.p[i] == '_' ? '-' : field.p[i]);
+    name[n] = 0;
+    if (option && has_option(verb, option))
+        buf_printf(buf, " (--%s)", option);
+}
+
+static void explain_refusal(struct buf *buf, const struct caller *caller, const struct reply *reply)
+{
+    buf_printf(buf, "the server says no (HTTP %d)", reply->status);
+    if (reply->status >= 300 && reply->status < 400)
+        buf_puts(buf, ": it sends elsewhere, and redirects are not followed");
+    if (!reply->value && reply->body.n) {
+        buf_puts(buf, ": ");
+        text_put_short(buf, buf_str(&reply->body), 200);
+    }
+    put_said(buf, reply, "title", ": ");
+    put_said(buf, reply, "detail", "\n  ");
+    put_said(buf, reply, "field", "\n  field: ");
+    put_option(buf, caller->cli->verb, value_text(value_at(reply->value, "field")));
+    put_said(buf, reply, "code", "\n  code: ");
+    put_said(buf, reply, "request_id", "\n  request: ");
+    if (reply->status == 401 && caller->key)
+        buf_puts(buf, "\n  try: without ROTA_API_KEY, whose key this server does not know");
+    put_hint(buf, caller->cli->verb->name, value_text(value_at(reply->value, "code")));
+}
+
+int call_explain(const struct caller *caller, const struct reply *reply)
+{
+    buf_auto struct buf words = {0};
+    if (reply->code == CLI_REFUSED)
+        explain_refusal(&words, caller, reply);
+    else if (reply->code == CLI_UNREACHED)
+        buf_printf(&words,
+                   "no rota server was reached at " STR_FMT ": %s\n"
+                   "  start one with `rota serve`, or name another with --server URL or ROTA_SERVER",
+                   STR_ARG(caller->server), reply->why);
+    if (words.n)
+        terminal_talk("rota %s: " STR_FMT "\n", caller->cli->verb->name, STR_ARG(buf_str(&words)));
+    return reply->code;
+}
+
+bool reply_may_retry(const struct reply *reply)
+{
+    return reply->code == CLI_UNREACHED || reply->status == 429 || reply->status == 502 || reply->status == 503 ||
+           reply->status == 504;
+}
+
+static const char *place_of(char kind)
+{
+    return kind == ID_TASK ? "tasks" : kind == ID_JOB ? "jobs" : kind == CALL_BULK ? "bulk" : NULL;
+}
+
+bool call_path(struct buf *buf, const char *id, const char *rest)
+{
+    enum { ID_LONGEST = 64 };
+    size_t n = strlen(id);
+    const char *place = place_of(id[0]);
+    if (n > ID_LONGEST || !place)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)id[i]))
+            return false;
+    buf_printf(buf, "/v1/%s/%s%s", place, id, rest);
+    buf_putc(buf, 0);
+    return true;
+}
+
+static int check_ids(const struct cli *cli, const char *kinds)
+{
+    for (size_t i = 0; i < cli->options.arg_count; i++) {
+        const char *id = cli->options.args[i];
+        buf_auto struct buf path = {0};
+        if (!call_path(&path, id, ""))
+            return verb_misused(cli, "%s is not an id: a task's is t and letters and digits, a job's begins with j", id);
+        if (strchr(kinds, id[0]))
+            continue;
+        if (id[0] == CALL_BULK)
+            return verb_misused(cli, "%s is the id of a bulk: rota get %s shows it, rota cancel %s stops it", id, id, id);
+        if (id[0] == ID_JOB)
+            return verb_misused(cli, "%s is the id of a job, and rota %s takes a task's: rota get %s shows which it belongs to",
+                                id, cli->verb->name, id);
+        return verb_misused(cli, "%s is the id of a task, and rota %s takes a job's: rota get %s shows its job", id,
+                            cli->verb->name, id);
+    }
+    return CLI_OK;
+}
+
+int call_open_for_ids(struct caller *ret_caller, struct cli *cli, const char *kinds)
+{
+    *ret_caller = (struct caller){0};
+    int code = check_ids(cli, kinds);
+    return code ? code : call_open(ret_caller, cli);
+}
+
+int call_print_json(const struct cli *cli, struct str json)
+{
+    buf_auto struct buf out = {0};
+    text_put_json(&out, json, cli->output == OUTPUT_JSON);
+    buf_putc(&out, '\n');
+    return terminal_write(buf_str(&out));
+}
+
+void call_put_escaped(struct buf *buf, struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if (isalnum(c) || strchr("-._~", c))
+            buf_putc(buf, (char)c);
+        else
+            buf_printf(buf, "%%%02X", c);
+    }
+}
+
+void call_put_query(struct buf *path, struct str name, struct str value)
+{
+    buf_putc(path, path->n && memchr(path->p, '?', path->n) ? '&' : '?');
+    call_put_escaped(path, name);
+    buf_putc(path, '=');
+    call_put_escaped(path, value);
+}

@@ -1,0 +1,316 @@
+// rota cancel, run, retry, pause, resume and delete: one call for each id, and a line about what it is now.
+//
+// A refusal of one does not keep the others from being tried; a server that is away, or an output that is closed, does.
+#include "base/mem.h"
+#include "base/when.h"
+#include "cli/filter.h"
+#include "cli/server/call.h"
+#include "cli/show/show.h"
+#include "cli/show/terminal.h"
+#include "cli/show/text.h"
+#include "cli/verbs/bulk.h"
+#include "core/id.h"
+#include "core/job.h"
+
+// What a verb calls. A verb that takes a kind of id which the API does not take here finds the other one.
+struct act {
+    const char *verb, *kinds, *method, *rest;
+    int (*find)(struct caller *caller, const char *id, const char **ret_id);
+};
+
+static int64_t ended_at(const struct value *job)
+{
+    int64_t at = 0;
+    return when_parse(value_text(value_at(job, "completed_at")), &at) ? at : 0;
+}
+
+// retry of a task: its job that ended last. If none has, the newest is named, and the server says that it has not ended.
+static int find_ended(struct caller *caller, const char *id, const char **ret_id)
+{
+    buf_auto struct buf path = {0};
+    struct reply reply;
+    *ret_id = id;
+    if (id[0] == ID_JOB || !call_path(&path, id, "/jobs?limit=1000"))
+        return CLI_OK;
+    call(caller, "GET", path.p, (struct str){0}, &reply);
+    int code = reply.code == CLI_OK ? CLI_OK : call_explain(caller, &reply);
+    const struct value *items = value_at(reply.value, "items"), *job, *found = NULL;
+    for (size_t i = 0; (job = value_item(items, i)); i++)
+        if (show_state_final(value_text(value_at(job, "state"))) && (!found || ended_at(job) > ended_at(found)))
+            found = job;
+    found = found ? found : value_item(items, 0);
+    if (found)
+        *ret_id = arena_copy(caller->arena, value_text(value_at(found, "id"))).p;
+    reply_done(&reply);
+    return code;
+}
+
+// run of a job: its task, as long as that starts this very job.
+static int find_task(struct caller *caller, const char *id, const char **ret_id)
+{
+    buf_auto struct buf path = {0};
+    struct reply reply;
+    *ret_id = id;
+    if (id[0] == ID_TASK || !call_path(&path, id, ""))
+        return CLI_OK;
+    call(caller, "GET", path.p, (struct str){0}, &reply);
+    int code = reply.code == CLI_OK ? CLI_OK : call_explain(caller, &reply);
+    if (code == CLI_OK && show_state_final(value_text(value_at(reply.value, "state")))) {
+        terminal_talk("rota run: %s has ended; rota retry %s runs it once more\n", id, id);
+        code = CLI_REFUSED;
+    }
+    *ret_id = arena_copy(caller->arena, value_text(value_at(reply.value, "task_id"))).p;
+    reply_done(&reply);
+    return code;
+}
+
+static const struct act acts[] = {
+    {"cancel", "tjb", "POST", "/cancel", NULL},    {"run", "tj", "POST", "/run", find_task},
+    {"retry", "tj", "POST", "/retry", find_ended}, {"pause", "t", "POST", "/pause", NULL},
+    {"resume", "t", "POST", "/resume", NULL},      {"delete", "t", "DELETE", "", NULL},
+};
+
+static const struct act *find_act(const struct cli *cli)
+{
+    size_t i = 0;
+    while (!str_is(str_of(cli->verb->name), acts[i].verb))
+        i++;
+    return &acts[i];
+}
+
+// "t…  cancelled", and below a retry the job that it made.
+static int print_changed(const struct cli *cli, const struct reply *reply, const char *id)
+{
+    buf_auto struct buf out = {0};
+    struct show show = terminal_show();
+    if (!reply->value) {
+        if (cli->output == OUTPUT_TEXT)
+            buf_printf(&out, "%s  gone\n", id);
+        else
+            terminal_talk("%s is done with, and is not kept\n", id);
+        return terminal_write(buf_str(&out));
+    }
+    if (cli->output != OUTPUT_TEXT)
+        return call_print_json(cli, buf_str(&reply->body));
+    show_put_head(&out, &show, reply->value);
+    buf_putc(&out, '\n');
+    return terminal_write(buf_str(&out));
+}
+
+static int act_on(struct caller *caller, const struct act *act, const char *given)
+{
+    buf_auto struct buf path = {0};
+    struct reply reply;
+    const char *id = given;
+    int code = act->find ? act->find(caller, given, &id) : CLI_OK;
+    if (code == CLI_OK && !call_path(&path, id, id[0] == CALL_BULK ? "/stop" : act->rest))
+        code = CLI_REFUSED;
+    if (code == CLI_OK) {
+        if (options_get(&caller->cli->options, "running")) {
+            path.n--; // the NUL behind it
+            call_put_query(&path, STR("running"), STR("1"));
+            buf_putc(&path, 0);
+        }
+        call(caller, act->method, path.p, (struct str){0}, &reply);
+        code = reply.code == CLI_OK ? print_changed(caller->cli, &reply, id) : call_explain(caller, &reply);
+        reply_done(&reply);
+    }
+    if (code == CLI_REFUSED && caller->cli->options.arg_count > 1)
+        terminal_talk("  (for %s)\n", given);
+    return code;
+}
+
+static int run_act(struct cli *cli)
+{
+    const struct act *act = find_act(cli);
+    struct caller caller;
+    int code = call_open_for_ids(&caller, cli, act->kinds);
+    if (code)
+        return code;
+    for (size_t i = 0; i < cli->options.arg_count && (code == CLI_OK || code == CLI_REFUSED); i++) {
+        int one = act_on(&caller, act, cli->options.args[i]);
+        code = one ? one : code;
+    }
+    call_close(&caller);
+    return code;
+}
+
+// Ids, or filters for all that match; to some of them more belongs to think about than to an id.
+static int run_act_or_bulk(struct cli *cli)
+{
+    bool filters = filter_given(&cli->options) || options_get(&cli->options, "all");
+    if (filters && cli->options.arg_count)
+        return verb_misused(cli, "give either ids or filters, not both");
+    if (filters)
+        return bulk_run(cli);
+    if (!cli->options.arg_count)
+        return verb_misused(cli, "say which: rota %s ID..., or filters as of rota list", cli->verb->name);
+    return run_act(cli);
+}
+
+// Queues
+
+static int hold_queue(struct caller *caller, const char *queue)
+{
+    buf_auto struct buf path = {0};
+    buf_auto struct buf out = {0};
+    struct reply reply;
+    buf_puts(&path, "/v1/queues/");
+    call_put_escaped(&path, str_of(queue));
+    buf_printf(&path, "/%s", caller->cli->verb->name);
+    buf_putc(&path, 0);
+    call(caller, "POST", path.p, (struct str){0}, &reply);
+    int code = reply.code;
+    if (code != CLI_OK) {
+        call_explain(caller, &reply);
+    } else if (caller->cli->output != OUTPUT_TEXT) {
+        code = call_print_json(caller->cli, buf_str(&reply.body));
+    } else {
+        text_put_short(&out, value_text(value_at(reply.value, "queue")), 64);
+        buf_puts(&out, value_true(value_at(reply.value, "paused")) ? "  paused\n" : "  open\n");
+        code = terminal_write(buf_str(&out));
+    }
+    reply_done(&reply);
+    return code;
+}
+
+static int hold_queues(struct cli *cli)
+{
+    struct caller caller;
+    const struct options *options = &cli->options;
+    int code = call_open(&caller, cli);
+    for (size_t i = 0; i < options->count && (code == CLI_OK || code == CLI_REFUSED); i++) {
+        int one = str_is(str_of(options->given[i]->name), "queue") ? hold_queue(&caller, options->values[i]) : CLI_OK;
+        code = one ? one : code;
+    }
+    call_close(&caller);
+    return code;
+}
+
+static size_t count_given(const struct options *options, const char *name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < options->count; i++)
+        count += str_is(str_of(options->given[i]->name), name);
+    return count;
+}
+
+// Are there filters besides --queue? Alone it is the queue itself that is held, with all that will come into it.
+static bool is_filtered(const struct options *options)
+{
+    size_t others = 0;
+    for (const struct option *filter = verb_filter_options; filter->name; filter++)
+        others += str_is(str_of(filter->name), "queue") ? 0 : count_given(options, filter->name);
+    return others || options_get(options, "all");
+}
+
+// Tasks by their ids, queues, or all tasks that match. A name that is meant as a queue's, and stands where an id does, is told
+// where it belongs.
+static int run_hold(struct cli *cli)
+{
+    const struct options *options = &cli->options;
+    size_t queues = count_given(options, "queue");
+    bool filtered = is_filtered(options);
+    if ((queues || filtered) && options->arg_count)
+        return verb_misused(cli, "give either ids of tasks, --queue or filters");
+    if (filtered && queues > 1)
+        return verb_misused(cli, "beside other filters --queue is given once: a task is in one queue");
+    if (filtered)
+        return bulk_run(cli);
+    if (queues)
+        return hold_queues(cli);
+    if (!options->arg_count)
+        return verb_misused(cli, "say what: rota %s ID..., or rota %s --queue NAME, or filters as of rota list", cli->verb->name,
+                            cli->verb->name);
+    buf_auto struct buf path = {0};
+    if (!call_path(&path, options->args[0], ""))
+        return verb_misused(cli, "%s is not an id; for a queue of that name: rota %s --queue %s", options->args[0],
+                            cli->verb->name, options->args[0]);
+    return run_act(cli);
+}
+
+static const struct option hold_options[] = {
+    {"queue", 0, "NAME", "a queue itself, instead of tasks; beside other filters: only tasks in this queue", true},
+    BULK_OPTIONS,
+    {0}};
+static const struct option bulk_options[] = {BULK_OPTIONS, {0}};
+static const struct option delete_options[] = {{"running", 0, NULL, "also cancel a job that is running"}, BULK_OPTIONS, {0}};
+
+const struct verb verb_cancel = {
+    .name = "cancel",
+    .args = "[ID...]",
+    .args_max = SIZE_MAX,
+    .output = true,
+    .server = true,
+    .help = "Cancel tasks or jobs that have not ended",
+    .about = "All ids are tried, also when the server refuses one of them. With filters instead of ids, all that match "
+             "are cancelled, as a bulk that goes on at the server; the id of a bulk stops it.",
+    .filters = true,
+    .options = bulk_options,
+    .run = run_act_or_bulk};
+
+const struct verb verb_run = {
+    .name = "run",
+    .args = "[ID...]",
+    .args_max = SIZE_MAX,
+    .output = true,
+    .server = true,
+    .help = "Run a task's waiting job now, whatever its time",
+    .about = "The id may be that of the waiting job. What has ended is run once more by rota retry. Filters instead of ids "
+             "run all tasks that match.",
+    .filters = true,
+    .options = bulk_options,
+    .run = run_act_or_bulk};
+
+const struct verb verb_retry = {
+    .name = "retry",
+    .args = "[ID...]",
+    .args_max = SIZE_MAX,
+    .output = true,
+    .server = true,
+    .help = "Run a job that has ended once more, as a new job",
+    .about = "Of a task, the job that ended last is repeated. Shows the new job. With filters instead of ids, all "
+             "jobs that match are repeated.",
+    .example = "rota retry --state aborted --queue mail",
+    .filters = true,
+    .options = bulk_options,
+    .run = run_act_or_bulk};
+
+const struct verb verb_pause = {.name = "pause",
+                                .args = "[ID...]",
+                                .args_max = SIZE_MAX,
+                                .output = true,
+                                .server = true,
+                                .help = "Hold tasks, or with --queue all that waits in a queue",
+                                .about =
+                                    "What is running goes on; what is submitted to a held queue waits there. With filters "
+                                    "instead of ids, all tasks that match are held, as a bulk; what is submitted later is not.",
+                                .example = "rota pause --queue mail",
+                                .filters = true,
+                                .options = hold_options,
+                                .run = run_hold};
+
+const struct verb verb_resume = {.name = "resume",
+                                 .args = "[ID...]",
+                                 .args_max = SIZE_MAX,
+                                 .output = true,
+                                 .server = true,
+                                 .help = "Let tasks or queues go that were held by rota pause",
+                                 .about = "With filters instead of ids, all tasks that match are let go, as a bulk.",
+                                 .example = "rota resume --queue mail",
+                                 .filters = true,
+                                 .options = hold_options,
+                                 .run = run_hold};
+
+const struct verb verb_delete = {
+    .name = "delete",
+    .args = "[ID...]",
+    .args_max = SIZE_MAX,
+    .output = true,
+    .server = true,
+    .help = "End tasks and forget them",
+    .about = "Jobs that wait are gone with their task. A call that runs goes on to its end and is not tried "
+             "again; with --running it is broken off. Filters instead of ids delete all that match.",
+    .filters = true,
+    .options = delete_options,
+    .run = run_act_or_bulk};

@@ -1,0 +1,163 @@
+// rota list: tasks, jobs or queues, page by page, until as many were shown as were wanted.
+#include "base/clock.h"
+#include "cli/filter.h"
+#include "cli/server/pages.h"
+#include "cli/show/rows.h"
+#include "cli/show/terminal.h"
+#include "cli/show/text.h"
+#include "core/id.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { LIMIT_DEFAULT = 50 };
+
+struct listing {
+    struct caller caller;
+    enum rows_kind kind;
+    struct show show;
+    struct table table;
+    struct buf path; // with the filters
+    struct pages pages;
+    int64_t left, shown; // how many more may be shown
+};
+
+static int put_place(struct listing *listing, struct cli *cli)
+{
+    static const char *const places[] = {[ROWS_TASKS] = "/v1/tasks", [ROWS_JOBS] = "/v1/jobs", [ROWS_QUEUES] = "/v1/queues"};
+    const char *task = options_get(&cli->options, "task");
+    bool jobs = task || options_get(&cli->options, "jobs"), queues = options_get(&cli->options, "queues");
+    if (jobs && queues)
+        return verb_misused(cli, "--jobs and --queues exclude each other");
+    listing->kind = jobs ? ROWS_JOBS : queues ? ROWS_QUEUES : ROWS_TASKS;
+    if (!task) {
+        buf_puts(&listing->path, places[listing->kind]);
+        return CLI_OK;
+    }
+    if (task[0] != ID_TASK || !call_path(&listing->path, task, "/jobs"))
+        return verb_misused(cli, "--task takes the id of a task, which begins with t, not %s", task);
+    listing->path.n--; // the NUL behind it
+    return CLI_OK;
+}
+
+static int read_limit(struct listing *listing, struct cli *cli)
+{
+    const char *limit = options_get(&cli->options, "limit");
+    bool all = options_get(&cli->options, "all");
+    listing->left = all ? INT64_MAX : LIMIT_DEFAULT;
+    if (!limit)
+        return CLI_OK;
+    if (all)
+        return verb_misused(cli, "--all and --limit exclude each other");
+    char *end;
+    errno = 0;
+    listing->left = strtoll(limit, &end, 10);
+    if (errno || end == limit || *end || listing->left < 1)
+        return verb_misused(cli, "--limit takes a whole number from 1 up, not %s", limit);
+    return CLI_OK;
+}
+
+// Output
+
+static int print_table(struct listing *listing, const struct value *items)
+{
+    buf_auto struct buf out = {0};
+    if (value_item(items, 0))
+        table_put(&out, &listing->table, items, 0);
+    return terminal_write(buf_str(&out));
+}
+
+// One document of all pages: an array, which is closed at the end. Or a line for each.
+static int print_items(struct listing *listing, struct str items)
+{
+    buf_auto struct buf out = {0};
+    struct str item;
+    bool lines = listing->caller.cli->output == OUTPUT_JSONL;
+    for (int64_t shown = listing->shown; text_json_next(&items, &item); shown++) {
+        buf_auto struct buf one = {0};
+        text_put_json(&one, item, !lines);
+        if (!lines)
+            buf_puts(&out, shown ? ",\n" : "[\n");
+        buf_put(&out, buf_str(&one));
+        if (lines)
+            buf_putc(&out, '\n');
+    }
+    return terminal_write(buf_str(&out));
+}
+
+static int print_end(const struct listing *listing)
+{
+    if (listing->caller.cli->output == OUTPUT_JSON)
+        return terminal_write(listing->shown ? STR("\n]\n") : STR("[]\n"));
+    bool watched = listing->caller.cli->output == OUTPUT_TEXT && terminal_is_watched();
+    static const char *const names[] = {[ROWS_TASKS] = "task", [ROWS_JOBS] = "job", [ROWS_QUEUES] = "queue"};
+    if (watched && !listing->shown)
+        terminal_talk("(no %s matches)\n", names[listing->kind]);
+    if (listing->pages.cursor.n && listing->caller.cli->output == OUTPUT_TEXT)
+        terminal_talk("(there are more: --limit N or --all)\n");
+    return CLI_OK;
+}
+
+static int take_page(struct listing *listing, const struct reply *reply, const struct value *items)
+{
+    int code = listing->caller.cli->output == OUTPUT_TEXT
+                   ? print_table(listing, items)
+                   : print_items(listing, text_json_member(buf_str(&reply->body), "items"));
+    int64_t count = (int64_t)pages_count(items);
+    listing->shown += count;
+    listing->left -= time_min(count, listing->left);
+    return code;
+}
+
+static int follow(struct listing *listing)
+{
+    int code;
+    listing->pages = (struct pages){.caller = &listing->caller, .path = buf_str(&listing->path)};
+    do {
+        struct reply reply;
+        const struct value *items;
+        code = pages_next(&listing->pages, listing->left, &reply, &items);
+        int taken = reply.code == CLI_OK ? take_page(listing, &reply, items) : CLI_OK;
+        code = taken ? taken : code;
+        reply_done(&reply);
+    } while (code == CLI_OK && listing->pages.cursor.n && listing->left > 0);
+    return code ? code : print_end(listing);
+}
+
+static int run_list(struct cli *cli)
+{
+    struct listing listing = {.show = terminal_show()};
+    int code = put_place(&listing, cli);
+    code = code ? code : filter_put_query(&listing.path, cli);
+    code = code ? code : read_limit(&listing, cli);
+    code = code ? code : call_open(&listing.caller, cli);
+    listing.show.absolute = options_get(&cli->options, "absolute");
+    listing.table = rows_table(listing.kind, &listing.show);
+    if (!code)
+        code = follow(&listing);
+    call_close(&listing.caller);
+    buf_done(&listing.path);
+    return code;
+}
+
+static const struct option options[] = {
+    {"jobs", 0, NULL, "list jobs, not tasks"},
+    {"queues", 0, NULL, "list queues, what waits in them and whether they are paused"},
+    {"task", 0, "ID", "list the jobs of this task"},
+    {"limit", 0, "N", "how many at most (50)"},
+    {"all", 0, NULL, "all that match"},
+    {"absolute", 0, NULL, "show times as date and time, not how far away they are"},
+    {0},
+};
+
+const struct verb verb_list = {.name = "list",
+                               .args = "",
+                               .output = true,
+                               .server = true,
+                               .help = "List tasks, jobs or queues, newest first",
+                               .about = "On a terminal the table is made to fit; elsewhere nothing is shortened. -o json is one "
+                                        "array, -o jsonl one object a line.",
+                               .example = "rota list --jobs --state aborted --limit 10",
+                               .options = options,
+                               .filters = true,
+                               .run = run_list};
