@@ -95,11 +95,6 @@ static int read_one(struct cli *cli, const char *option, const char *given, stru
     return CLI_OK;
 }
 
-static void put_parameter(struct buf *path, struct str name, struct str value)
-{
-    call_put_query(path, name, value);
-}
-
 static void put_member(struct buf *json, struct str name, struct str value)
 {
     if (json->p[json->n - 1] != '{')
@@ -134,7 +129,7 @@ static int each(struct cli *cli, struct buf *buf, void (*put)(struct buf *buf, s
 
 int filter_put_query(struct buf *path, struct cli *cli)
 {
-    return each(cli, path, put_parameter);
+    return each(cli, path, call_put_query);
 }
 
 int filter_put_json(struct buf *json, struct cli *cli)

@@ -48,7 +48,7 @@ const char *options_get(const struct options *options, const char *name)
     return NULL;
 }
 
-static const struct option *find_name(const struct option *const tables[], struct str name)
+const struct option *options_find(const struct option *const tables[], struct str name)
 {
     for (; *tables; tables++)
         for (const struct option *option = *tables; option->name; option++)
@@ -118,7 +118,7 @@ bool options_has_word(const char *words, struct str word)
 static const char *find_synonym(struct parse *parse, struct str name)
 {
     for (size_t i = 0; i < array_count(synonyms); i++)
-        if (options_has_word(synonyms[i].others, name) && find_name(parse->tables, str_of(synonyms[i].ours)))
+        if (options_has_word(synonyms[i].others, name) && options_find(parse->tables, str_of(synonyms[i].ours)))
             return synonyms[i].ours;
     return NULL;
 }
@@ -126,7 +126,7 @@ static const char *find_synonym(struct parse *parse, struct str name)
 static const char *find_absent(struct parse *parse, struct str name)
 {
     for (size_t i = 0; i < array_count(absent); i++)
-        if (options_has_word(absent[i].others, name) && find_name(parse->tables, str_of(absent[i].option)))
+        if (options_has_word(absent[i].others, name) && options_find(parse->tables, str_of(absent[i].option)))
             return absent[i].words;
     return NULL;
 }
@@ -153,7 +153,7 @@ static bool say_unknown(struct parse *parse, struct str name, const char *dashes
 
 static bool is_option_word(struct parse *parse, const char *word)
 {
-    return str_starts(str_of(word), STR("--")) && find_name(parse->tables, str_of(word + 2));
+    return str_starts(str_of(word), STR("--")) && options_find(parse->tables, str_of(word + 2));
 }
 
 // The value of an option that was not joined to it: the next word.
@@ -212,7 +212,7 @@ static bool take_word(struct parse *parse, const char *word)
         return take_letter(parse, word);
     const char *equals = strchr(word, '=');
     struct str name = {word + 2, equals ? (size_t)(equals - word) - 2 : strlen(word) - 2};
-    const struct option *option = find_name(parse->tables, name);
+    const struct option *option = options_find(parse->tables, name);
     if (!option)
         return say_unknown(parse, name, "--");
     return take_option(parse, option, equals ? equals + 1 : NULL);

@@ -32,6 +32,8 @@ enum { OPTION_TABLES_MAX = 6 }; // a verb's, the common ones, and the NULL behin
 err_check bool options_parse(struct options *ret_options, const struct option *const tables[], int argc, char **argv,
                              struct arena *arena, char why[ERR_WHY_MAX]);
 
+const struct option *options_find(const struct option *const tables[], struct str name); // NULL: no table has it
+
 const char *options_get(const struct options *options, const char *name); // NULL when it was not given
 
 // The one of `names` that was probably meant, or NULL when none is near.

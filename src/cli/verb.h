@@ -6,6 +6,7 @@
 #include "cli/options.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum verb_output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_JSONL };
 
@@ -47,6 +48,10 @@ extern const struct verb verb_serve, verb_submit, verb_get, verb_list, verb_upda
 extern const struct verb *const verbs[]; // in the order they are shown; ends with NULL
 const struct verb *verb_find(const char *name);
 const char *verb_nearest(const char *name); // the name that was probably meant, or NULL
+
+// Reads the value of an option that is a number from 1 up. Leaves *count as it is when the option is not given. Returns CLI_OK,
+// or CLI_USAGE after saying what is wrong.
+int verb_read_count(const struct cli *cli, const char *option, int64_t *count);
 
 // Says on stderr what is wrong with the command line. Returns CLI_USAGE.
 int verb_misused(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -5,8 +5,10 @@
 #include "cli/settings.h"
 #include "cli/show/terminal.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 // clang-format off
 const struct verb *const verbs[] = {
@@ -109,6 +111,19 @@ const char *verb_nearest(const char *name)
     for (const struct verb *const *verb = verbs; *verb; verb++)
         names[count++] = (*verb)->name;
     return options_nearest(name, names, count);
+}
+
+int verb_read_count(const struct cli *cli, const char *option, int64_t *count)
+{
+    const char *value = options_get(&cli->options, option);
+    char *end;
+    if (!value)
+        return CLI_OK;
+    errno = 0;
+    *count = strtoll(value, &end, 10);
+    if (errno || end == value || *end || *count < 1)
+        return verb_misused(cli, "--%s takes a whole number from 1 up, not %s", option, value);
+    return CLI_OK;
 }
 
 int verb_misused(const struct cli *cli, const char *format, ...)

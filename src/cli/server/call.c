@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { CALL_TIMEOUT_MS = 30000 };
 
@@ -104,6 +105,15 @@ static size_t begin_request(const struct caller *caller, struct fetch_request *r
 void call(struct caller *caller, const char *method, const char *path, struct str body, struct reply *ret_reply)
 {
     call_if(caller, method, path, body, NULL, ret_reply);
+}
+
+void call_get(struct caller *caller, const char *id, const char *rest, struct reply *ret_reply)
+{
+    buf_auto struct buf path = {0};
+    *ret_reply =
+        (struct reply){.code = CLI_UNREACHED, .why = "what answers there is not a rota server (no id of a job came back)"};
+    if (call_path(&path, id, rest))
+        call(caller, "GET", path.p, (struct str){0}, ret_reply);
 }
 
 void call_if(struct caller *caller, const char *method, const char *path, struct str body, const char *tag,
@@ -212,27 +222,18 @@ static void put_hint(struct buf *buf, const char *verb, struct str code)
         }
 }
 
-static bool has_option(const struct verb *verb, const char *name)
-{
-    const struct option *tables[OPTION_TABLES_MAX];
-    verb_tables(verb, tables);
-    for (const struct option **table = tables; *table; table++)
-        for (const struct option *option = *table; option->name; option++)
-            if (str_is(str_of(name), option->name))
-                return true;
-    return false;
-}
-
 // " (--retry-delay)" behind a field of a task, " (--due-before)" behind a parameter, if the verb has an option for it.
 static void put_option(struct buf *buf, const struct verb *verb, struct str field)
 {
+    const struct option *tables[OPTION_TABLES_MAX];
     char name[32];
     size_t n = 0;
     const char *option = verb->fields ? compose_option(field) : name;
     for (size_t i = 0; i < field.n && n < sizeof name - 1 && field.p[i] != '.'; i++)
         name[n++] = (char)(field.p[i] == '_' ? '-' : field.p[i]);
     name[n] = 0;
-    if (option && has_option(verb, option))
+    verb_tables(verb, tables);
+    if (option && options_find(tables, str_of(option)))
         buf_printf(buf, " (--%s)", option);
 }
 
@@ -275,6 +276,12 @@ bool reply_may_retry(const struct reply *reply)
 {
     return reply->code == CLI_UNREACHED || reply->status == 429 || reply->status == 502 || reply->status == 503 ||
            reply->status == 504;
+}
+
+void call_pause(int64_t ms)
+{
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
 }
 
 static const char *place_of(char kind)
@@ -324,12 +331,18 @@ int call_open_for_ids(struct caller *ret_caller, struct cli *cli, const char *ki
     return code ? code : call_open(ret_caller, cli);
 }
 
-int call_print_json(const struct cli *cli, struct str json)
+int call_for_ids(struct cli *cli, const char *kinds, int (*one)(struct caller *caller, const char *id))
 {
-    buf_auto struct buf out = {0};
-    text_put_json(&out, json, cli->output == OUTPUT_JSON);
-    buf_putc(&out, '\n');
-    return terminal_write(buf_str(&out));
+    struct caller caller;
+    int code = call_open_for_ids(&caller, cli, kinds);
+    if (code)
+        return code;
+    for (size_t i = 0; i < cli->options.arg_count && (code == CLI_OK || code == CLI_REFUSED); i++) {
+        int latest = one(&caller, cli->options.args[i]);
+        code = latest ? latest : code;
+    }
+    call_close(&caller);
+    return code;
 }
 
 void call_put_escaped(struct buf *buf, struct str text)

@@ -31,10 +31,17 @@ int call_open(struct caller *ret_caller, struct cli *cli); // CLI_USAGE when the
 int call_open_for_ids(struct caller *ret_caller, struct cli *cli, const char *kinds);
 void call_close(struct caller *caller); // also after call_open has failed
 
+// All of a verb whose arguments are such ids and are taken one by one: `one` returns an exit code. A refusal of one does not keep
+// the others from being tried; a server that is away, or an output that is closed, does.
+int call_for_ids(struct cli *cli, const char *kinds, int (*one)(struct caller *caller, const char *id));
+
 // Calls `method` on `path`; `body` is a JSON text, or empty. Says nothing: that is call_explain's part. The reply is to be ended
 // with reply_done.
 void call(struct caller *caller, const char *method, const char *path, struct str body, struct reply *ret_reply);
-// The same, if what is there still has this entity tag.
+// A GET of what an id names; `rest` follows the id. An id that was typed has been checked by call_open_for_ids. Another one is a
+// job's, out of an answer: when it cannot be an id, the reply says that no rota server answered.
+void call_get(struct caller *caller, const char *id, const char *rest, struct reply *ret_reply);
+// The same as call(), if what is there still has this entity tag.
 void call_if(struct caller *caller, const char *method, const char *path, struct str body, const char *tag,
              struct reply *ret_reply);
 void reply_done(struct reply *reply);
@@ -57,12 +64,10 @@ int call_explain(const struct caller *caller, const struct reply *reply);
 
 // May the same call succeed in a moment: the server is away, stopping or busy.
 bool reply_may_retry(const struct reply *reply);
+void call_pause(int64_t ms); // before the server is asked again
 
 // The path of a task, job or bulk, told apart by its first letter: "/v1/tasks/t…" and `rest`. False when the id cannot be one.
 bool call_path(struct buf *buf, const char *id, const char *rest);
-
-// A JSON text on stdout, as -o json or -o jsonl wants it. Returns an exit code.
-int call_print_json(const struct cli *cli, struct str json);
 
 // Adds a parameter to a path: "?name=value", or with & behind one that is there. Both are escaped.
 void call_put_query(struct buf *path, struct str name, struct str value);

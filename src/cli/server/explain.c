@@ -5,11 +5,7 @@
 
 void explain_get(struct caller *caller, struct str job_id, struct reply *ret_reply)
 {
-    buf_auto struct buf path = {0};
-    *ret_reply =
-        (struct reply){.code = CLI_UNREACHED, .why = "what answers there is not a rota server (no id of a job came back)"};
-    if (call_path(&path, arena_copy(caller->arena, job_id).p, "/explain"))
-        call(caller, "GET", path.p, (struct str){0}, ret_reply);
+    call_get(caller, arena_copy(caller->arena, job_id).p, "/explain", ret_reply);
 }
 
 bool explain_is_held_up(const struct value *task, const struct value *job)

@@ -34,11 +34,3 @@ int pages_next(struct pages *pages, int64_t limit, struct reply *ret_reply, cons
     pages->cursor = next.n ? arena_copy(pages->caller->arena, next) : (struct str){0};
     return CLI_OK;
 }
-
-size_t pages_count(const struct value *items)
-{
-    size_t count = 0;
-    while (value_item(items, count))
-        count++;
-    return count;
-}

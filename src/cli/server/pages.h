@@ -17,5 +17,3 @@ struct pages {
 // The next page, of at most `limit` items (or as many as a page can have). *ret_items is of the reply, which the caller ends. A
 // failure is told; the code is returned.
 int pages_next(struct pages *pages, int64_t limit, struct reply *ret_reply, const struct value **ret_items);
-
-size_t pages_count(const struct value *items);

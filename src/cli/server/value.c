@@ -46,6 +46,11 @@ const struct value *value_item(const struct value *array, size_t index)
     return (const struct value *)json_array_get(plain(array), index);
 }
 
+size_t value_count(const struct value *array)
+{
+    return json_array_size(plain(array));
+}
+
 struct str value_text(const struct value *value)
 {
     return (struct str){json_string_value(plain(value)), json_string_length(plain(value))};

@@ -9,15 +9,8 @@
 #include "core/job.h"
 
 #include <stdio.h>
-#include <time.h>
 
 enum { WAIT_MS_MIN = 20, WAIT_MS_MAX = 1000, AWAY_MS_MAX = 30000, HELD_MS_FIRST = 300, HELD_MS = 5000 };
-
-static void pause_ms(int64_t ms)
-{
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
-}
 
 static void tell(const struct wait *wait, const struct reply *reply, int64_t waited_ms)
 {
@@ -73,7 +66,7 @@ void wait_end(struct caller *caller, const struct wait *wait, struct reply *repl
             break;
         tell_held(&held, caller, wait, reply, now);
         tell(wait, reply, now - start);
-        pause_ms(ms);
+        call_pause(ms);
         reply_done(reply);
         call(caller, "GET", wait->path, (struct str){0}, reply);
     }

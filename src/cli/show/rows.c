@@ -139,6 +139,12 @@ static const struct table_column queue_columns[] = {
     {"next due", put_next_due, .rank = 2, .least = 8},
 };
 
+const char *rows_noun(enum rows_kind kind)
+{
+    static const char *const nouns[] = {[ROWS_TASKS] = "task", [ROWS_JOBS] = "job", [ROWS_QUEUES] = "queue"};
+    return nouns[kind];
+}
+
 struct table rows_table(enum rows_kind kind, const struct show *show)
 {
     static const struct {

@@ -409,9 +409,7 @@ void show_put_job(struct buf *buf, const struct show *show, const struct value *
 {
     put_lines(buf, show, job, job_lines, array_count(job_lines));
     const struct value *attempts = value_at(job, "attempts");
-    size_t count = 0;
-    while (value_item(attempts, count))
-        count++;
+    size_t count = value_count(attempts);
     // One attempt that succeeded has been told above.
     bool told = count == 1 && str_is(value_text(value_at(value_item(attempts, 0), "outcome")), "success");
     if (!count || told)

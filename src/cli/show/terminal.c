@@ -25,7 +25,7 @@ void terminal_init(void)
     signal(SIGXFSZ, SIG_IGN); // a file that may not grow (ulimit -f) is a full disk: the write says so
 }
 
-static bool write_all(int fd, struct str data)
+bool terminal_write_all(int fd, struct str data)
 {
     while (data.n) {
         ssize_t n = write(fd, data.p, data.n);
@@ -40,7 +40,7 @@ static bool write_all(int fd, struct str data)
 
 int terminal_write(struct str data)
 {
-    if (write_all(STDOUT_FILENO, data))
+    if (terminal_write_all(STDOUT_FILENO, data))
         return CLI_OK;
     if (errno == EPIPE)
         return CLI_PIPE_CLOSED;
@@ -61,7 +61,7 @@ void terminal_talk(const char *format, ...)
     text_put_safe(&safe, (struct str){words, (size_t)n}, true);
     free(words);
     // Who cannot be spoken to cannot be told so either.
-    (void)write_all(STDERR_FILENO, buf_str(&safe));
+    (void)terminal_write_all(STDERR_FILENO, buf_str(&safe));
 }
 
 static bool is_dumb(void)
@@ -104,5 +104,5 @@ void terminal_progress(struct str line)
     buf_puts(&out, "\r\033[K");
     text_put_safe(&safe, line, false);
     text_put_fitted(&out, buf_str(&safe), (width ? width : WIDTH_UNKNOWN) - 1); // in the last column some terminals wrap
-    (void)write_all(STDERR_FILENO, buf_str(&out));
+    (void)terminal_write_all(STDERR_FILENO, buf_str(&out));
 }

@@ -14,6 +14,8 @@ void terminal_init(void);
 // stderr.
 int terminal_write(struct str data);
 
+bool terminal_write_all(int fd, struct str data); // to any file; false: errno says why
+
 void terminal_talk(const char *format, ...) __attribute__((format(printf, 1, 2))); // control characters in it are made visible
 
 bool terminal_is_watched(void); // is stderr a terminal

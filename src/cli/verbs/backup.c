@@ -4,7 +4,7 @@
 // whole new one. What is not whole (the server went away, the disk is full, Ctrl-C) is removed. The server makes the copy
 // consistent; that all of it came is checked here by what a SQLite file says of itself.
 #include "base/json.h"
-#include "cli/server/call.h"
+#include "cli/server/print.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
 
@@ -89,17 +89,11 @@ static bool take(void *ctx, struct str bytes)
 {
     struct backup *backup = ctx;
     keep_header(backup, bytes);
-    while (bytes.n) {
-        ssize_t n = write(backup->fd, bytes.p, bytes.n);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            backup->failed = errno;
-            return false;
-        }
-        backup->size += n;
-        bytes = (struct str){bytes.p + n, bytes.n - (size_t)n};
+    if (!terminal_write_all(backup->fd, bytes)) {
+        backup->failed = errno;
+        return false;
     }
+    backup->size += (int64_t)bytes.n;
     tell(backup);
     return true;
 }
@@ -183,7 +177,7 @@ static int print_done(const struct cli *cli, const struct backup *backup)
     buf_puts(&out, "{\"file\":");
     json_put_string(&out, str_of(backup->file));
     buf_printf(&out, ",\"bytes\":%lld}", (long long)backup->size);
-    return call_print_json(cli, buf_str(&out));
+    return print_json(cli, buf_str(&out));
 }
 
 // A database that is in use has its log beside it. Over it no copy may be put: neither would fit the other.

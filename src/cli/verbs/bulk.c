@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cli/filter.h"
 #include "cli/server/pages.h"
+#include "cli/server/print.h"
 #include "cli/server/wait.h"
 #include "cli/show/rows.h"
 #include "cli/show/terminal.h"
@@ -35,7 +36,7 @@ static int preview(struct caller *caller, struct cli *cli, struct seen *ret_seen
     struct show show = terminal_show();
     show.colours = false;
     struct table table = rows_table(kind_of(cli), &show);
-    buf_puts(&path, kind_of(cli) == ROWS_JOBS ? "/v1/jobs" : "/v1/tasks");
+    buf_printf(&path, "/v1/%ss", rows_noun(kind_of(cli)));
     int code = filter_put_query(&path, cli);
     struct pages pages = {.caller = caller, .path = buf_str(&path)};
     *ret_seen = (struct seen){.more = true};
@@ -46,7 +47,7 @@ static int preview(struct caller *caller, struct cli *cli, struct seen *ret_seen
         code = pages_next(&pages, (int64_t)((shown ? PREVIEW : COUNTED_MAX) - ret_seen->count), &reply, &items);
         if (reply.code == CLI_OK && shown && value_item(items, 0))
             table_put(&out, &table, items, 0);
-        ret_seen->count += pages_count(items);
+        ret_seen->count += value_count(items);
         ret_seen->more = pages.cursor.n;
         reply_done(&reply);
     }
@@ -59,12 +60,12 @@ static int preview(struct caller *caller, struct cli *cli, struct seen *ret_seen
 // "12 tasks where queue=mail", "100 or more jobs where (everything)".
 static int put_what(struct buf *buf, struct cli *cli, const struct seen *seen)
 {
-    const char *jobs = kind_of(cli) == ROWS_JOBS ? "job" : "task";
+    const char *noun = rows_noun(kind_of(cli));
     if (seen && seen->count)
-        buf_printf(buf, "%zu%s %s%s", seen->count, seen->more ? " or more" : "", jobs,
+        buf_printf(buf, "%zu%s %s%s", seen->count, seen->more ? " or more" : "", noun,
                    seen->count == 1 && !seen->more ? "" : "s");
     else
-        buf_printf(buf, "all %ss", jobs);
+        buf_printf(buf, "all %ss", noun);
     buf_puts(buf, " where ");
     return filter_put_words(buf, cli);
 }
@@ -130,15 +131,10 @@ static void put_progress(struct buf *line, const struct value *bulk, int64_t wai
     show_put_bulk_line(line, &(struct show){0}, bulk);
 }
 
-static int print_end(const struct cli *cli, const struct reply *reply)
+static void put_end(struct buf *out, const struct show *show, const struct value *bulk)
 {
-    buf_auto struct buf out = {0};
-    struct show show = terminal_show();
-    show_put_bulk_line(&out, &show, reply->value);
-    buf_putc(&out, '\n');
-    int code = cli->output == OUTPUT_TEXT ? terminal_write(buf_str(&out)) : call_print_json(cli, buf_str(&reply->body));
-    bool done = str_is(value_text(value_at(reply->value, "state")), "done") && !value_int(value_at(reply->value, "failed"), 0);
-    return code ? code : done ? CLI_OK : CLI_REFUSED;
+    show_put_bulk_line(out, show, bulk);
+    buf_putc(out, '\n');
 }
 
 static int follow(struct caller *caller, struct reply *reply)
@@ -152,10 +148,11 @@ static int follow(struct caller *caller, struct reply *reply)
     if (terminal_is_watched())
         terminal_talk("%s has begun, and goes on when you leave; rota get %s shows it, rota cancel %s stops it\n", id, id, id);
     wait_end(caller, &(struct wait){.path = path.p, .ended = is_over, .put = put_progress}, reply);
-    if (reply->code == CLI_OK)
-        return print_end(caller->cli, reply);
-    terminal_talk("rota %s: %s has begun, but how it ended is not known\n", caller->cli->verb->name, id);
-    return call_explain(caller, reply);
+    if (reply->code != CLI_OK)
+        terminal_talk("rota %s: %s has begun, but how it ended is not known\n", caller->cli->verb->name, id);
+    int code = print_reply(caller, reply, put_end);
+    bool done = str_is(value_text(value_at(reply->value, "state")), "done") && !value_int(value_at(reply->value, "failed"), 0);
+    return code ? code : done ? CLI_OK : CLI_REFUSED;
 }
 
 static int begin(struct caller *caller, struct cli *cli)

@@ -1,19 +1,18 @@
-// rota cancel, run, retry, pause, resume and delete: one call for each id, and a line about what it is now.
-//
-// A refusal of one does not keep the others from being tried; a server that is away, or an output that is closed, does.
+// rota cancel, run, retry, pause, resume and delete: one call for each id, and a line about what it is now. With filters instead
+// of ids they are carried out by the server on all that match (cli/verbs/bulk).
 #include "base/mem.h"
 #include "base/when.h"
 #include "cli/filter.h"
-#include "cli/server/call.h"
-#include "cli/show/show.h"
+#include "cli/server/print.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
 #include "cli/verbs/bulk.h"
 #include "core/id.h"
 #include "core/job.h"
 
-// What a verb calls. A verb that takes a kind of id which the API does not take here finds the other one.
-struct act {
+// How a verb becomes a call. `kinds` are the ids that the verb takes. Where the API takes only a task's or only a job's, `find`
+// finds the other one.
+struct command {
     const char *verb, *kinds, *method, *rest;
     int (*find)(struct caller *caller, const char *id, const char **ret_id);
 };
@@ -27,13 +26,12 @@ static int64_t ended_at(const struct value *job)
 // retry of a task: its job that ended last. If none has, the newest is named, and the server says that it has not ended.
 static int find_ended(struct caller *caller, const char *id, const char **ret_id)
 {
-    buf_auto struct buf path = {0};
     struct reply reply;
     *ret_id = id;
-    if (id[0] == ID_JOB || !call_path(&path, id, "/jobs?limit=1000"))
+    if (id[0] == ID_JOB)
         return CLI_OK;
-    call(caller, "GET", path.p, (struct str){0}, &reply);
-    int code = reply.code == CLI_OK ? CLI_OK : call_explain(caller, &reply);
+    call_get(caller, id, "/jobs?limit=1000", &reply);
+    int code = call_explain(caller, &reply);
     const struct value *items = value_at(reply.value, "items"), *job, *found = NULL;
     for (size_t i = 0; (job = value_item(items, i)); i++)
         if (show_state_final(value_text(value_at(job, "state"))) && (!found || ended_at(job) > ended_at(found)))
@@ -48,13 +46,12 @@ static int find_ended(struct caller *caller, const char *id, const char **ret_id
 // run of a job: its task, as long as that starts this very job.
 static int find_task(struct caller *caller, const char *id, const char **ret_id)
 {
-    buf_auto struct buf path = {0};
     struct reply reply;
     *ret_id = id;
-    if (id[0] == ID_TASK || !call_path(&path, id, ""))
+    if (id[0] == ID_TASK)
         return CLI_OK;
-    call(caller, "GET", path.p, (struct str){0}, &reply);
-    int code = reply.code == CLI_OK ? CLI_OK : call_explain(caller, &reply);
+    call_get(caller, id, "", &reply);
+    int code = call_explain(caller, &reply);
     if (code == CLI_OK && show_state_final(value_text(value_at(reply.value, "state")))) {
         terminal_talk("rota run: %s has ended; rota retry %s runs it once more\n", id, id);
         code = CLI_REFUSED;
@@ -64,79 +61,66 @@ static int find_task(struct caller *caller, const char *id, const char **ret_id)
     return code;
 }
 
-static const struct act acts[] = {
+static const struct command commands[] = {
     {"cancel", "tjb", "POST", "/cancel", NULL},    {"run", "tj", "POST", "/run", find_task},
     {"retry", "tj", "POST", "/retry", find_ended}, {"pause", "t", "POST", "/pause", NULL},
     {"resume", "t", "POST", "/resume", NULL},      {"delete", "t", "DELETE", "", NULL},
 };
 
-static const struct act *find_act(const struct cli *cli)
+static const struct command *find_command(const struct cli *cli)
 {
     size_t i = 0;
-    while (!str_is(str_of(cli->verb->name), acts[i].verb))
+    while (!str_is(str_of(cli->verb->name), commands[i].verb))
         i++;
-    return &acts[i];
+    return &commands[i];
 }
 
-// "t…  cancelled", and below a retry the job that it made.
-static int print_changed(const struct cli *cli, const struct reply *reply, const char *id)
+static void put_changed(struct buf *out, const struct show *show, const struct value *object)
+{
+    show_put_head(out, show, object);
+    buf_putc(out, '\n');
+}
+
+static int print_gone(const struct cli *cli, const char *id)
 {
     buf_auto struct buf out = {0};
-    struct show show = terminal_show();
-    if (!reply->value) {
-        if (cli->output == OUTPUT_TEXT)
-            buf_printf(&out, "%s  gone\n", id);
-        else
-            terminal_talk("%s is done with, and is not kept\n", id);
-        return terminal_write(buf_str(&out));
-    }
-    if (cli->output != OUTPUT_TEXT)
-        return call_print_json(cli, buf_str(&reply->body));
-    show_put_head(&out, &show, reply->value);
-    buf_putc(&out, '\n');
+    if (cli->output == OUTPUT_TEXT)
+        buf_printf(&out, "%s  gone\n", id);
+    else
+        terminal_talk("%s is done with, and is not kept\n", id);
     return terminal_write(buf_str(&out));
 }
 
-static int act_on(struct caller *caller, const struct act *act, const char *given)
+static int send(struct caller *caller, const struct command *command, const char *id)
 {
     buf_auto struct buf path = {0};
     struct reply reply;
-    const char *id = given;
-    int code = act->find ? act->find(caller, given, &id) : CLI_OK;
-    if (code == CLI_OK && !call_path(&path, id, id[0] == CALL_BULK ? "/stop" : act->rest))
-        code = CLI_REFUSED;
-    if (code == CLI_OK) {
-        if (options_get(&caller->cli->options, "running")) {
-            path.n--; // the NUL behind it
-            call_put_query(&path, STR("running"), STR("1"));
-            buf_putc(&path, 0);
-        }
-        call(caller, act->method, path.p, (struct str){0}, &reply);
-        code = reply.code == CLI_OK ? print_changed(caller->cli, &reply, id) : call_explain(caller, &reply);
-        reply_done(&reply);
+    if (!call_path(&path, id, id[0] == CALL_BULK ? "/stop" : command->rest))
+        return CLI_REFUSED;
+    if (options_get(&caller->cli->options, "running")) {
+        path.n--; // the NUL behind it
+        call_put_query(&path, STR("running"), STR("1"));
+        buf_putc(&path, 0);
     }
+    call(caller, command->method, path.p, (struct str){0}, &reply);
+    bool gone = reply.code == CLI_OK && !reply.value;
+    int code = gone ? print_gone(caller->cli, id) : print_reply(caller, &reply, put_changed);
+    reply_done(&reply);
+    return code;
+}
+
+static int act_on(struct caller *caller, const char *given)
+{
+    const struct command *command = find_command(caller->cli);
+    const char *id = given;
+    int code = command->find ? command->find(caller, given, &id) : CLI_OK;
+    code = code ? code : send(caller, command, id);
     if (code == CLI_REFUSED && caller->cli->options.arg_count > 1)
         terminal_talk("  (for %s)\n", given);
     return code;
 }
 
-static int run_act(struct cli *cli)
-{
-    const struct act *act = find_act(cli);
-    struct caller caller;
-    int code = call_open_for_ids(&caller, cli, act->kinds);
-    if (code)
-        return code;
-    for (size_t i = 0; i < cli->options.arg_count && (code == CLI_OK || code == CLI_REFUSED); i++) {
-        int one = act_on(&caller, act, cli->options.args[i]);
-        code = one ? one : code;
-    }
-    call_close(&caller);
-    return code;
-}
-
-// Ids, or filters for all that match; to some of them more belongs to think about than to an id.
-static int run_act_or_bulk(struct cli *cli)
+static int run_command(struct cli *cli)
 {
     bool filters = filter_given(&cli->options) || options_get(&cli->options, "all");
     if (filters && cli->options.arg_count)
@@ -145,43 +129,39 @@ static int run_act_or_bulk(struct cli *cli)
         return bulk_run(cli);
     if (!cli->options.arg_count)
         return verb_misused(cli, "say which: rota %s ID..., or filters as of rota list", cli->verb->name);
-    return run_act(cli);
+    return call_for_ids(cli, find_command(cli)->kinds, act_on);
 }
 
-// Queues
+// pause and resume, which also take queues
 
-static int hold_queue(struct caller *caller, const char *queue)
+static void put_queue(struct buf *out, const struct show *show, const struct value *queue)
+{
+    text_put_short(out, value_text(value_at(queue, "queue")), 64);
+    buf_puts(out, value_true(value_at(queue, "paused")) ? "  paused\n" : "  open\n");
+}
+
+static int act_on_queue(struct caller *caller, const char *queue)
 {
     buf_auto struct buf path = {0};
-    buf_auto struct buf out = {0};
     struct reply reply;
     buf_puts(&path, "/v1/queues/");
     call_put_escaped(&path, str_of(queue));
     buf_printf(&path, "/%s", caller->cli->verb->name);
     buf_putc(&path, 0);
     call(caller, "POST", path.p, (struct str){0}, &reply);
-    int code = reply.code;
-    if (code != CLI_OK) {
-        call_explain(caller, &reply);
-    } else if (caller->cli->output != OUTPUT_TEXT) {
-        code = call_print_json(caller->cli, buf_str(&reply.body));
-    } else {
-        text_put_short(&out, value_text(value_at(reply.value, "queue")), 64);
-        buf_puts(&out, value_true(value_at(reply.value, "paused")) ? "  paused\n" : "  open\n");
-        code = terminal_write(buf_str(&out));
-    }
+    int code = print_reply(caller, &reply, put_queue);
     reply_done(&reply);
     return code;
 }
 
-static int hold_queues(struct cli *cli)
+static int act_on_queues(struct cli *cli)
 {
     struct caller caller;
     const struct options *options = &cli->options;
     int code = call_open(&caller, cli);
     for (size_t i = 0; i < options->count && (code == CLI_OK || code == CLI_REFUSED); i++) {
-        int one = str_is(str_of(options->given[i]->name), "queue") ? hold_queue(&caller, options->values[i]) : CLI_OK;
-        code = one ? one : code;
+        int latest = str_is(str_of(options->given[i]->name), "queue") ? act_on_queue(&caller, options->values[i]) : CLI_OK;
+        code = latest ? latest : code;
     }
     call_close(&caller);
     return code;
@@ -195,7 +175,7 @@ static size_t count_given(const struct options *options, const char *name)
     return count;
 }
 
-// Are there filters besides --queue? Alone it is the queue itself that is held, with all that will come into it.
+// Are there filters besides --queue? A --queue alone is the queue itself, with all that will come into it.
 static bool is_filtered(const struct options *options)
 {
     size_t others = 0;
@@ -204,9 +184,8 @@ static bool is_filtered(const struct options *options)
     return others || options_get(options, "all");
 }
 
-// Tasks by their ids, queues, or all tasks that match. A name that is meant as a queue's, and stands where an id does, is told
-// where it belongs.
-static int run_hold(struct cli *cli)
+// Tasks by their ids, queues, or all tasks that match. The name of a queue that stands where an id does is told where it belongs.
+static int run_pause(struct cli *cli)
 {
     const struct options *options = &cli->options;
     size_t queues = count_given(options, "queue");
@@ -218,7 +197,7 @@ static int run_hold(struct cli *cli)
     if (filtered)
         return bulk_run(cli);
     if (queues)
-        return hold_queues(cli);
+        return act_on_queues(cli);
     if (!options->arg_count)
         return verb_misused(cli, "say what: rota %s ID..., or rota %s --queue NAME, or filters as of rota list", cli->verb->name,
                             cli->verb->name);
@@ -226,10 +205,10 @@ static int run_hold(struct cli *cli)
     if (!call_path(&path, options->args[0], ""))
         return verb_misused(cli, "%s is not an id; for a queue of that name: rota %s --queue %s", options->args[0],
                             cli->verb->name, options->args[0]);
-    return run_act(cli);
+    return call_for_ids(cli, find_command(cli)->kinds, act_on);
 }
 
-static const struct option hold_options[] = {
+static const struct option pause_options[] = {
     {"queue", 0, "NAME", "a queue itself, instead of tasks; beside other filters: only tasks in this queue", true},
     BULK_OPTIONS,
     {0}};
@@ -247,7 +226,7 @@ const struct verb verb_cancel = {
              "are cancelled, as a bulk that goes on at the server; the id of a bulk stops it.",
     .filters = true,
     .options = bulk_options,
-    .run = run_act_or_bulk};
+    .run = run_command};
 
 const struct verb verb_run = {
     .name = "run",
@@ -260,7 +239,7 @@ const struct verb verb_run = {
              "run all tasks that match.",
     .filters = true,
     .options = bulk_options,
-    .run = run_act_or_bulk};
+    .run = run_command};
 
 const struct verb verb_retry = {
     .name = "retry",
@@ -274,7 +253,7 @@ const struct verb verb_retry = {
     .example = "rota retry --state aborted --queue mail",
     .filters = true,
     .options = bulk_options,
-    .run = run_act_or_bulk};
+    .run = run_command};
 
 const struct verb verb_pause = {.name = "pause",
                                 .args = "[ID...]",
@@ -287,8 +266,8 @@ const struct verb verb_pause = {.name = "pause",
                                     "instead of ids, all tasks that match are held, as a bulk; what is submitted later is not.",
                                 .example = "rota pause --queue mail",
                                 .filters = true,
-                                .options = hold_options,
-                                .run = run_hold};
+                                .options = pause_options,
+                                .run = run_pause};
 
 const struct verb verb_resume = {.name = "resume",
                                  .args = "[ID...]",
@@ -299,8 +278,8 @@ const struct verb verb_resume = {.name = "resume",
                                  .about = "With filters instead of ids, all tasks that match are let go, as a bulk.",
                                  .example = "rota resume --queue mail",
                                  .filters = true,
-                                 .options = hold_options,
-                                 .run = run_hold};
+                                 .options = pause_options,
+                                 .run = run_pause};
 
 const struct verb verb_delete = {
     .name = "delete",
@@ -313,4 +292,4 @@ const struct verb verb_delete = {
              "again; with --running it is broken off. Filters instead of ids delete all that match.",
     .filters = true,
     .options = delete_options,
-    .run = run_act_or_bulk};
+    .run = run_command};

@@ -1,57 +1,39 @@
 // rota explain: what a job waits for.
 #include "cli/server/explain.h"
 
-#include "cli/show/show.h"
-#include "cli/show/terminal.h"
+#include "cli/server/print.h"
 #include "core/id.h"
 
 // The job to speak of when a task was named: the one that the task shows.
 static int find_job(struct caller *caller, const char *id, const char **ret_job)
 {
+    struct reply reply;
     *ret_job = id;
     if (id[0] == ID_JOB)
         return CLI_OK;
-    buf_auto struct buf path = {0};
-    struct reply reply;
-    if (!call_path(&path, id, ""))
-        return CLI_USAGE;
-    call(caller, "GET", path.p, (struct str){0}, &reply);
-    int code = reply.code == CLI_OK ? CLI_OK : call_explain(caller, &reply);
+    call_get(caller, id, "", &reply);
+    int code = call_explain(caller, &reply);
     *ret_job = arena_copy(caller->arena, value_text(value_at(reply.value, "job.id"))).p;
     reply_done(&reply);
     return code;
 }
 
-static int explain(struct caller *caller, const char *job)
+static int explain(struct caller *caller, const char *id)
 {
-    buf_auto struct buf out = {0};
     struct reply reply;
-    struct show show = terminal_show();
+    const char *job;
+    int code = find_job(caller, id, &job);
+    if (code)
+        return code;
     explain_get(caller, str_of(job), &reply);
-    int code = reply.code;
-    if (code != CLI_OK) {
-        call_explain(caller, &reply);
-    } else if (caller->cli->output != OUTPUT_TEXT) {
-        code = call_print_json(caller->cli, buf_str(&reply.body));
-    } else {
-        show_put_explanation(&out, &show, reply.value);
-        code = terminal_write(buf_str(&out));
-    }
+    code = print_reply(caller, &reply, show_put_explanation);
     reply_done(&reply);
     return code;
 }
 
 static int run_explain(struct cli *cli)
 {
-    struct caller caller;
-    const char *job;
-    int code = call_open_for_ids(&caller, cli, "tj");
-    if (code)
-        return code;
-    code = find_job(&caller, cli->options.args[0], &job);
-    code = code ? code : explain(&caller, job);
-    call_close(&caller);
-    return code;
+    return call_for_ids(cli, "tj", explain);
 }
 
 const struct verb verb_explain = {.name = "explain",

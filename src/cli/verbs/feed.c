@@ -8,12 +8,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/documents.h"
-#include "cli/server/call.h"
+#include "cli/server/print.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
 
 #include <stdio.h>
-#include <time.h>
 
 enum {
     PART_TASKS = 2000,
@@ -107,14 +106,9 @@ static void tell_refusal(struct feed *feed, size_t number, struct str detail, st
 static void put_item(struct buf *out, struct feed *feed, size_t number, struct str object)
 {
     buf_auto struct buf json = {0};
-    bool lines = feed->caller.cli->output == OUTPUT_JSONL;
     buf_printf(&json, "{\"%s\":%zu,", feed->documents.lines ? "line" : "index", number);
     buf_put(&json, (struct str){object.p + 1, object.n - 1});
-    if (!lines)
-        buf_puts(out, feed->shown ? ",\n" : "[\n");
-    text_put_json(out, buf_str(&json), !lines);
-    if (lines)
-        buf_putc(out, '\n');
+    print_put_item(out, feed->caller.cli, !feed->shown, buf_str(&json));
     feed->shown++;
 }
 
@@ -171,12 +165,6 @@ static int show_part(struct feed *feed, const struct reply *reply)
 
 // ---- sending
 
-static void pause_ms(int64_t ms)
-{
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
-}
-
 static void post_part(struct feed *feed, struct reply *ret_reply)
 {
     int64_t began = clock_now().mono_ms;
@@ -189,7 +177,7 @@ static void post_part(struct feed *feed, struct reply *ret_reply)
             return;
         reply_done(ret_reply);
         show_progress(feed, "  the server is away, trying again");
-        pause_ms(ms);
+        call_pause(ms);
     }
 }
 
@@ -264,10 +252,8 @@ static int finish(struct feed *feed, int code)
 {
     buf_auto struct buf counts = {0};
     terminal_progress((struct str){0});
-    if (feed->caller.cli->output == OUTPUT_JSON) {
-        int end = terminal_write(feed->shown ? STR("\n]\n") : STR("[]\n"));
-        code = code ? code : end;
-    }
+    int end = print_items_end(feed->caller.cli, !feed->shown);
+    code = code ? code : end;
     put_counts(&counts, feed);
     terminal_talk(STR_FMT "\n", STR_ARG(buf_str(&counts)));
     return code ? code : feed->refused ? CLI_REFUSED : CLI_OK;

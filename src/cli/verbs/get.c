@@ -1,10 +1,9 @@
 // rota get: a task, a job or a bulk.
-#include "cli/server/call.h"
 #include "cli/server/explain.h"
-#include "cli/show/show.h"
+#include "cli/server/print.h"
 #include "cli/show/terminal.h"
 
-// Without an answer it is left out: what was asked for is there.
+// What the job waits for. When the server does not say it, the line is left out: what was asked for is there.
 static void put_waits(struct buf *buf, struct caller *caller, const struct value *task, const struct value *job)
 {
     struct reply reply;
@@ -25,37 +24,28 @@ static int show_whole(struct caller *caller, const struct value *object)
     struct show show = terminal_show();
     bool is_job = value_at(object, "task_id"), is_bulk = value_at(object, "action");
     (is_bulk ? show_put_bulk : is_job ? show_put_job : show_put_task)(&out, &show, object);
-    put_waits(&out, caller, is_job ? NULL : object, is_job ? object : value_at(object, "job"));
+    put_waits(&out, caller, is_job ? NULL : object, show_job(object));
     return terminal_write(buf_str(&out));
 }
 
 static int get(struct caller *caller, const char *id)
 {
-    buf_auto struct buf path = {0};
     struct reply reply;
-    if (!call_path(&path, id, ""))
-        return CLI_USAGE;
-    call(caller, "GET", path.p, (struct str){0}, &reply);
-    int code = reply.code != CLI_OK                 ? call_explain(caller, &reply)
-               : caller->cli->output == OUTPUT_TEXT ? show_whole(caller, reply.value)
-                                                    : call_print_json(caller->cli, buf_str(&reply.body));
+    bool text = caller->cli->output == OUTPUT_TEXT, first = id == caller->cli->options.args[0];
+    int code = text && !first ? terminal_write(STR("\n")) : CLI_OK;
+    if (code)
+        return code;
+    call_get(caller, id, "", &reply);
+    code = reply.code != CLI_OK ? call_explain(caller, &reply)
+           : text               ? show_whole(caller, reply.value)
+                                : print_json(caller->cli, buf_str(&reply.body));
     reply_done(&reply);
     return code;
 }
 
 static int run_get(struct cli *cli)
 {
-    struct caller caller;
-    int code = call_open_for_ids(&caller, cli, "tjb");
-    if (code)
-        return code;
-    for (size_t i = 0; i < cli->options.arg_count && (code == CLI_OK || code == CLI_REFUSED); i++) {
-        int one = i && cli->output == OUTPUT_TEXT ? terminal_write(STR("\n")) : CLI_OK;
-        one = one ? one : get(&caller, cli->options.args[i]);
-        code = one ? one : code;
-    }
-    call_close(&caller);
-    return code;
+    return call_for_ids(cli, "tjb", get);
 }
 
 const struct verb verb_get = {

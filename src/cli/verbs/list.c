@@ -2,13 +2,11 @@
 #include "base/clock.h"
 #include "cli/filter.h"
 #include "cli/server/pages.h"
+#include "cli/server/print.h"
 #include "cli/show/rows.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
 #include "core/id.h"
-
-#include <errno.h>
-#include <stdlib.h>
 
 enum { LIMIT_DEFAULT = 50 };
 
@@ -24,14 +22,13 @@ struct listing {
 
 static int put_place(struct listing *listing, struct cli *cli)
 {
-    static const char *const places[] = {[ROWS_TASKS] = "/v1/tasks", [ROWS_JOBS] = "/v1/jobs", [ROWS_QUEUES] = "/v1/queues"};
     const char *task = options_get(&cli->options, "task");
     bool jobs = task || options_get(&cli->options, "jobs"), queues = options_get(&cli->options, "queues");
     if (jobs && queues)
         return verb_misused(cli, "--jobs and --queues exclude each other");
     listing->kind = jobs ? ROWS_JOBS : queues ? ROWS_QUEUES : ROWS_TASKS;
     if (!task) {
-        buf_puts(&listing->path, places[listing->kind]);
+        buf_printf(&listing->path, "/v1/%ss", rows_noun(listing->kind));
         return CLI_OK;
     }
     if (task[0] != ID_TASK || !call_path(&listing->path, task, "/jobs"))
@@ -42,19 +39,11 @@ static int put_place(struct listing *listing, struct cli *cli)
 
 static int read_limit(struct listing *listing, struct cli *cli)
 {
-    const char *limit = options_get(&cli->options, "limit");
     bool all = options_get(&cli->options, "all");
     listing->left = all ? INT64_MAX : LIMIT_DEFAULT;
-    if (!limit)
-        return CLI_OK;
-    if (all)
+    if (all && options_get(&cli->options, "limit"))
         return verb_misused(cli, "--all and --limit exclude each other");
-    char *end;
-    errno = 0;
-    listing->left = strtoll(limit, &end, 10);
-    if (errno || end == limit || *end || listing->left < 1)
-        return verb_misused(cli, "--limit takes a whole number from 1 up, not %s", limit);
-    return CLI_OK;
+    return verb_read_count(cli, "limit", &listing->left);
 }
 
 // Output
@@ -67,33 +56,22 @@ static int print_table(struct listing *listing, const struct value *items)
     return terminal_write(buf_str(&out));
 }
 
-// One document of all pages: an array, which is closed at the end. Or a line for each.
 static int print_items(struct listing *listing, struct str items)
 {
     buf_auto struct buf out = {0};
     struct str item;
-    bool lines = listing->caller.cli->output == OUTPUT_JSONL;
-    for (int64_t shown = listing->shown; text_json_next(&items, &item); shown++) {
-        buf_auto struct buf one = {0};
-        text_put_json(&one, item, !lines);
-        if (!lines)
-            buf_puts(&out, shown ? ",\n" : "[\n");
-        buf_put(&out, buf_str(&one));
-        if (lines)
-            buf_putc(&out, '\n');
-    }
+    for (bool first = !listing->shown; text_json_next(&items, &item); first = false)
+        print_put_item(&out, listing->caller.cli, first, item);
     return terminal_write(buf_str(&out));
 }
 
 static int print_end(const struct listing *listing)
 {
-    if (listing->caller.cli->output == OUTPUT_JSON)
-        return terminal_write(listing->shown ? STR("\n]\n") : STR("[]\n"));
-    bool watched = listing->caller.cli->output == OUTPUT_TEXT && terminal_is_watched();
-    static const char *const names[] = {[ROWS_TASKS] = "task", [ROWS_JOBS] = "job", [ROWS_QUEUES] = "queue"};
-    if (watched && !listing->shown)
-        terminal_talk("(no %s matches)\n", names[listing->kind]);
-    if (listing->pages.cursor.n && listing->caller.cli->output == OUTPUT_TEXT)
+    if (listing->caller.cli->output != OUTPUT_TEXT)
+        return print_items_end(listing->caller.cli, !listing->shown);
+    if (!listing->shown && terminal_is_watched())
+        terminal_talk("(no %s matches)\n", rows_noun(listing->kind));
+    if (listing->pages.cursor.n)
         terminal_talk("(there are more: --limit N or --all)\n");
     return CLI_OK;
 }
@@ -103,7 +81,7 @@ static int take_page(struct listing *listing, const struct reply *reply, const s
     int code = listing->caller.cli->output == OUTPUT_TEXT
                    ? print_table(listing, items)
                    : print_items(listing, text_json_member(buf_str(&reply->body), "items"));
-    int64_t count = (int64_t)pages_count(items);
+    int64_t count = (int64_t)value_count(items);
     listing->shown += count;
     listing->left -= time_min(count, listing->left);
     return code;

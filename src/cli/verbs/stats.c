@@ -1,7 +1,7 @@
 // rota stats: the server's figures, and which queues are paused.
 #include "cli/show/stats.h"
 
-#include "cli/server/call.h"
+#include "cli/server/print.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
 
@@ -31,7 +31,7 @@ static int print_stats(struct caller *caller, const struct reply *reply)
     buf_auto struct buf out = {0};
     struct show show = terminal_show();
     if (caller->cli->output != OUTPUT_TEXT)
-        return call_print_json(caller->cli, buf_str(&reply->body));
+        return print_json(caller->cli, buf_str(&reply->body));
     put_paused(&out, caller);
     stats_put(&out, &show, reply->value);
     return terminal_write(buf_str(&out));

@@ -1,6 +1,7 @@
 // rota submit: one POST of what the options make (cli/compose), and with --wait the watching of the job to its end.
 #include "base/clock.h"
 #include "cli/compose.h"
+#include "cli/server/print.h"
 #include "cli/server/wait.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
@@ -9,20 +10,10 @@
 
 #include <unistd.h>
 
-static int show_reply(const struct cli *cli, const struct reply *reply, bool whole)
+static void put_id(struct buf *out, const struct show *show, const struct value *task)
 {
-    buf_auto struct buf out = {0};
-    struct show show = terminal_show();
-    if (cli->output != OUTPUT_TEXT) {
-        text_put_json(&out, buf_str(&reply->body), cli->output == OUTPUT_JSON);
-        buf_putc(&out, '\n');
-    } else if (whole) {
-        show_put_task(&out, &show, reply->value);
-    } else {
-        text_put_short(&out, value_text(value_at(reply->value, "id")), 200);
-        buf_putc(&out, '\n');
-    }
-    return terminal_write(buf_str(&out));
+    text_put_short(out, value_text(value_at(task, "id")), 200);
+    buf_putc(out, '\n');
 }
 
 // Is it known by its key, and has somebody cancelled it since? Then the submit was taken, and yet nothing follows from it.
@@ -65,11 +56,9 @@ static void talk_submitted(const struct caller *caller, const struct reply *repl
 
 static int end_wait(const struct caller *caller, struct reply *reply, const char *id)
 {
-    if (reply->code != CLI_OK) {
+    if (reply->code != CLI_OK)
         terminal_talk("rota submit: %s was submitted, but how it ended is not known\n", id);
-        return call_explain(caller, reply);
-    }
-    int code = show_reply(caller->cli, reply, true);
+    int code = print_reply(caller, reply, show_put_task);
     return code ? code : wait_code(reply->value);
 }
 
@@ -81,11 +70,11 @@ static int finish(struct caller *caller, struct reply *reply, struct arena *aren
     const char *id = arena_copy(arena, value_text(value_at(reply->value, "id"))).p;
     talk_submitted(caller, reply, id, wait);
     if (was_cancelled(reply)) {
-        int code = show_reply(caller->cli, reply, false);
+        int code = print_reply(caller, reply, put_id);
         return code ? code : CLI_REFUSED;
     }
     if (!wait)
-        return show_reply(caller->cli, reply, false);
+        return print_reply(caller, reply, put_id);
     wait_for_job(caller, id, reply);
     return end_wait(caller, reply, id);
 }

@@ -9,10 +9,6 @@
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <time.h>
-
 enum { AWAIT_MS_MIN = 200, AWAIT_MS_MAX = 5000 };
 
 struct tail {
@@ -68,12 +64,6 @@ static bool take_bytes(void *ctx, struct str bytes)
     return sse_take(&tail->sse, bytes);
 }
 
-static void pause_ms(int64_t ms)
-{
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
-}
-
 // One connection, to its end. Returns whether anything came.
 static bool connect_once(struct tail *tail, struct reply *ret_reply)
 {
@@ -115,22 +105,8 @@ static int follow(struct tail *tail)
             terminal_talk("rota tail: the server is away, trying again\n");
         tail->away = tail->away || !began;
         ms = began ? AWAIT_MS_MIN : ms;
-        pause_ms(tail->sse.retry_ms >= 0 && began ? time_min(tail->sse.retry_ms, AWAIT_MS_MAX) : ms);
+        call_pause(tail->sse.retry_ms >= 0 && began ? time_min(tail->sse.retry_ms, AWAIT_MS_MAX) : ms);
     }
-}
-
-static int read_count(struct tail *tail, struct cli *cli)
-{
-    const char *count = options_get(&cli->options, "count");
-    char *end;
-    tail->left = INT64_MAX;
-    if (!count)
-        return CLI_OK;
-    errno = 0;
-    tail->left = strtoll(count, &end, 10);
-    if (errno || end == count || *end || tail->left < 1)
-        return verb_misused(cli, "--count takes a whole number from 1 up, not %s", count);
-    return CLI_OK;
 }
 
 static void put_path(struct buf *path, const struct options *options)
@@ -145,13 +121,13 @@ static void put_path(struct buf *path, const struct options *options)
 
 static int run_tail(struct cli *cli)
 {
-    struct tail tail = {.code = CLI_OK};
+    struct tail tail = {.code = CLI_OK, .left = INT64_MAX};
     const char *after = options_get(&cli->options, "after");
     sse_init(&tail.sse, take_event, &tail);
     if (after)
         buf_puts(&tail.sse.id, after);
     put_path(&tail.path, &cli->options);
-    int code = read_count(&tail, cli);
+    int code = verb_read_count(cli, "count", &tail.left);
     code = code ? code : call_open(&tail.caller, cli);
     code = code ? code : follow(&tail);
     call_close(&tail.caller);

@@ -1,11 +1,8 @@
 // rota update: the options of submit as a merge patch of a task.
 #include "base/clock.h"
 #include "cli/compose.h"
-#include "cli/server/call.h"
-#include "cli/show/show.h"
+#include "cli/server/print.h"
 #include "cli/show/terminal.h"
-
-#include <stdio.h>
 
 // The version as the API wants it: an entity tag. False: it is none.
 static bool put_tag(struct buf *tag, const char *version)
@@ -14,16 +11,6 @@ static bool put_tag(struct buf *tag, const char *version)
     buf_printf(tag, "\"%s\"", version);
     buf_putc(tag, 0);
     return n && n < 16 && strspn(version, "0123456789") == n;
-}
-
-static int print_task(const struct cli *cli, const struct reply *reply)
-{
-    buf_auto struct buf out = {0};
-    struct show show = terminal_show();
-    if (cli->output != OUTPUT_TEXT)
-        return call_print_json(cli, buf_str(&reply->body));
-    show_put_task(&out, &show, reply->value);
-    return terminal_write(buf_str(&out));
 }
 
 // A job that was tried before keeps the time of its next try, whatever time is given: that is said, or it would look obeyed.
@@ -42,14 +29,11 @@ static int send(struct caller *caller, const struct compose *compose, const char
         return CLI_USAGE;
     terminal_talk(STR_FMT, STR_ARG(buf_str(&compose->notes)));
     call_if(caller, "PATCH", path.p, buf_str(&compose->json), tag, &reply);
-    int code = reply.code;
-    if (code == CLI_OK) {
+    if (reply.code == CLI_OK) {
         compose_talk_passed(compose->options, reply.value);
         talk_kept_time(compose->options, reply.value);
-        code = print_task(caller->cli, &reply);
-    } else {
-        call_explain(caller, &reply);
     }
+    int code = print_reply(caller, &reply, show_put_task);
     reply_done(&reply);
     return code;
 }

@@ -1,18 +1,11 @@
 // rota version.
-#include "base/buf.h"
+#include "cli/server/print.h"
 #include "cli/show/terminal.h"
-#include "cli/show/text.h"
-#include "cli/verb.h"
 
 static int run_version(struct cli *cli)
 {
-    buf_auto struct buf out = {0};
-    if (cli->output == OUTPUT_TEXT)
-        buf_puts(&out, "rota " ROTA_VERSION);
-    else
-        text_put_json(&out, STR("{\"name\":\"rota\",\"version\":\"" ROTA_VERSION "\"}"), cli->output == OUTPUT_JSON);
-    buf_putc(&out, '\n');
-    return terminal_write(buf_str(&out));
+    return cli->output == OUTPUT_TEXT ? terminal_write(STR("rota " ROTA_VERSION "\n"))
+                                      : print_json(cli, STR("{\"name\":\"rota\",\"version\":\"" ROTA_VERSION "\"}"));
 }
 
 const struct verb verb_version = {

@@ -1,41 +1,24 @@
 // rota wait: waits until tasks or jobs have ended, and says how each did.
 #include "cli/server/wait.h"
-#include "base/mem.h"
-#include "cli/show/show.h"
-#include "cli/show/terminal.h"
 
-static int print_end(const struct cli *cli, const struct reply *reply)
-{
-    buf_auto struct buf out = {0};
-    struct show show = terminal_show();
-    if (cli->output != OUTPUT_TEXT)
-        return call_print_json(cli, buf_str(&reply->body));
-    show_put_end(&out, &show, reply->value);
-    return terminal_write(buf_str(&out));
-}
+#include "base/mem.h"
+#include "cli/server/print.h"
+#include "cli/show/terminal.h"
 
 // A task that was there and then is not was deleted, or ended and kept for no longer: which of them cannot be told any more.
 // A server that has not answered yet is not waited for.
 static int wait_for(struct caller *caller, const char *id, bool reached)
 {
-    buf_auto struct buf path = {0};
     struct reply reply;
-    if (!call_path(&path, id, ""))
-        return CLI_USAGE;
-    call(caller, "GET", path.p, (struct str){0}, &reply);
+    call_get(caller, id, "", &reply);
     bool seen = reply.code == CLI_OK;
     if (seen || ((reached || reply.status) && reply_may_retry(&reply)))
         wait_for_job(caller, id, &reply);
-    int code = reply.code;
-    if (code != CLI_OK) {
-        if (seen)
-            terminal_talk("rota wait: how %s ended is not known%s\n", id,
-                          reply.status == 404 ? ": it was deleted, or its ttl ended, meanwhile" : "");
-        call_explain(caller, &reply);
-    } else {
-        code = print_end(caller->cli, &reply);
-        code = code ? code : wait_code(reply.value);
-    }
+    if (seen && reply.code != CLI_OK)
+        terminal_talk("rota wait: how %s ended is not known%s\n", id,
+                      reply.status == 404 ? ": it was deleted, or its ttl ended, meanwhile" : "");
+    int code = print_reply(caller, &reply, show_put_end);
+    code = code ? code : wait_code(reply.value);
     reply_done(&reply);
     return code;
 }
