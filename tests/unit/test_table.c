@@ -16,23 +16,14 @@ static void assert_buf(const struct buf *buf, const char *expected)
     mem_free(text);
 }
 
-static void put_a(struct buf *buf, const struct show *show, const struct value *row)
+static void put_member(struct buf *buf, const struct show *show, const struct value *row, const char *path)
 {
-    text_put_safe(buf, value_text(value_at(row, "a")), false);
+    text_put_safe(buf, value_text(value_at(row, path)), false);
 }
 
-static void put_b(struct buf *buf, const struct show *show, const struct value *row)
-{
-    text_put_safe(buf, value_text(value_at(row, "b")), false);
-}
-
-static void put_c(struct buf *buf, const struct show *show, const struct value *row)
-{
-    text_put_safe(buf, value_text(value_at(row, "c")), false);
-}
-
-static const struct table_column columns[] = {
-    {"id", put_a}, {"what", put_b, .rank = 1, .least = 4}, {"state", put_c, .rank = 2, .least = 5, .state = true}};
+static const struct table_column columns[] = {{"id", put_member, "a"},
+                                              {"what", put_member, "b", .rank = 1, .least = 4},
+                                              {"state", put_member, "c", .rank = 2, .least = 5, .state = true}};
 
 static void put(struct buf *buf, const char *json, struct show show)
 {

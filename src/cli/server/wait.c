@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "cli/server/explain.h"
-#include "cli/show/show.h"
+#include "cli/show/state.h"
 #include "cli/show/terminal.h"
 #include "cli/show/times.h"
 #include "core/job.h"
@@ -84,7 +84,7 @@ static struct str state_of(const struct value *object)
 // What has no state is no job: something else answers there.
 static bool is_over(const struct value *object)
 {
-    return !state_of(object).n || show_state_final(state_of(object));
+    return !state_of(object).n || state_final(state_of(object));
 }
 
 static void put_progress(struct buf *line, const struct value *object, int64_t waited_ms)

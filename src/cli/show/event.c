@@ -2,6 +2,7 @@
 #include "cli/show/event.h"
 
 #include "base/mem.h"
+#include "cli/show/state.h"
 #include "cli/show/text.h"
 #include "cli/show/times.h"
 
@@ -72,7 +73,7 @@ void event_put(struct buf *buf, const struct show *show, const struct sse_event 
     times_put_local(buf, at, "%H:%M:%S");
     buf_puts(buf, "  ");
     size_t used = buf->n - before + text_columns(buf_str(&type));
-    show_put_coloured(buf, show_state_colour(show, buf_str(&type)), buf_str(&type));
+    state_put_coloured(buf, state_colour(show, buf_str(&type)), buf_str(&type));
     while (rest.n && rest.p[rest.n - 1] == ' ')
         rest.n--;
     text_put_fitted(buf, buf_str(&rest), !show->width ? SIZE_MAX : show->width > used ? show->width - used : 0);

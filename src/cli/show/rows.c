@@ -3,80 +3,15 @@
 #include "cli/show/rows.h"
 
 #include "base/mem.h"
+#include "cli/show/member.h"
 #include "cli/show/text.h"
-#include "cli/show/times.h"
-
-enum { CELL_MAX = 200 };
-
-static void put_member(struct buf *buf, const struct value *row, const char *path)
-{
-    text_put_short(buf, value_text(value_at(row, path)), CELL_MAX);
-}
-
-static void put_when(struct buf *buf, const struct show *show, const struct value *row, const char *path)
-{
-    int64_t ms;
-    if (!times_read(row, path, &ms))
-        return;
-    if (show->absolute)
-        times_put_local(buf, ms, "%Y-%m-%d %H:%M:%S");
-    else
-        times_put_away(buf, ms, show->now_ms);
-}
-
-static void put_count(struct buf *buf, const struct value *row, const char *path)
-{
-    int64_t count = value_int(value_at(row, path), -1);
-    if (count >= 0)
-        buf_put_int(buf, count);
-}
-
-#define MEMBER(name, path)                                                              \
-    static void name(struct buf *buf, const struct show *show, const struct value *row) \
-    {                                                                                   \
-        put_member(buf, row, path);                                                     \
-    }
-#define WHEN(name, path)                                                                \
-    static void name(struct buf *buf, const struct show *show, const struct value *row) \
-    {                                                                                   \
-        put_when(buf, show, row, path);                                                 \
-    }
-#define COUNT(name, path)                                                               \
-    static void name(struct buf *buf, const struct show *show, const struct value *row) \
-    {                                                                                   \
-        put_count(buf, row, path);                                                      \
-    }
-
-MEMBER(put_id, "id")
-MEMBER(put_task, "task_id")
-MEMBER(put_state, "state")
-MEMBER(put_job_state, "job.state")
-MEMBER(put_queue, "queue")
-MEMBER(put_name, "name")
-MEMBER(put_reason, "reason")
-WHEN(put_planned, "scheduled_at")
-WHEN(put_started, "started_at")
-WHEN(put_next_due, "next_due")
-COUNT(put_status, "status")
-COUNT(put_retries, "retry_count")
-COUNT(put_pending, "pending")
-COUNT(put_ready, "states.ready")
-COUNT(put_held, "states.watching")
-COUNT(put_running, "states.reserved")
 
 // What waits for its time, or for others.
-static void put_later(struct buf *buf, const struct show *show, const struct value *row)
+static void put_later(struct buf *buf, const struct show *show, const struct value *row, const char *path)
 {
     int64_t delayed = value_int(value_at(row, "states.delayed"), -1);
     if (delayed >= 0)
         buf_put_int(buf, delayed + value_int(value_at(row, "states.blocked"), 0));
-}
-
-static void put_call(struct buf *buf, const struct show *show, const struct value *row)
-{
-    put_member(buf, row, "method");
-    buf_putc(buf, ' ');
-    put_member(buf, row, "url");
 }
 
 // What tells one URL from the other is mostly its end, and never its scheme.
@@ -93,50 +28,43 @@ static void shorten_call(struct buf *buf, struct str cell, size_t columns)
     text_put_middle(buf, buf_str(&bare), columns);
 }
 
-static void put_took(struct buf *buf, const struct show *show, const struct value *row)
-{
-    int64_t started, ended;
-    if (times_read(row, "started_at", &started) && times_read(row, "completed_at", &ended) && ended >= started)
-        times_put_duration(buf, ended - started);
-}
-
-static void put_paused(struct buf *buf, const struct show *show, const struct value *row)
+static void put_paused(struct buf *buf, const struct show *show, const struct value *row, const char *path)
 {
     buf_puts(buf, value_true(value_at(row, "paused")) ? "paused" : "open");
 }
 
 static const struct table_column task_columns[] = {
-    {"task", put_id},
-    {"state", put_state, .state = true},
-    {"job", put_job_state, .state = true, .rank = 5, .least = 3},
-    {"planned", put_planned, .rank = 4, .least = 7},
-    {"queue", put_queue, .rank = 1, .least = 7, .from = 100},
-    {"name", put_name, .rank = 2, .least = 8},
-    {"calls", put_call, .rank = 3, .least = 20, .shorten = shorten_call},
+    {"task", member_put_text, "id"},
+    {"state", member_put_text, "state", .state = true},
+    {"job", member_put_text, "job.state", .state = true, .rank = 5, .least = 3},
+    {"planned", member_put_away, "scheduled_at", .rank = 4, .least = 7},
+    {"queue", member_put_text, "queue", .rank = 1, .least = 7, .from = 100},
+    {"name", member_put_text, "name", .rank = 2, .least = 8},
+    {"calls", member_put_call, .rank = 3, .least = 20, .shorten = shorten_call},
 };
 
 static const struct table_column job_columns[] = {
-    {"job", put_id},
-    {"state", put_state, .state = true},
-    {"planned", put_planned, .rank = 6, .least = 7},
-    {"started", put_started, .rank = 3, .least = 7},
-    {"took", put_took, .rank = 4, .least = 4},
-    {"retries", put_retries, .rank = 1, .least = 7},
-    {"status", put_status, .rank = 7, .least = 6},
-    {"task", put_task, .rank = 5, .least = 14},
-    {"why", put_reason, .rank = 2, .least = 10},
+    {"job", member_put_text, "id"},
+    {"state", member_put_text, "state", .state = true},
+    {"planned", member_put_away, "scheduled_at", .rank = 6, .least = 7},
+    {"started", member_put_away, "started_at", .rank = 3, .least = 7},
+    {"took", member_put_took, .rank = 4, .least = 4},
+    {"retries", member_put_count, "retry_count", .rank = 1, .least = 7},
+    {"status", member_put_count, "status", .rank = 7, .least = 6},
+    {"task", member_put_text, "task_id", .rank = 5, .least = 14},
+    {"why", member_put_text, "reason", .rank = 2, .least = 10},
 };
 
 // Behind `pending` stand its parts, in the order in which a job goes through them: they add up to it.
 static const struct table_column queue_columns[] = {
-    {"queue", put_queue, .rank = 7, .least = 10},
+    {"queue", member_put_text, "queue", .rank = 7, .least = 10},
     {"state", put_paused, .state = true},
-    {"pending", put_pending},
+    {"pending", member_put_count, "pending"},
     {"delayed", put_later, .rank = 3, .least = 7},
-    {"ready", put_ready, .rank = 6, .least = 5},
-    {"in hand", put_held, .rank = 4, .least = 7},
-    {"running", put_running, .rank = 5, .least = 7},
-    {"next due", put_next_due, .rank = 2, .least = 8},
+    {"ready", member_put_count, "states.ready", .rank = 6, .least = 5},
+    {"in hand", member_put_count, "states.watching", .rank = 4, .least = 7},
+    {"running", member_put_count, "states.reserved", .rank = 5, .least = 7},
+    {"next due", member_put_away, "next_due", .rank = 2, .least = 8},
 };
 
 const char *rows_noun(enum rows_kind kind)

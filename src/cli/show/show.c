@@ -1,21 +1,20 @@
 // Each kind of thing is a table of lines: a label and what fills it. A line with nothing in it is left out, so the tables are
-// also the order of what is shown. Everything that comes from the server goes through text_put_*.
+// also the order of what is shown. Everything that comes from the server goes through member_put_* or text_put_*.
 #include "cli/show/show.h"
 
 #include "base/mem.h"
+#include "cli/show/member.h"
 #include "cli/show/table.h"
 #include "cli/show/text.h"
 #include "cli/show/times.h"
 #include "core/job.h"
 
-#include <stdio.h>
-
-enum { LABEL_WIDTH = 10, RESPONSE_MAX = 300, LINE_MAX = 200 };
-static const char MORE[] = " (more with -o json)";
+enum { LABEL_WIDTH = 10, SENTENCE_MAX = 300 };
 
 struct line {
     const char *label;
-    void (*put)(struct buf *buf, const struct show *show, const struct value *object);
+    void (*put)(struct buf *buf, const struct show *show, const struct value *object, const char *path);
+    const char *path; // of the member that is put; NULL: the function knows
 };
 
 static void put_lines(struct buf *buf, const struct show *show, const struct value *object, const struct line *lines,
@@ -25,7 +24,7 @@ static void put_lines(struct buf *buf, const struct show *show, const struct val
         size_t before = buf->n;
         buf_printf(buf, "%-*s", LABEL_WIDTH, lines[i].label);
         size_t empty = buf->n;
-        lines[i].put(buf, show, object);
+        lines[i].put(buf, show, object, lines[i].path);
         if (buf->n == empty)
             buf->n = before;
         else
@@ -33,145 +32,19 @@ static void put_lines(struct buf *buf, const struct show *show, const struct val
     }
 }
 
-static void put_member(struct buf *buf, const struct value *object, const char *path)
-{
-    text_put_short(buf, value_text(value_at(object, path)), LINE_MAX);
-}
-
-static void put_cut(struct buf *buf, struct str text)
-{
-    if (!text_put_short(buf, text, RESPONSE_MAX))
-        buf_puts(buf, MORE);
-}
-
-static void put_json(struct buf *buf, const struct value *value)
-{
-    buf_auto struct buf json = {0};
-    value_put_json(&json, value);
-    put_cut(buf, buf_str(&json));
-}
-
-// Times
-
-// A local time and how far away it is. A time that cannot be read is shown as it came.
-static void put_time(struct buf *buf, const struct show *show, const struct value *object, const char *path)
-{
-    int64_t ms;
-    if (!times_read(object, path, &ms)) {
-        put_member(buf, object, path);
-        return;
-    }
-    times_put_local(buf, ms, "%Y-%m-%d %H:%M:%S");
-    buf_puts(buf, "  (");
-    times_put_away(buf, ms, show->now_ms);
-    buf_putc(buf, ')');
-}
-
-static void put_scheduled(struct buf *buf, const struct show *show, const struct value *object)
-{
-    put_time(buf, show, object, "scheduled_at");
-}
-
-// Only where it is another time than the planned one: after a failure.
-static void put_next_try(struct buf *buf, const struct show *show, const struct value *job)
-{
-    int64_t planned, due;
-    bool waits = !value_at(job, "started_at") && times_read(job, "due_at", &due) && times_read(job, "scheduled_at", &planned);
-    if (waits && due != planned && !show->paused) // then it is only when the pause is looked at again
-        put_time(buf, show, job, "due_at");
-}
-
-static void put_not_after(struct buf *buf, const struct show *show, const struct value *task)
-{
-    put_member(buf, task, "not_after");
-}
-
-static void put_created(struct buf *buf, const struct show *show, const struct value *object)
-{
-    put_time(buf, show, object, "created_at");
-}
-
-// How long from one time to the other, when both are known.
-static bool put_between(struct buf *buf, const struct value *object, const char *from, const char *to)
-{
-    int64_t from_ms, to_ms;
-    if (!times_read(object, from, &from_ms) || !times_read(object, to, &to_ms) || to_ms < from_ms)
-        return false;
-    times_put_duration(buf, to_ms - from_ms);
-    return true;
-}
-
-static void put_started(struct buf *buf, const struct show *show, const struct value *job)
-{
-    put_time(buf, show, job, "started_at");
-    buf_auto struct buf late = {0};
-    if (value_int(value_at(job, "retry_count"), 0) == 0 && put_between(&late, job, "scheduled_at", "started_at"))
-        buf_printf(buf, "  " STR_FMT " after its time", STR_ARG(buf_str(&late)));
-}
-
-static void put_ended(struct buf *buf, const struct show *show, const struct value *job)
-{
-    put_time(buf, show, job, "completed_at");
-    buf_auto struct buf took = {0};
-    if (put_between(&took, job, "started_at", "completed_at"))
-        buf_printf(buf, "  took " STR_FMT, STR_ARG(buf_str(&took)));
-}
-
-// States
-
-const char *show_state_colour(const struct show *show, struct str state)
-{
-    static const struct {
-        const char *state, *colour;
-    } colours[] = {
-        {"success", "32"},  {"aborted", "31"},  {"buried", "31"}, {"cancelled", "33"},
-        {"reserved", "36"}, {"watching", "36"}, {"active", "36"}, {"paused", "33"},
-    };
-    for (size_t i = 0; show->colours && i < array_count(colours); i++)
-        if (str_is(state, colours[i].state))
-            return colours[i].colour;
-    return NULL;
-}
-
-bool show_state_final(struct str state)
-{
-    for (int i = 0; i < JOB_STATE_COUNT; i++)
-        if (str_is(state, job_state_text((enum job_state)i)))
-            return job_state_final((enum job_state)i);
-    return false;
-}
-
-void show_put_coloured(struct buf *buf, const char *colour, struct str text)
-{
-    if (colour)
-        buf_printf(buf, "\033[%sm", colour);
-    buf_put(buf, text);
-    if (colour)
-        buf_puts(buf, "\033[0m");
-}
-
 void show_put_head(struct buf *buf, const struct show *show, const struct value *object)
 {
-    buf_auto struct buf state = {0};
-    put_member(&state, object, "state");
-    put_member(buf, object, "id");
+    member_put_text(buf, show, object, "id");
     buf_puts(buf, "  ");
-    show_put_coloured(buf, show_state_colour(show, buf_str(&state)), buf_str(&state));
+    member_put_state(buf, show, object, "state");
+}
+
+static void put_head(struct buf *buf, const struct show *show, const struct value *object, const char *path)
+{
+    show_put_head(buf, show, object);
 }
 
 // Tasks
-
-static void put_name(struct buf *buf, const struct show *show, const struct value *task)
-{
-    put_member(buf, task, "name");
-}
-
-static void put_call(struct buf *buf, const struct show *show, const struct value *task)
-{
-    put_member(buf, task, "method");
-    buf_puts(buf, " ");
-    put_member(buf, task, "url");
-}
 
 // Members of an object, as they are put.
 struct members {
@@ -185,37 +58,37 @@ static void put_header(void *ctx, struct str name, const struct value *value)
     struct members *headers = ctx;
     if (headers->count++)
         buf_printf(headers->buf, "\n%*s", LABEL_WIDTH, "");
-    text_put_short(headers->buf, name, LINE_MAX);
+    text_put_short(headers->buf, name, MEMBER_TEXT_MAX);
     buf_puts(headers->buf, ": ");
     if (value_text(value).p)
-        text_put_short(headers->buf, value_text(value), LINE_MAX);
+        text_put_short(headers->buf, value_text(value), MEMBER_TEXT_MAX);
     else
         buf_puts(headers->buf, "(not shown)");
 }
 
-static void put_headers(struct buf *buf, const struct show *show, const struct value *task)
+static void put_headers(struct buf *buf, const struct show *show, const struct value *task, const char *path)
 {
-    value_each(value_at(task, "headers"), put_header, &(struct members){.buf = buf});
+    value_each(value_at(task, path), put_header, &(struct members){.buf = buf});
 }
 
-static void put_body(struct buf *buf, const struct show *show, const struct value *task)
+static void put_body(struct buf *buf, const struct show *show, const struct value *task, const char *path)
 {
-    const struct value *body = value_at(task, "body");
-    if (value_text(body).p)
-        put_cut(buf, value_text(body));
+    struct str text = value_text(value_at(task, path));
+    if (text.p)
+        member_put_cut(buf, text);
     else
-        put_json(buf, body);
+        member_put_json(buf, show, task, path);
 }
 
-static void put_queue(struct buf *buf, const struct show *show, const struct value *task)
+static void put_queue(struct buf *buf, const struct show *show, const struct value *task, const char *path)
 {
-    put_member(buf, task, "queue");
+    member_put_text(buf, show, task, "queue");
     int64_t priority = value_int(value_at(task, "priority"), -1);
     if (priority >= 0)
         buf_printf(buf, ", priority %d", (int)priority);
 }
 
-static void put_tries(struct buf *buf, const struct show *show, const struct value *task)
+static void put_tries(struct buf *buf, const struct show *show, const struct value *task, const char *path)
 {
     int64_t max = value_int(value_at(task, "retry.max"), -1);
     struct str timeout = value_text(value_at(task, "timeout"));
@@ -223,12 +96,7 @@ static void put_tries(struct buf *buf, const struct show *show, const struct val
         buf_printf(buf, "%lld at most", (long long)max + 1);
     if (max >= 0 && timeout.n)
         buf_puts(buf, ", each up to ");
-    text_put_short(buf, timeout, LINE_MAX);
-}
-
-static void put_key(struct buf *buf, const struct show *show, const struct value *task)
-{
-    put_member(buf, task, "key");
+    text_put_short(buf, timeout, MEMBER_TEXT_MAX);
 }
 
 static void put_label(void *ctx, struct str name, const struct value *value)
@@ -236,18 +104,18 @@ static void put_label(void *ctx, struct str name, const struct value *value)
     struct members *labels = ctx;
     if (labels->count++)
         buf_puts(labels->buf, ", ");
-    text_put_short(labels->buf, name, LINE_MAX);
+    text_put_short(labels->buf, name, MEMBER_TEXT_MAX);
     buf_putc(labels->buf, '=');
-    text_put_short(labels->buf, value_text(value), LINE_MAX);
+    text_put_short(labels->buf, value_text(value), MEMBER_TEXT_MAX);
 }
 
-static void put_labels(struct buf *buf, const struct show *show, const struct value *task)
+static void put_labels(struct buf *buf, const struct show *show, const struct value *task, const char *path)
 {
-    value_each(value_at(task, "labels"), put_label, &(struct members){.buf = buf});
+    value_each(value_at(task, path), put_label, &(struct members){.buf = buf});
 }
 
 // A one-time task has one run, which is shown below; only more of them are worth a line.
-static void put_runs(struct buf *buf, const struct show *show, const struct value *task)
+static void put_runs(struct buf *buf, const struct show *show, const struct value *task, const char *path)
 {
     int64_t success = value_int(value_at(task, "runs.success"), 0), failed = value_int(value_at(task, "runs.failed"), 0),
             planned = value_int(value_at(task, "runs.planned"), 0);
@@ -255,18 +123,27 @@ static void put_runs(struct buf *buf, const struct show *show, const struct valu
         buf_printf(buf, "%lld success, %lld failed, %lld planned", (long long)success, (long long)failed, (long long)planned);
 }
 
-static void put_version(struct buf *buf, const struct show *show, const struct value *task)
+static void put_version(struct buf *buf, const struct show *show, const struct value *task, const char *path)
 {
-    int64_t version = value_int(value_at(task, "version"), 0);
+    int64_t version = value_int(value_at(task, path), 0);
     if (version > 1)
-        buf_printf(buf, "%lld", (long long)version);
+        buf_put_int(buf, version);
 }
 
 static const struct line task_lines[] = {
-    {"task", show_put_head},  {"name", put_name},     {"calls", put_call},        {"headers", put_headers},
-    {"body", put_body},       {"queue", put_queue},   {"tries", put_tries},       {"key", put_key},
-    {"runs", put_runs},       {"labels", put_labels}, {"expires", put_not_after}, {"created", put_created},
-    {"version", put_version},
+    {"task", put_head},
+    {"name", member_put_text, "name"},
+    {"calls", member_put_call},
+    {"headers", put_headers, "headers"},
+    {"body", put_body, "body"},
+    {"queue", put_queue},
+    {"tries", put_tries},
+    {"key", member_put_text, "key"},
+    {"runs", put_runs},
+    {"labels", put_labels, "labels"},
+    {"expires", member_put_text, "not_after"},
+    {"created", member_put_time, "created_at"},
+    {"version", put_version, "version"},
 };
 
 void show_put_task(struct buf *buf, const struct show *show, const struct value *task)
@@ -284,53 +161,68 @@ void show_put_task(struct buf *buf, const struct show *show, const struct value 
 
 // Jobs
 
-static void put_task_id(struct buf *buf, const struct show *show, const struct value *job)
+const struct value *show_job(const struct value *object)
+{
+    return value_at(object, "task_id") ? object : value_at(object, "job");
+}
+
+static void put_task_id(struct buf *buf, const struct show *show, const struct value *job, const char *path)
 {
     if (!show->within_task)
-        put_member(buf, job, "task_id");
+        member_put_text(buf, show, job, path);
 }
 
-static void put_parent(struct buf *buf, const struct show *show, const struct value *job)
+// Only where it is another time than the planned one: after a failure.
+static void put_next_try(struct buf *buf, const struct show *show, const struct value *job, const char *path)
 {
-    put_member(buf, job, "parent_job_id");
+    int64_t planned, due;
+    bool waits = !value_at(job, "started_at") && times_read(job, "due_at", &due) && times_read(job, "scheduled_at", &planned);
+    if (waits && due != planned && !show->paused) // then it is only when the pause is looked at again
+        member_put_time(buf, show, job, "due_at");
 }
 
-static void put_status(struct buf *buf, const struct show *show, const struct value *job)
+static void put_started(struct buf *buf, const struct show *show, const struct value *job, const char *path)
 {
-    int64_t status = value_int(value_at(job, "status"), 0);
+    member_put_time(buf, show, job, "started_at");
+    buf_auto struct buf late = {0};
+    if (value_int(value_at(job, "retry_count"), 0) == 0 && member_put_between(&late, job, "scheduled_at", "started_at"))
+        buf_printf(buf, "  " STR_FMT " after its time", STR_ARG(buf_str(&late)));
+}
+
+static void put_ended(struct buf *buf, const struct show *show, const struct value *job, const char *path)
+{
+    member_put_time(buf, show, job, "completed_at");
+    buf_auto struct buf took = {0};
+    if (member_put_between(&took, job, "started_at", "completed_at"))
+        buf_printf(buf, "  took " STR_FMT, STR_ARG(buf_str(&took)));
+}
+
+static void put_status(struct buf *buf, const struct show *show, const struct value *job, const char *path)
+{
+    int64_t status = value_int(value_at(job, path), 0);
     if (status)
-        buf_printf(buf, "%lld", (long long)status);
+        buf_put_int(buf, status);
 }
 
-static void put_reason(struct buf *buf, const struct show *show, const struct value *job)
-{
-    put_member(buf, job, "reason");
-}
-
-static void put_response(struct buf *buf, const struct show *show, const struct value *job)
+static void put_response(struct buf *buf, const struct show *show, const struct value *job, const char *path)
 {
     struct str response = value_text(value_at(job, "response"));
     while (response.n && response.p[response.n - 1] == '\n') // how many answers end, and nothing to look at
         response.n--;
-    bool whole = text_put_short(buf, response, RESPONSE_MAX);
-    if (!whole)
-        buf_puts(buf, MORE);
-    else if (value_true(value_at(job, "response_truncated")))
+    if (member_put_cut(buf, response) && value_true(value_at(job, "response_truncated")))
         buf_puts(buf, "…");
 }
 
-static void put_late(struct buf *buf, const struct show *show, const struct value *job)
+static void put_late(struct buf *buf, const struct show *show, const struct value *job, const char *path)
 {
     if (!value_false(value_at(job, "sla_met")))
         return;
     buf_puts(buf, "yes: ");
-    put_member(buf, job, "late_stage");
+    member_put_text(buf, show, job, "late_stage");
     static const char *const stages[] = {"puller", "queue", "target"};
     const char *between = "  (";
     for (size_t i = 0; i < array_count(stages); i++) {
-        char path[32];
-        snprintf(path, sizeof path, "delays.%s", stages[i]);
-        int64_t ms = value_int(value_at(job, path), -1);
+        int64_t ms = value_int(value_at(value_at(job, "delays"), stages[i]), -1);
         if (ms < 0)
             continue;
         buf_printf(buf, "%s%s ", between, stages[i]);
@@ -341,67 +233,53 @@ static void put_late(struct buf *buf, const struct show *show, const struct valu
         buf_putc(buf, ')');
 }
 
-// Who has it in hand. Of a job that has ended the record says it (-o json); here it would only take room.
-static void put_holder(struct buf *buf, const struct show *show, const struct value *job)
+// The executor that has the job in hand. For a job that has ended it would only take room: -o json has it.
+static void put_holder(struct buf *buf, const struct show *show, const struct value *job, const char *path)
 {
     struct str state = value_text(value_at(job, "state"));
     if (str_is(state, job_state_text(JOB_RESERVED)) || str_is(state, job_state_text(JOB_WATCHING)))
-        put_member(buf, job, "executor");
-}
-
-static void put_lease(struct buf *buf, const struct show *show, const struct value *job)
-{
-    put_time(buf, show, job, "lease_until");
-}
-
-static void put_going(struct buf *buf, const struct show *show, const struct value *job)
-{
-    put_json(buf, value_at(job, "progress"));
-}
-
-static void put_result(struct buf *buf, const struct show *show, const struct value *job)
-{
-    put_json(buf, value_at(job, "result"));
+        member_put_text(buf, show, job, path);
 }
 
 static const struct line job_lines[] = {
-    {"job", show_put_head},     {"task", put_task_id},    {"retry of", put_parent}, {"planned", put_scheduled},
-    {"next try", put_next_try}, {"executor", put_holder}, {"started", put_started}, {"lease", put_lease},
-    {"ended", put_ended},       {"late", put_late},       {"status", put_status},   {"why", put_reason},
-    {"response", put_response}, {"progress", put_going},  {"result", put_result},
+    {"job", put_head},
+    {"task", put_task_id, "task_id"},
+    {"retry of", member_put_text, "parent_job_id"},
+    {"planned", member_put_time, "scheduled_at"},
+    {"next try", put_next_try},
+    {"executor", put_holder, "executor"},
+    {"started", put_started},
+    {"lease", member_put_time, "lease_until"},
+    {"ended", put_ended},
+    {"late", put_late},
+    {"status", put_status, "status"},
+    {"why", member_put_text, "reason"},
+    {"response", put_response},
+    {"progress", member_put_json, "progress"},
+    {"result", member_put_json, "result"},
 };
 
 // Attempts
 
-static void put_number(struct buf *buf, const struct show *show, const struct value *attempt)
+static void put_number(struct buf *buf, const struct show *show, const struct value *attempt, const char *path)
 {
-    buf_printf(buf, "%lld", (long long)value_int(value_at(attempt, "number"), 0));
+    buf_put_int(buf, value_int(value_at(attempt, path), 0));
 }
 
-static void put_outcome(struct buf *buf, const struct show *show, const struct value *attempt)
-{
-    put_member(buf, attempt, "outcome");
-}
-
-static void put_clock(struct buf *buf, const struct show *show, const struct value *attempt)
+static void put_clock(struct buf *buf, const struct show *show, const struct value *attempt, const char *path)
 {
     int64_t ms;
-    if (times_read(attempt, "started_at", &ms))
+    if (times_read(attempt, path, &ms))
         times_put_local(buf, ms, "%H:%M:%S");
 }
 
-static void put_took(struct buf *buf, const struct show *show, const struct value *attempt)
-{
-    put_between(buf, attempt, "started_at", "completed_at");
-}
-
 static const struct table_column attempt_columns[] = {
-    {"#", put_number},
-    {"outcome", put_outcome},
-    {"status", put_status},
-    {"started", put_clock, .rank = 2, .least = 8},
-    {"took", put_took, .rank = 3, .least = 4},
-    {"why", put_reason, .rank = 1, .least = 12},
+    {"#", put_number, "number"},
+    {"outcome", member_put_text, "outcome"},
+    {"status", put_status, "status"},
+    {"started", put_clock, "started_at", .rank = 2, .least = 8},
+    {"took", member_put_took, .rank = 3, .least = 4},
+    {"why", member_put_text, "reason", .rank = 1, .least = 12},
 };
 enum { ATTEMPTS_SHOWN = 20 };
 
@@ -424,19 +302,10 @@ void show_put_job(struct buf *buf, const struct show *show, const struct value *
 
 // What a job waits for
 
-static void put_explained(struct buf *buf, const struct show *show, const struct value *explanation)
-{
-    buf_auto struct buf state = {0};
-    put_member(&state, explanation, "state");
-    show_put_coloured(buf, show_state_colour(show, buf_str(&state)), buf_str(&state));
-}
-
-static void put_expected(struct buf *buf, const struct show *show, const struct value *explanation)
-{
-    put_time(buf, show, explanation, "expected_start");
-}
-
-static const struct line explanation_lines[] = {{"state", put_explained}, {"expected", put_expected}};
+static const struct line explanation_lines[] = {
+    {"state", member_put_state, "state"},
+    {"expected", member_put_time, "expected_start"},
+};
 
 // What ends the waiting, in the words of the command line. The server's own text names its routes.
 static const struct {
@@ -445,11 +314,13 @@ static const struct {
 
 static void put_cause(struct buf *buf, const struct value *cause)
 {
-    put_member(buf, cause, value_at(cause, "detail") ? "detail" : "what");
+    const struct value *detail = value_at(cause, "detail");
+    struct str what = value_text(value_at(cause, "what"));
+    text_put_short(buf, detail ? value_text(detail) : what, MEMBER_TEXT_MAX);
     for (size_t i = 0; i < array_count(ways); i++)
-        if (str_is(value_text(value_at(cause, "what")), ways[i].what)) {
+        if (str_is(what, ways[i].what)) {
             buf_printf(buf, " Let it go with: %s ", ways[i].way);
-            put_member(buf, cause, "id");
+            text_put_short(buf, value_text(value_at(cause, "id")), MEMBER_TEXT_MAX);
         }
 }
 
@@ -461,7 +332,7 @@ void show_put_waits(struct buf *buf, const struct value *explanation, const char
         put_cause(buf, value_item(causes, i));
     }
     if (!value_item(causes, 0))
-        text_put_short(buf, value_text(value_at(explanation, "text")), RESPONSE_MAX);
+        text_put_short(buf, value_text(value_at(explanation, "text")), SENTENCE_MAX);
 }
 
 void show_put_explanation(struct buf *buf, const struct show *show, const struct value *explanation)
@@ -474,12 +345,7 @@ void show_put_explanation(struct buf *buf, const struct show *show, const struct
 
 // Waiting for the end
 
-const struct value *show_job(const struct value *object)
-{
-    return value_at(object, "task_id") ? object : value_at(object, "job");
-}
-
-// Why the latest attempt failed that did. The job's own reason is gone when it is taken in hand for the next.
+// Why the last attempt failed that did. The job's own reason is gone once the job is taken in hand for the next attempt.
 static struct str last_reason(const struct value *job)
 {
     struct str reason = {0};
@@ -497,9 +363,9 @@ void show_put_progress(struct buf *buf, const struct show *show, const struct va
     bool waits = !str_is(state, job_state_text(JOB_RESERVED));
     // A retry is counted when the try before it has failed, and lost attempts are not, so this is never more than the most.
     int64_t number = value_int(value_at(job, "retry_count"), 0) + 1, max = value_int(value_at(task, "retry.max"), -1), due;
-    put_member(buf, task, "id");
+    member_put_text(buf, show, task, "id");
     buf_puts(buf, "  ");
-    text_put_short(buf, state, LINE_MAX);
+    text_put_short(buf, state, MEMBER_TEXT_MAX);
     if (number > 1 && max >= 0)
         buf_printf(buf, "  try %lld of %lld", (long long)number, (long long)max + 1);
     if (waits && times_read(job, "due_at", &due) && due > show->now_ms) {
@@ -511,40 +377,38 @@ void show_put_progress(struct buf *buf, const struct show *show, const struct va
     struct str reason = last_reason(job);
     if (number > 1 && reason.n) {
         buf_puts(buf, "  last: ");
-        text_put_short(buf, reason, LINE_MAX);
+        text_put_short(buf, reason, MEMBER_TEXT_MAX);
     }
 }
 
 void show_put_end(struct buf *buf, const struct show *show, const struct value *object)
 {
-    buf_auto struct buf state = {0};
     const struct value *job = show_job(object);
     int64_t status = value_int(value_at(job, "status"), 0);
-    put_member(&state, job, "state");
-    put_member(buf, object, "id");
+    member_put_text(buf, show, object, "id");
     buf_puts(buf, "  ");
-    show_put_coloured(buf, show_state_colour(show, buf_str(&state)), buf_str(&state));
+    member_put_state(buf, show, job, "state");
     if (status)
         buf_printf(buf, "  %lld", (long long)status);
     if (value_text(value_at(job, "reason")).n) {
         buf_puts(buf, "  ");
-        put_member(buf, job, "reason");
+        member_put_text(buf, show, job, "reason");
     }
     buf_putc(buf, '\n');
 }
 
 // Bulks
 
-static void put_counts(struct buf *buf, const struct show *show, const struct value *bulk)
+static void put_counts(struct buf *buf, const struct show *show, const struct value *bulk, const char *path)
 {
     static const char *const counts[] = {"changed", "unchanged", "failed"};
     for (size_t i = 0; i < array_count(counts); i++)
         buf_printf(buf, "%s%lld %s", i ? ", " : "", (long long)value_int(value_at(bulk, counts[i]), 0), counts[i]);
 }
 
-static void put_action(struct buf *buf, const struct show *show, const struct value *bulk)
+static void put_action(struct buf *buf, const struct show *show, const struct value *bulk, const char *path)
 {
-    put_member(buf, bulk, "action");
+    member_put_text(buf, show, bulk, "action");
     buf_puts(buf, " where ");
     struct members filters = {.buf = buf};
     value_each(value_at(bulk, "filter"), put_label, &filters);
@@ -552,19 +416,19 @@ static void put_action(struct buf *buf, const struct show *show, const struct va
         buf_puts(buf, "(everything)");
 }
 
-static void put_bulk_end(struct buf *buf, const struct show *show, const struct value *bulk)
-{
-    put_time(buf, show, bulk, "ended_at");
-}
-
 static const struct line bulk_lines[] = {
-    {"bulk", show_put_head}, {"does", put_action}, {"done", put_counts}, {"begun", put_created}, {"ended", put_bulk_end}};
+    {"bulk", put_head},
+    {"does", put_action},
+    {"done", put_counts},
+    {"begun", member_put_time, "created_at"},
+    {"ended", member_put_time, "ended_at"},
+};
 
 void show_put_bulk_line(struct buf *buf, const struct show *show, const struct value *bulk)
 {
     show_put_head(buf, show, bulk);
     buf_puts(buf, "  ");
-    put_counts(buf, show, bulk);
+    put_counts(buf, show, bulk, NULL);
 }
 
 void show_put_bulk(struct buf *buf, const struct show *show, const struct value *bulk)

@@ -13,7 +13,7 @@ struct show {
     size_t width; // columns of the terminal, 0: no limit
     bool colours;
     bool absolute;    // tables show times as such, not how far away they are
-    bool paused;      // the task is held
+    bool paused;      // the task is
     bool within_task; // a job shown below its task need not name it
 };
 
@@ -37,12 +37,6 @@ void show_put_progress(struct buf *buf, const struct show *show, const struct va
 
 void show_put_head(struct buf *buf, const struct show *show, const struct value *object); // "t…  active", of a task or job
 
-bool show_state_final(struct str state); // of a job
-
-// A bulk: what it does to what, and how far it has come. In one line, for who waits for it; or all of it.
+// A bulk: what it does to what, and how far it has come. In one line, for somebody who waits for it, or all of it.
 void show_put_bulk_line(struct buf *buf, const struct show *show, const struct value *bulk);
 void show_put_bulk(struct buf *buf, const struct show *show, const struct value *bulk);
-
-// The colour of a state as an SGR number, or NULL when it has none or colours are not wanted.
-const char *show_state_colour(const struct show *show, struct str state);
-void show_put_coloured(struct buf *buf, const char *colour, struct str text); // `colour` may be NULL; `text` must be safe

@@ -41,14 +41,6 @@ static void put_number(struct buf *buf, double number)
         buf_printf(buf, number >= 100 || number <= -100 ? "%.0f" : "%.2f", number);
 }
 
-static void put_time(struct buf *buf, const struct show *show, int64_t ms)
-{
-    times_put_local(buf, ms, "%Y-%m-%d %H:%M:%S");
-    buf_puts(buf, "  (");
-    times_put_away(buf, ms, show->now_ms);
-    buf_putc(buf, ')');
-}
-
 static void put_scalar(const struct level *level, struct str name, const struct value *value)
 {
     struct str text = value_text(value);
@@ -61,7 +53,7 @@ static void put_scalar(const struct level *level, struct str name, const struct 
     else if (value_is_number(value))
         put_number(level->buf, number);
     else if (ends(name, STR("_at")) && text.n && when_parse(text, &ms))
-        put_time(level->buf, level->show, ms);
+        times_put_both(level->buf, ms, level->show->now_ms);
     else if (text.p)
         text_put_short(level->buf, text, TEXT_MAX);
     else

@@ -2,6 +2,7 @@
 // nothing has to be kept.
 #include "cli/show/table.h"
 
+#include "cli/show/state.h"
 #include "cli/show/text.h"
 
 #include <assert.h>
@@ -12,7 +13,7 @@ enum { GAP = 2 };
 static void put_cell(struct buf *buf, const struct table *table, size_t column, const struct value *row)
 {
     if (row)
-        table->columns[column].put(buf, table->show, row);
+        table->columns[column].put(buf, table->show, row, table->columns[column].path);
     else
         buf_puts(buf, table->columns[column].label);
 }
@@ -89,7 +90,7 @@ static void put_row(struct buf *buf, const struct table *table, const size_t wid
             for (; blank; blank--, column++)
                 buf_putc(buf, ' ');
             bool coloured = row && table->columns[c].state;
-            show_put_coloured(buf, coloured ? show_state_colour(table->show, buf_str(&cell)) : NULL, buf_str(&fitted));
+            state_put_coloured(buf, coloured ? state_colour(table->show, buf_str(&cell)) : NULL, buf_str(&fitted));
             column += width;
         }
         blank += widths[c] - width + GAP; // written only when something follows

@@ -5,11 +5,13 @@
 
 struct table_column {
     const char *label;
-    void (*put)(struct buf *buf, const struct show *show, const struct value *row); // one line of safe text
-    int rank;     // how important: those with the lowest give way first. 0: the column stays as it is
-    size_t least; // what it may be shortened to; narrower it is left out
-    size_t from;  // a narrower terminal does without it
-    bool state;   // coloured as a state
+    // One line of safe text. `path` is the column's.
+    void (*put)(struct buf *buf, const struct show *show, const struct value *row, const char *path);
+    const char *path; // of the member that is put; NULL: the function knows
+    int rank;         // how important: those with the lowest give way first. 0: the column stays as it is
+    size_t least;     // what it may be shortened to; narrower it is left out
+    size_t from;      // a narrower terminal does without it
+    bool state;       // coloured as a state
     void (*shorten)(struct buf *buf, struct str cell, size_t columns); // how a cell is made to fit; NULL: its end is cut off
 };
 

@@ -62,6 +62,14 @@ void times_put_away(struct buf *buf, int64_t ms, int64_t now_ms)
         buf_puts(buf, " ago");
 }
 
+void times_put_both(struct buf *buf, int64_t ms, int64_t now_ms)
+{
+    times_put_local(buf, ms, "%Y-%m-%d %H:%M:%S");
+    buf_puts(buf, "  (");
+    times_put_away(buf, ms, now_ms);
+    buf_putc(buf, ')');
+}
+
 bool times_read(const struct value *object, const char *path, int64_t *ret_ms)
 {
     struct str text = value_text(value_at(object, path));

@@ -13,6 +13,7 @@ void times_put_duration(struct buf *buf, int64_t ms);
 
 void times_put_local(struct buf *buf, int64_t ms, const char *format); // strftime's format
 void times_put_away(struct buf *buf, int64_t ms, int64_t now_ms);      // "now" "in 5m" "2h 5m ago"
+void times_put_both(struct buf *buf, int64_t ms, int64_t now_ms);      // "2026-01-01 09:00:00  (in 5m)"
 
 bool times_read(const struct value *object, const char *path, int64_t *ret_ms); // false unless an RFC 3339 time is there
 

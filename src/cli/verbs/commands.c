@@ -4,6 +4,7 @@
 #include "base/when.h"
 #include "cli/filter.h"
 #include "cli/server/print.h"
+#include "cli/show/state.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
 #include "cli/verbs/bulk.h"
@@ -34,7 +35,7 @@ static int find_ended(struct caller *caller, const char *id, const char **ret_id
     int code = call_explain(caller, &reply);
     const struct value *items = value_at(reply.value, "items"), *job, *found = NULL;
     for (size_t i = 0; (job = value_item(items, i)); i++)
-        if (show_state_final(value_text(value_at(job, "state"))) && (!found || ended_at(job) > ended_at(found)))
+        if (state_final(value_text(value_at(job, "state"))) && (!found || ended_at(job) > ended_at(found)))
             found = job;
     found = found ? found : value_item(items, 0);
     if (found)
@@ -52,7 +53,7 @@ static int find_task(struct caller *caller, const char *id, const char **ret_id)
         return CLI_OK;
     call_get(caller, id, "", &reply);
     int code = call_explain(caller, &reply);
-    if (code == CLI_OK && show_state_final(value_text(value_at(reply.value, "state")))) {
+    if (code == CLI_OK && state_final(value_text(value_at(reply.value, "state")))) {
         terminal_talk("rota run: %s has ended; rota retry %s runs it once more\n", id, id);
         code = CLI_REFUSED;
     }
