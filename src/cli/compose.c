@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -64,24 +65,37 @@ const struct option verb_field_options[] = {
     {0},
 };
 
+// Says what is wrong. Returns false, so that a caller can return it.
+__attribute__((format(printf, 2, 3))) static bool refuse(struct making *making, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(making->why, ERR_WHY_MAX, format, args);
+    va_end(args);
+    return false;
+}
+
+// Before a member that is not the first of its object.
+static void put_comma(struct buf *json)
+{
+    if (json->p[json->n - 1] != '{')
+        buf_putc(json, ',');
+}
+
 static bool put_string(struct making *making, const char *what, struct str text)
 {
     size_t at;
-    if (!text_valid(text, &at)) {
-        snprintf(making->why, ERR_WHY_MAX, "%s is not UTF-8 text: byte %zu %s", what, at + 1, text.p[at] ? "is not" : "is NUL");
-        return false;
-    }
+    if (!text_valid(text, &at))
+        return refuse(making, "%s is not UTF-8 text: byte %zu %s", what, at + 1, text.p[at] ? "is not" : "is NUL");
     json_put_string(making->json, text);
     return true;
 }
 
 static void put_name(struct making *making, const char *name)
 {
-    struct buf *json = making->json;
-    if (json->p[json->n - 1] != '{')
-        buf_putc(json, ',');
-    json_put_string(json, str_of(name));
-    buf_putc(json, ':');
+    put_comma(making->json);
+    json_put_string(making->json, str_of(name));
+    buf_putc(making->json, ':');
 }
 
 static bool put_text(struct making *making, const struct field *field, const char *value)
@@ -97,11 +111,9 @@ static bool put_time(struct making *making, const struct field *field, const cha
     struct times_typed typed;
     int64_t ms;
     bool duration = duration_parse(str_of(value), &ms);
-    if (!times_read_typed(&typed, str_of(value), making->compose->now_ms)) {
-        snprintf(making->why, ERR_WHY_MAX, "--%s takes a time: %s; %.40s is none%s", field->option, times_forms, value,
-                 duration ? " (from now on: --in)" : "");
-        return false;
-    }
+    if (!times_read_typed(&typed, str_of(value), making->compose->now_ms))
+        return refuse(making, "--%s takes a time: %s; %.40s is none%s", field->option, times_forms, value,
+                      duration ? " (from now on: --in)" : "");
     put_name(making, field->member);
     buf_putc(making->json, '"');
     times_put_api(making->json, typed.ms);
@@ -122,10 +134,8 @@ static bool put_ttl(struct making *making, const struct field *field, const char
     int64_t ms;
     if (duration_parse(str_of(value), &ms))
         return put_text(making, field, value);
-    if (!str_is(str_of(value), "never")) {
-        snprintf(making->why, ERR_WHY_MAX, "--ttl takes a duration, such as 1h30m or 7d, or never, not %.80s", value);
-        return false;
-    }
+    if (!str_is(str_of(value), "never"))
+        return refuse(making, "--ttl takes a duration, such as 1h30m or 7d, or never, not %.80s", value);
     put_name(making, field->member);
     buf_puts(making->json, making->compose->patch ? "-1" : "null");
     return true;
@@ -136,10 +146,8 @@ static bool put_number(struct making *making, const struct field *field, const c
     char *end;
     errno = 0;
     long number = strtol(value, &end, 10);
-    if (errno || end == value || *end || *value == ' ' || *value == '+') {
-        snprintf(making->why, ERR_WHY_MAX, "--%s takes a whole number, not %.80s", field->option, value);
-        return false;
-    }
+    if (errno || end == value || *end || *value == ' ' || *value == '+')
+        return refuse(making, "--%s takes a whole number, not %.80s", field->option, value);
     put_name(making, field->member);
     buf_put_int(making->json, number);
     return true;
@@ -147,10 +155,8 @@ static bool put_number(struct making *making, const struct field *field, const c
 
 static bool put_flag(struct making *making, const struct field *field, const char *value)
 {
-    if (!str_is(str_of(value), "true") && !str_is(str_of(value), "false")) {
-        snprintf(making->why, ERR_WHY_MAX, "--%s takes true or false, not %.80s", field->option, value);
-        return false;
-    }
+    if (!str_is(str_of(value), "true") && !str_is(str_of(value), "false"))
+        return refuse(making, "--%s takes true or false, not %.80s", field->option, value);
     put_name(making, field->member);
     buf_puts(making->json, value);
     return true;
@@ -174,111 +180,100 @@ static bool put_codes(struct making *making, const struct field *field, const ch
     return true;
 }
 
-static bool put_pair(struct making *making, const char *what, struct str name, struct str value)
-{
-    if (making->json->p[making->json->n - 1] != '{')
-        buf_putc(making->json, ',');
-    if (!put_string(making, what, name))
-        return false;
-    buf_putc(making->json, ':');
-    return put_string(making, what, value);
-}
+// Labels and headers: each such option is one member of an object
 
-// Labels and headers: an option for each member of an object
+struct pairs {
+    const char *option, *form; // how one is written
+    char mark;                 // between its name and its value
+    bool headers;              // blanks around a header's name and value mean nothing, nor does the case of its name
+    const char *advice;        // behind the words that a name was given twice
+};
+
+static const struct pairs labels = {"label", "NAME=VALUE", '=', false, ""};
+static const struct pairs headers = {"header", "'Name: value'", ':', true, ": join the values with a comma"};
 
 static bool is_of(const struct options *options, size_t at, const char *option)
 {
     return str_is(str_of(options->given[at]->name), option);
 }
 
-static bool split_label(const char *label, struct str *ret_name, struct str *ret_value)
+static bool split(const struct pairs *pairs, const char *text, struct str *ret_name, struct str *ret_value)
 {
-    const char *equals = strchr(label, '=');
-    *ret_name = (struct str){label, equals ? (size_t)(equals - label) : 0};
-    *ret_value = str_of(equals ? equals + 1 : NULL);
+    const char *mark = strchr(text, pairs->mark);
+    *ret_name = (struct str){text, mark ? (size_t)(mark - text) : 0};
+    *ret_value = str_of(mark ? mark + 1 : NULL);
+    if (pairs->headers) {
+        *ret_name = str_trim(*ret_name);
+        *ret_value = str_trim(*ret_value);
+    }
     return ret_name->n;
 }
 
-static bool split_header(const char *line, struct str *ret_name, struct str *ret_value)
-{
-    const char *colon = strchr(line, ':');
-    *ret_name = str_trim((struct str){line, colon ? (size_t)(colon - line) : 0});
-    *ret_value = str_trim(str_of(colon ? colon + 1 : NULL));
-    return ret_name->n;
-}
-
-// JSON objects have no name twice, and the server would say only that.
-static bool has_label(const struct options *options, size_t before, struct str name)
+// Is the name among the first `before` options?
+static bool has_pair(const struct options *options, const struct pairs *pairs, size_t before, struct str name)
 {
     struct str other, value;
     for (size_t i = 0; i < before; i++)
-        if (is_of(options, i, "label") && split_label(options->values[i], &other, &value) && str_eq(other, name))
+        if (is_of(options, i, pairs->option) && split(pairs, options->values[i], &other, &value) &&
+            (pairs->headers ? str_eq_nocase(other, name) : str_eq(other, name)))
             return true;
     return false;
 }
 
-static bool has_header(const struct options *options, size_t before, struct str name)
+static bool has_content_type(const struct options *options)
 {
-    struct str other, value;
-    for (size_t i = 0; i < before; i++)
-        if (is_of(options, i, "header") && split_header(options->values[i], &other, &value) && str_eq_nocase(other, name))
-            return true;
-    return false;
+    return has_pair(options, &headers, options->count, STR("Content-Type"));
 }
 
-static bool put_label(struct making *making, size_t at)
+static bool put_pair(struct making *making, const char *option, struct str name, struct str value)
 {
-    struct str name, value;
-    if (!split_label(making->options->values[at], &name, &value)) {
-        snprintf(making->why, ERR_WHY_MAX, "--label takes NAME=VALUE, not %.80s", making->options->values[at]);
+    char what[64];
+    snprintf(what, sizeof what, "--%s", option);
+    put_comma(making->json);
+    if (!put_string(making, what, name))
         return false;
-    }
-    if (has_label(making->options, at, name)) {
-        snprintf(making->why, ERR_WHY_MAX, "the label %.*s is given twice", name.n > 80 ? 80 : (int)name.n, name.p);
-        return false;
-    }
-    return put_pair(making, "--label", name, value);
+    buf_putc(making->json, ':');
+    return put_string(making, what, value);
 }
 
-static bool put_header(struct making *making, size_t at)
+// A JSON object has no name twice. The server would say only that, so it is said here.
+static bool put_given_pair(struct making *making, const struct pairs *pairs, size_t at)
 {
     struct str name, value;
-    if (!split_header(making->options->values[at], &name, &value)) {
-        snprintf(making->why, ERR_WHY_MAX, "--header takes 'Name: value', not %.80s", making->options->values[at]);
-        return false;
-    }
-    if (has_header(making->options, at, name)) {
-        snprintf(making->why, ERR_WHY_MAX, "the header %.*s is given twice: join the values with a comma",
-                 name.n > 80 ? 80 : (int)name.n, name.p);
-        return false;
-    }
-    return put_pair(making, "--header", name, value);
+    const char *given = making->options->values[at];
+    if (!split(pairs, given, &name, &value))
+        return refuse(making, "--%s takes %s, not %.80s", pairs->option, pairs->form, given);
+    if (has_pair(making->options, pairs, at, name))
+        return refuse(making, "the %s %.*s is given twice%s", pairs->option, name.n > 80 ? 80 : (int)name.n, name.p,
+                      pairs->advice);
+    return put_pair(making, pairs->option, name, value);
 }
 
-static bool put_labels(struct making *making, const struct field *field, const char *first)
+// The object is left open.
+static bool put_pairs(struct making *making, const struct field *field, const struct pairs *pairs)
 {
     put_name(making, field->member);
     buf_putc(making->json, '{');
     for (size_t i = 0; i < making->options->count; i++)
-        if (is_of(making->options, i, field->option) && !put_label(making, i))
+        if (is_of(making->options, i, pairs->option) && !put_given_pair(making, pairs, i))
             return false;
-    buf_putc(making->json, '}');
     return true;
+}
+
+static bool put_labels(struct making *making, const struct field *field, const char *first)
+{
+    bool good = put_pairs(making, field, &labels);
+    buf_putc(making->json, '}');
+    return good;
 }
 
 static bool put_headers(struct making *making, const struct field *field, const char *first)
 {
-    const struct options *options = making->options;
-    put_name(making, field->member);
-    buf_putc(making->json, '{');
-    for (size_t i = 0; i < options->count; i++)
-        if (is_of(options, i, field->option) && !put_header(making, i))
-            return false;
-    if (making->json_as_text && !has_header(options, options->count, STR("Content-Type")) &&
-        !put_pair(making, "--json", STR("Content-Type"), STR("application/json")))
-        return false;
+    bool implied = making->json_as_text && !has_content_type(making->options);
+    bool good = put_pairs(making, field, &headers) &&
+                (!implied || put_pair(making, "json", STR("Content-Type"), STR("application/json")));
     buf_putc(making->json, '}');
-    return true;
+    return good;
 }
 
 // The body
@@ -314,20 +309,17 @@ static bool read_text(struct making *making, const char *option, const char *val
         buf_puts(&making->body, value);
         return true;
     }
-    if (!value[1]) {
-        snprintf(making->why, ERR_WHY_MAX, "--%s @ needs the name of a file behind the @, or - for stdin", option);
-        return false;
-    }
+    if (!value[1])
+        return refuse(making, "--%s @ needs the name of a file behind the @, or - for stdin", option);
     return read_file(making, option, value + 1);
 }
 
-// Who types JSON mostly means JSON. A script has its reasons.
+// Somebody who types JSON mostly means JSON. A script has its reasons.
 static void note_untyped(struct making *making)
 {
     struct json value;
     char wrong[ERR_WHY_MAX];
-    bool typed = has_header(making->options, making->options->count, STR("Content-Type"));
-    if (!typed && terminal_is_watched() && !json_check(buf_str(&making->body), &value, wrong) &&
+    if (!has_content_type(making->options) && terminal_is_watched() && !json_check(buf_str(&making->body), &value, wrong) &&
         (value.type == JSON_OBJECT || value.type == JSON_ARRAY))
         buf_puts(&making->compose->notes, "the body is JSON and has no Content-Type: --json sends it with one\n");
 }
@@ -338,10 +330,8 @@ static bool read_body(struct making *making)
     const char *text = options_get(making->options, "body"), *json = options_get(making->options, "json");
     struct json value;
     char wrong[ERR_WHY_MAX];
-    if (text && json) {
-        snprintf(making->why, ERR_WHY_MAX, "--body and --json both say what to send: give one of them");
-        return false;
-    }
+    if (text && json)
+        return refuse(making, "--body and --json both say what to send: give one of them");
     if (!json) {
         bool good = !text || read_text(making, "body", text);
         if (text && good)
@@ -350,11 +340,8 @@ static bool read_body(struct making *making)
     }
     if (!read_text(making, "json", str_is(str_of(json), "-") ? "@-" : json))
         return false;
-    if (json_check(buf_str(&making->body), &value, wrong)) {
-        snprintf(making->why, ERR_WHY_MAX, "--json%s%.100s is not JSON: %.300s", json[0] == '@' ? " " : "",
-                 json[0] == '@' ? json : "", wrong);
-        return false;
-    }
+    if (json_check(buf_str(&making->body), &value, wrong))
+        return refuse(making, "--json%s%.100s is not JSON: %.300s", json[0] == '@' ? " " : "", json[0] == '@' ? json : "", wrong);
     making->json_as_text = making->compose->patch || value.type == JSON_STRING || value.type == JSON_NULL;
     return true;
 }
@@ -437,11 +424,10 @@ static bool check_cleared(struct making *making)
             continue;
         if (may_clear(option) && !options_get(options, option))
             continue;
-        snprintf(making->why, ERR_WHY_MAX,
-                 options_get(options, option) ? "--%.40s is given and cleared: one of them is meant"
-                                              : "--clear takes the name of an option, such as not-after or label, not %.40s",
-                 option);
-        return false;
+        return refuse(making,
+                      options_get(options, option) ? "--%.40s is given and cleared: one of them is meant"
+                                                   : "--clear takes the name of an option, such as not-after or label, not %.40s",
+                      option);
     }
     return true;
 }
@@ -487,10 +473,8 @@ static bool put_fields(struct making *making)
 static bool put_all(struct making *making)
 {
     const struct compose *compose = making->compose;
-    if (options_get(compose->options, "at") && options_get(compose->options, "in")) {
-        snprintf(making->why, ERR_WHY_MAX, "--at and --in both say when: give one of them");
-        return false;
-    }
+    if (options_get(compose->options, "at") && options_get(compose->options, "in"))
+        return refuse(making, "--at and --in both say when: give one of them");
     if (!check_cleared(making) || !read_body(making))
         return false;
     buf_putc(making->json, '{');
