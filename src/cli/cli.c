@@ -43,13 +43,6 @@ static int check_args(struct cli *cli)
     return CLI_OK;
 }
 
-static int show_help(const struct verb *verb)
-{
-    buf_auto struct buf text = {0};
-    help_put_verb(&text, verb);
-    return terminal_write(buf_str(&text));
-}
-
 static int run_verb(struct cli *cli)
 {
     const struct option *tables[OPTION_TABLES_MAX];
@@ -57,13 +50,16 @@ static int run_verb(struct cli *cli)
     verb_tables(cli->verb, tables);
     if (!options_parse(&cli->options, tables, cli->argc, cli->argv, &cli->arena, why))
         return verb_misused(cli, "%s", why);
-    if (options_get(&cli->options, "help"))
-        return show_help(cli->verb);
+    if (options_get(&cli->options, "help")) {
+        buf_auto struct buf text = {0};
+        help_put_verb(&text, cli->verb);
+        return terminal_write(buf_str(&text));
+    }
     int code = check_args(cli);
     return code ? code : cli->verb->run(cli);
 }
 
-// What people type before they know the verbs.
+// People type these before they know the verbs.
 static const char *plain_name(const char *word)
 {
     struct str text = str_of(word);

@@ -2,7 +2,7 @@
 // Layer: cli, the outermost. One thread.
 #pragma once
 
-// What a shell sees. Part of the outside: scripts hold on to these.
+// The exit codes that a shell sees. Scripts rely on them, so they stay as they are.
 enum cli_exit {
     CLI_OK = 0,
     CLI_JOB_FAILED = 1,   // wait, submit --wait: a job failed

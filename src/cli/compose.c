@@ -128,7 +128,7 @@ static bool put_time_or_duration(struct making *making, const struct field *fiel
     return duration_parse(str_of(value), &ms) ? put_text(making, field, value) : put_time(making, field, value);
 }
 
-// What has no end is null, but in a patch that would mean the default.
+// A task that is kept for ever has null, but in a patch that would mean the default.
 static bool put_ttl(struct making *making, const struct field *field, const char *value)
 {
     int64_t ms;
@@ -324,7 +324,7 @@ static void note_untyped(struct making *making)
         buf_puts(&making->compose->notes, "the body is JSON and has no Content-Type: --json sends it with one\n");
 }
 
-// What the two options mean is told before anything is written, because the headers depend on it.
+// The two options are read before anything is written, because the headers depend on them.
 static bool read_body(struct making *making)
 {
     const char *text = options_get(making->options, "body"), *json = options_get(making->options, "json");
@@ -403,7 +403,7 @@ static bool is_cleared(const struct options *options, const char *option)
     return false;
 }
 
-// Only what is there when nothing is said can be cleared. The time is not: without one the task would run now.
+// Only an option that has a default can be cleared. The time has none: without one the task would run now.
 static bool may_clear(const char *option)
 {
     static const char *const not [] = {"url", "key", "at", "in"};

@@ -5,7 +5,7 @@
 #include "cli/server/value.h"
 #include "cli/verb.h"
 
-// What is to be made, and what is said about it.
+// The document that is to be made, and what is said about it.
 struct compose {
     const struct options *options;
     const char *url; // NULL: none

@@ -37,7 +37,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-// Where something other than space begins; where the text ends when nothing does.
+// Returns where something other than space begins, or the end of the text.
 static size_t find_begin(struct documents *documents)
 {
     size_t at = 0;
@@ -95,7 +95,8 @@ static bool open_object(struct documents *documents, char why[ERR_WHY_MAX])
 
 // ---- lines
 
-// Takes a line off, without what ends it. False when there is none. One that is too long is passed over, and comes back empty.
+// Takes a line off, without its line feed. Returns false when there is none. A line that is too long is skipped and comes back
+// empty.
 static bool take_line(struct documents *documents, struct str *ret_line, bool *ret_too_long)
 {
     size_t seen = 0;
@@ -121,7 +122,7 @@ static bool take_line(struct documents *documents, struct str *ret_line, bool *r
     return true;
 }
 
-// What was given is let go before more is read, so that memory does not grow with the file.
+// Lines that were given are dropped before more is read, so that memory does not grow with the file.
 static void let_go(struct documents *documents)
 {
     struct str rest = rest_of(documents);
@@ -169,7 +170,7 @@ static bool next_line(struct documents *documents, struct document *ret_document
 
 // ---- any of them
 
-// Whether the line that begins there is a value by itself. If not, `why` says so, and the whole is one object over several lines,
+// Is the line that begins there a value by itself? If not, `why` says so, and the whole is one object over several lines,
 // or wrong.
 static bool is_line(struct documents *documents, size_t begin, char why[ERR_WHY_MAX])
 {

@@ -47,7 +47,7 @@ bool filter_given(const struct options *options)
     return false;
 }
 
-// A time, or a duration from now.
+// Reads a time, or a duration from now.
 static int read_time(struct cli *cli, const char *option, struct str *value)
 {
     buf_auto struct buf time = {0};
@@ -66,7 +66,7 @@ static int read_time(struct cli *cli, const char *option, struct str *value)
     return CLI_OK;
 }
 
-// sla-met is sla_met there.
+// The API writes sla_met for --sla-met.
 static struct str api_name(struct cli *cli, const char *option)
 {
     struct str name = arena_copy(&cli->arena, str_of(option));
@@ -75,7 +75,7 @@ static struct str api_name(struct cli *cli, const char *option)
     return name;
 }
 
-// One option as the API names it.
+// Reads one option as the API names it.
 static int read_one(struct cli *cli, const char *option, const char *given, struct str *ret_name, struct str *ret_value)
 {
     size_t at;

@@ -1,4 +1,4 @@
-// What a list shows and a bulk acts on: the filters of the command line as names and values of the API.
+// The filters that say what a list shows and a bulk acts on, as names and values of the API.
 // Layer: cli.
 #pragma once
 #include "base/buf.h"

@@ -66,7 +66,7 @@ static const struct option *find_letter(const struct option *const tables[], cha
     return NULL;
 }
 
-// What other tools call it: where a verb has the option, that one is meant.
+// Other tools call our options by these names. Where a verb has the option, that one is meant.
 static const struct {
     const char *ours, *others;
 } synonyms[] = {
@@ -97,7 +97,7 @@ static const struct {
     {"store", "db"},
 };
 
-// What people look for and is not there yet: better said than guessed at.
+// People look for these options, and they are not there yet: that is said rather than guessed at.
 static const struct {
     const char *option, *others, *words;
 } absent[] = {
@@ -151,11 +151,6 @@ static bool say_unknown(struct parse *parse, struct str name, const char *dashes
     return false;
 }
 
-static bool is_option_word(struct parse *parse, const char *word)
-{
-    return str_starts(str_of(word), STR("--")) && options_find(parse->tables, str_of(word + 2));
-}
-
 // The value of an option that was not joined to it: the next word.
 static bool take_next(struct parse *parse, const struct option *option, const char **ret_value)
 {
@@ -164,7 +159,7 @@ static bool take_next(struct parse *parse, const struct option *option, const ch
         return false;
     }
     const char *word = parse->argv[parse->at];
-    if (is_option_word(parse, word)) {
+    if (str_starts(str_of(word), STR("--")) && options_find(parse->tables, str_of(word + 2))) {
         snprintf(parse->why, ERR_WHY_MAX, "--%s needs a value: --%s %s (if %s is the value, write --%s=%s)", option->name,
                  option->name, option->value, word, option->name, word);
         return false;

@@ -8,7 +8,7 @@
 
 enum { CHOICES_MAX = 64 };
 
-// What a shell may offer. A number, a duration or an address is anybody's guess.
+// The words that a shell may offer. For a number, a duration or an address there are none.
 static const char *choices_of(const struct setting *setting, char room[CHOICES_MAX])
 {
     size_t n = 0;
@@ -56,7 +56,8 @@ static const char *file_of(struct cli *cli)
     return file && *file ? file : NULL;
 }
 
-// In the log's form, as far as that could be read: whoever parses a server's stderr can do so from the first line.
+// The problems are said in the log's form, as far as that could be read: a program that parses a server's stderr can do so from
+// the first line.
 static void explain(const struct cli *cli, const struct config *config, const struct buf *problems)
 {
     log_set_format((enum log_format)config_number(config, SET_LOG_FORMAT));

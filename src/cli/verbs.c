@@ -44,7 +44,7 @@ const struct option verb_server_options[] = {
 
 static const struct option none[] = {{0}};
 
-// Whether it has a --queue of its own, which then takes the place of the filter.
+// Does the verb have a --queue of its own? That one then takes the place of the filter.
 static bool has_queue(const struct verb *verb)
 {
     return verb->options && str_is(str_of(verb->options[0].name), "queue");
@@ -76,7 +76,7 @@ const struct verb *verb_find(const char *name)
     return NULL;
 }
 
-// What other tools call it.
+// Other tools call our verbs by these names.
 static const struct {
     const char *ours, *others;
 } synonyms[] = {

@@ -7,7 +7,7 @@
 
 #include <ctype.h>
 
-// What a value or an argument can be.
+// The words that a value or an argument can be.
 struct hint {
     const char *words; // with spaces between; NULL: unknown
     bool files;

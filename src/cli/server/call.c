@@ -86,7 +86,7 @@ static int judge(struct reply *reply)
     return CLI_REFUSED;
 }
 
-// What every request carries. `url` and `bearer` are given room by the caller, for as long as the request lives.
+// Puts into a request what every one carries, and returns how many headers it has. `url` and `bearer` must live as long as it.
 static size_t begin_request(const struct caller *caller, struct fetch_request *request, const char *path, struct buf *url,
                             struct buf *bearer)
 {
@@ -194,7 +194,7 @@ static void put_said(struct buf *buf, const struct reply *reply, const char *mem
     text_put_short(buf, text, 500);
 }
 
-// What to do next, in the words of the command line: the server's speak of HTTP. The first row that fits counts.
+// These say what to do next in the words of the command line: the server's words speak of HTTP. The first row that fits counts.
 static const struct {
     const char *code, *verb, *words;
 } hints[] = {
@@ -284,16 +284,11 @@ void call_pause(int64_t ms)
     nanosleep(&time, NULL);
 }
 
-static const char *place_of(char kind)
-{
-    return kind == ID_TASK ? "tasks" : kind == ID_JOB ? "jobs" : kind == CALL_BULK ? "bulk" : NULL;
-}
-
 bool call_path(struct buf *buf, const char *id, const char *rest)
 {
     enum { ID_LONGEST = 64 };
     size_t n = strlen(id);
-    const char *place = place_of(id[0]);
+    const char *place = id[0] == ID_TASK ? "tasks" : id[0] == ID_JOB ? "jobs" : id[0] == CALL_BULK ? "bulk" : NULL;
     if (n > ID_LONGEST || !place)
         return false;
     for (size_t i = 0; i < n; i++)

@@ -5,5 +5,6 @@
 
 void explain_get(struct caller *caller, struct str job_id, struct reply *ret_reply);
 
-// A job that is due and does not run: why, is what whoever looks at it wants to know (a paused queue, a full host).
+// Is the job due, and does it not run? Then a user who looks at it wants to know why: a paused queue, a full host. `task` may be
+// NULL.
 bool explain_is_held_up(const struct value *task, const struct value *job);

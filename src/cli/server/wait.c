@@ -24,7 +24,7 @@ static void tell(const struct wait *wait, const struct reply *reply, int64_t wai
     terminal_progress(buf_str(&line));
 }
 
-// What was told of what holds it up, and when to look again.
+// The reason for waiting that the user was told last, and when to ask for it again.
 struct held {
     struct buf told;
     int64_t next_ms;
@@ -81,7 +81,7 @@ static struct str state_of(const struct value *object)
     return value_text(value_at(show_job(object), "state"));
 }
 
-// What has no state is no job: something else answers there.
+// An answer without a state is no job: something else answers there.
 static bool is_over(const struct value *object)
 {
     return !state_of(object).n || state_final(state_of(object));

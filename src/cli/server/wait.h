@@ -7,8 +7,8 @@ struct wait {
     const char *path;
     bool (*ended)(const struct value *object);
     void (*put)(struct buf *line, const struct value *object, int64_t waited_ms); // how it stands
-    // What keeps it from going on, as lines, the first of which tells it apart from others; or nothing. Asked now and then, and
-    // told on stderr, terminal or not, whenever it is another. May be NULL.
+    // Puts the reason why it does not go on, as lines, or nothing. The first line tells one reason from another: a new reason is
+    // told on stderr, terminal or not. It is asked for now and then. May be NULL.
     void (*put_held)(struct buf *lines, struct caller *caller, const struct value *object);
 };
 

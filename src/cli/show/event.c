@@ -15,7 +15,7 @@ static void put_text(struct buf *buf, struct str text)
     text_put_short(buf, text, VALUE_MAX);
 }
 
-// What stands in the line already.
+// Is the member in the line already?
 static bool is_told(struct str name)
 {
     static const char *const told[] = {"time", "type", "task_id", "job_id", "state"};

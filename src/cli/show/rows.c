@@ -1,12 +1,11 @@
-// See rows.h. Ids and states stay whole as long as anything does, because they are what one goes on with; what is said for
-// people gives way first.
+// See rows.h. Ids and states stay whole as long as anything does, because the user types them next; texts give way first.
 #include "cli/show/rows.h"
 
 #include "base/mem.h"
 #include "cli/show/member.h"
 #include "cli/show/text.h"
 
-// What waits for its time, or for others.
+// The jobs that wait for their time, or for other jobs.
 static void put_later(struct buf *buf, const struct show *show, const struct value *row, const char *path)
 {
     int64_t delayed = value_int(value_at(row, "states.delayed"), -1);
@@ -14,7 +13,7 @@ static void put_later(struct buf *buf, const struct show *show, const struct val
         buf_put_int(buf, delayed + value_int(value_at(row, "states.blocked"), 0));
 }
 
-// What tells one URL from the other is mostly its end, and never its scheme.
+// URLs mostly differ at their ends and never in their schemes, so the scheme goes first and then the middle.
 static void shorten_call(struct buf *buf, struct str cell, size_t columns)
 {
     const char *space = cell.n ? memchr(cell.p, ' ', cell.n) : NULL, *scheme = cell.n ? memmem(cell.p, cell.n, "://", 3) : NULL;

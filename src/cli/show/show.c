@@ -52,7 +52,7 @@ struct members {
     size_t count;
 };
 
-// One below the other. A value that is no text is one that the server does not show.
+// Headers stand one below the other. A value that is no text is one that the server does not show.
 static void put_header(void *ctx, struct str name, const struct value *value)
 {
     struct members *headers = ctx;
@@ -172,7 +172,7 @@ static void put_task_id(struct buf *buf, const struct show *show, const struct v
         member_put_text(buf, show, job, path);
 }
 
-// Only where it is another time than the planned one: after a failure.
+// The next try has a line only when its time is another than the planned one: after a failure.
 static void put_next_try(struct buf *buf, const struct show *show, const struct value *job, const char *path)
 {
     int64_t planned, due;
@@ -307,7 +307,7 @@ static const struct line explanation_lines[] = {
     {"expected", member_put_time, "expected_start"},
 };
 
-// What ends the waiting, in the words of the command line. The server's own text names its routes.
+// These commands end the waiting. The server's own text names its routes instead.
 static const struct {
     const char *what, *way;
 } ways[] = {{"task_paused", "rota resume"}, {"queue_paused", "rota resume --queue"}};

@@ -37,6 +37,6 @@ void show_put_progress(struct buf *buf, const struct show *show, const struct va
 
 void show_put_head(struct buf *buf, const struct show *show, const struct value *object); // "t…  active", of a task or job
 
-// A bulk: what it does to what, and how far it has come. In one line, for somebody who waits for it, or all of it.
+// A bulk: what it does to what, and how far it has come. The line, without its end, is for a user who waits for it.
 void show_put_bulk_line(struct buf *buf, const struct show *show, const struct value *bulk);
 void show_put_bulk(struct buf *buf, const struct show *show, const struct value *bulk);

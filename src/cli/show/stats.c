@@ -18,7 +18,7 @@ static bool ends(struct str name, struct str end)
     return name.n > end.n && str_eq((struct str){name.p + name.n - end.n, end.n}, end);
 }
 
-// Quantiles are of times.
+// The quantiles that a server gives are all of times.
 static bool is_duration(struct str name)
 {
     return ends(name, STR("_ms")) || str_is(name, "p50") || str_is(name, "p90") || str_is(name, "p99");
@@ -32,7 +32,7 @@ static void put_duration(struct buf *buf, double ms)
         times_put_duration(buf, (int64_t)ms);
 }
 
-// Whole numbers as they are; of others as much as says something.
+// A whole number is put as it is, another one with the digits that say something.
 static void put_number(struct buf *buf, double number)
 {
     if (number == (double)(int64_t)number)

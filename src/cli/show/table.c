@@ -54,7 +54,8 @@ static size_t line_width(const struct table *table, const size_t widths[TABLE_CO
     return sum ? sum - GAP : 0;
 }
 
-// Leaves out what does not fit even when all is as narrow as it may be, then makes narrow what must be, humblest first.
+// Leaves out columns while the line does not fit even with all of them as narrow as they may be, then makes columns narrower
+// until it does. The least important gives way first.
 static void fit(const struct table *table, size_t widths[TABLE_COLUMNS_MAX])
 {
     size_t room = table->show->width, c;
@@ -82,7 +83,7 @@ static void put_row(struct buf *buf, const struct table *table, const size_t wid
         if (!widths[c])
             continue;
         put_cell(&cell, table, c, row);
-        // What may not give way is cut all the same where a terminal is narrower than it.
+        // A column that may not give way is cut all the same where the terminal is narrower than it.
         size_t most = room && column + blank + widths[c] > room ? (room > column + blank ? room - column - blank : 0) : widths[c];
         (row && table->columns[c].shorten ? table->columns[c].shorten : text_put_fitted)(&fitted, buf_str(&cell), most);
         size_t width = text_columns(buf_str(&fitted));

@@ -60,7 +60,7 @@ void terminal_talk(const char *format, ...)
     buf_auto struct buf safe = {0};
     text_put_safe(&safe, (struct str){words, (size_t)n}, true);
     free(words);
-    // Who cannot be spoken to cannot be told so either.
+    // When stderr cannot be written there is no place left to say so.
     (void)terminal_write_all(STDERR_FILENO, buf_str(&safe));
 }
 

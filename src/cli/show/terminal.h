@@ -1,4 +1,4 @@
-// Where words go: data to stdout, talk to stderr, and a line that is written over while one waits.
+// The terminal: data goes to stdout, talk to stderr; one line is written over while the user waits.
 // Layer: cli. One thread.
 #pragma once
 #include "base/buf.h"

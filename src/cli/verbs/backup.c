@@ -53,7 +53,7 @@ static int say_failed(const struct backup *backup, const char *what, int number)
     return CLI_UNWRITTEN;
 }
 
-// Two backups into one file at the same time would be mixed: the lock, which ends with the process, keeps the second out.
+// Two backups into one file at the same time would be mixed. The lock keeps the second out; it ends with the process.
 static int open_tmp(struct backup *backup)
 {
     backup->fd = open(backup->tmp.p, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

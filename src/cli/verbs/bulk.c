@@ -1,5 +1,5 @@
-// See bulk.h. Whoever types filters is shown some of what matches, and asked; a script has to say --yes. The server then does it
-// as rows that survive a restart, so that leaving does not stop it.
+// See bulk.h. A user who types filters is shown some of what matches, and asked; a script has to say --yes. The server then does
+// it from rows that survive a restart, so it goes on when the user leaves.
 #include "cli/verbs/bulk.h"
 
 #include "base/json.h"
@@ -22,7 +22,7 @@ struct seen {
     bool more; // there may be more than those
 };
 
-// retry is of jobs, all else of tasks.
+// retry acts on jobs, every other command on tasks.
 static enum rows_kind kind_of(const struct cli *cli)
 {
     return str_is(str_of(cli->verb->name), "retry") ? ROWS_JOBS : ROWS_TASKS;
@@ -100,7 +100,7 @@ static int ask(struct cli *cli, const struct seen *seen, bool *ret_yes)
     return *ret_yes ? CLI_OK : CLI_USAGE;
 }
 
-// Whether it is to be done. If not, *ret_code is the exit code.
+// Does the user want it? If not, *ret_code is the exit code.
 static bool confirm(struct caller *caller, struct cli *cli, int *ret_code)
 {
     struct seen seen;

@@ -52,8 +52,8 @@ static int show(struct cli *cli)
     return code;
 }
 
-// Whatever else begins with ROTA_ is no mistake (a service called rota leaves such variables in containers beside it), but what
-// is nearly a setting's is worth a word.
+// A variable that begins with ROTA_ and is no setting's is no mistake: a service called rota leaves such variables in containers
+// beside it. One that is nearly a setting's is worth a word.
 static void talk_about_slips(void)
 {
     for (char **variable = environ; *variable; variable++) {

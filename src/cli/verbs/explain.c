@@ -4,7 +4,7 @@
 #include "cli/server/print.h"
 #include "core/id.h"
 
-// The job to speak of when a task was named: the one that the task shows.
+// When a task was named, finds the job that the task shows.
 static int find_job(struct caller *caller, const char *id, const char **ret_job)
 {
     struct reply reply;

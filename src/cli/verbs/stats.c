@@ -7,7 +7,7 @@
 
 enum { QUEUE_MAX = 200 };
 
-// A held queue is the likeliest reason for what waits, so it is named beside it.
+// A paused queue is the likeliest reason why jobs wait, so paused queues are named first.
 static void put_paused(struct buf *buf, struct caller *caller)
 {
     struct reply reply;

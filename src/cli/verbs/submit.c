@@ -5,7 +5,7 @@
 #include "cli/server/wait.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
-#include "cli/verbs/feed.h"
+#include "cli/verbs/submit_file.h"
 #include "core/task.h"
 
 #include <unistd.h>
@@ -22,7 +22,7 @@ static bool was_cancelled(const struct reply *reply)
     return reply->status == 200 && str_is(value_text(value_at(reply->value, "state")), task_state_text(TASK_CANCELLED));
 }
 
-// What has become of a task that is known by its key, if that is more than that it waits or runs.
+// Says what has become of a task that is known by its key. Nothing, when it waits or runs.
 static const char *known_as(const struct value *task)
 {
     struct str outcome = value_text(value_at(task, "outcome"));
@@ -35,7 +35,7 @@ static const char *known_as(const struct value *task)
     return str_is(outcome, task_outcome_text(TASK_OUTCOME_SUCCESS)) ? ", and has succeeded" : "";
 }
 
-// Words for who looks on; a script gets the id on stdout and nothing else.
+// These words are for a user who looks on; a script gets the id on stdout and nothing else.
 static void talk_submitted(const struct caller *caller, const struct reply *reply, const char *id, bool wait)
 {
     if (was_cancelled(reply)) {
@@ -97,8 +97,8 @@ static int submit(struct cli *cli, struct compose *compose)
     return code;
 }
 
-// What is given beside -f would be meant for each task of the file, and is not done.
-static int submit_file(struct cli *cli, const char *path)
+// An option beside -f would be meant for each task of the file. That is not done, so it is refused.
+static int run_file(struct cli *cli, const char *path)
 {
     const struct options *options = &cli->options;
     if (options->arg_count)
@@ -107,14 +107,14 @@ static int submit_file(struct cli *cli, const char *path)
         if (!options_has_word("file output server", str_of(options->given[i]->name)))
             return verb_misused(cli, "--%s and --file exclude each other: the tasks of a file have their own fields",
                                 options->given[i]->name);
-    return feed_run(cli, path);
+    return submit_file_run(cli, path);
 }
 
 static int run_submit(struct cli *cli)
 {
     const char *path = options_get(&cli->options, "file");
     if (path)
-        return submit_file(cli, path);
+        return run_file(cli, path);
     if (!cli->options.arg_count)
         return verb_misused(cli, "something is missing: rota submit URL, or rota submit -f FILE");
     const char *url = cli->options.args[0];

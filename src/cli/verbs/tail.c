@@ -20,7 +20,7 @@ struct tail {
     bool over, away; // `away`: it was said that the server is
 };
 
-// What is no JSON object is none of rota's; it is shown as a string, in which nothing can do harm.
+// Data that is no JSON object is none of rota's. It is shown as a string, in which nothing can do harm.
 static void put_json(struct buf *buf, struct str data, bool indent)
 {
     struct value *value = value_parse(data);
@@ -32,7 +32,7 @@ static void put_json(struct buf *buf, struct str data, bool indent)
     value_free(value);
 }
 
-// What the server says of the stream itself: that it listens from here on, or that events were missed. It is shown, not counted.
+// Some events are about the stream itself: that it listens from here on, or that events were missed. They are shown, not counted.
 static bool is_about_stream(const struct sse_event *event)
 {
     return str_is(event->type, "ready") || str_is(event->type, "gap");

@@ -23,7 +23,7 @@ static int wait_for(struct caller *caller, const char *id, bool reached)
     return code;
 }
 
-// What a script wants to know first of several: that the end is not known, then that one failed, then that one will not run.
+// Of several ends a script wants to know the worst: that an end is not known, then that one failed, then that one will not run.
 static int worse(int a, int b)
 {
     static const int order[] = {CLI_PIPE_CLOSED, CLI_UNWRITTEN, CLI_UNREACHED, CLI_JOB_FAILED, CLI_REFUSED};

@@ -3,4 +3,4 @@
 #pragma once
 #include "cli/verb.h"
 
-int feed_run(struct cli *cli, const char *path); // "-" is stdin; returns an exit code
+int submit_file_run(struct cli *cli, const char *path); // "-" is stdin; returns an exit code
