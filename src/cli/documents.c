@@ -2,8 +2,6 @@
 // value.
 #include "cli/documents.h"
 
-#include "base/mem.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -58,7 +58,7 @@ static const char *file_of(struct cli *cli)
 
 // The problems are said in the log's form, as far as that could be read: a program that parses a server's stderr can do so from
 // the first line.
-static void explain(const struct cli *cli, const struct config *config, const struct buf *problems)
+static void say_problems(const struct cli *cli, const struct config *config, const struct buf *problems)
 {
     log_set_format((enum log_format)config_number(config, SET_LOG_FORMAT));
     for (const char *at = problems->p, *end = at + problems->n; at < end;) {
@@ -78,7 +78,7 @@ int settings_read(struct given *ret_given, struct cli *cli, const char *file)
     ret_given->input = (struct config_input){.flag = flag, .variable = variable, .ctx = cli, .file = file ? file : file_of(cli)};
     if (config_read(&ret_given->config, &ret_given->input, &problems))
         return CLI_OK;
-    explain(cli, &ret_given->config, &problems);
+    say_problems(cli, &ret_given->config, &problems);
     return CLI_USAGE;
 }
 

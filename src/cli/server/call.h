@@ -35,8 +35,8 @@ void call_close(struct caller *caller); // also after call_open has failed
 // the others from being tried; a server that is away, or an output that is closed, does.
 int call_for_ids(struct cli *cli, const char *kinds, int (*one)(struct caller *caller, const char *id));
 
-// Calls `method` on `path`; `body` is a JSON text, or empty. Says nothing: that is call_explain's part. The reply is to be ended
-// with reply_done.
+// Calls `method` on `path`; `body` is a JSON text, or empty. Says nothing: that is cli/server/failure's part. The reply is to be
+// ended with reply_done.
 void call(struct caller *caller, const char *method, const char *path, struct str body, struct reply *ret_reply);
 // A GET of what an id names; `rest` follows the id. An id that was typed has been checked by call_open_for_ids. Another one is a
 // job's, out of an answer: when it cannot be an id, the reply says that no rota server answered.
@@ -58,9 +58,6 @@ struct stream {
 
 // Returns when the answer has ended (CLI_OK), broke off, or was none. The reply's value is that of a refusal.
 void call_stream(struct caller *caller, struct stream *stream, struct reply *ret_reply);
-
-// Tells on stderr why the code is not CLI_OK. Returns the code.
-int call_explain(const struct caller *caller, const struct reply *reply);
 
 // May the same call succeed in a moment: the server is away, stopping or busy.
 bool reply_may_retry(const struct reply *reply);

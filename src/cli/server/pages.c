@@ -2,6 +2,7 @@
 #include "cli/server/pages.h"
 
 #include "base/clock.h"
+#include "cli/server/failure.h"
 #include "cli/show/terminal.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ int pages_next(struct pages *pages, int64_t limit, struct reply *ret_reply, cons
     get_page(pages, limit, ret_reply);
     *ret_items = value_at(ret_reply->value, "items");
     if (ret_reply->code != CLI_OK)
-        return call_explain(pages->caller, ret_reply);
+        return failure_tell(pages->caller, ret_reply);
     struct str next = value_text(value_at(ret_reply->value, "next"));
     if (next.n && str_eq(next, pages->cursor)) { // it would be followed for ever
         terminal_talk("rota %s: the server gave the same cursor twice, so the list is not complete\n",

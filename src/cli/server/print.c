@@ -1,6 +1,7 @@
 // See print.h.
 #include "cli/server/print.h"
 
+#include "cli/server/failure.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
 
@@ -8,7 +9,7 @@ int print_reply(const struct caller *caller, const struct reply *reply,
                 void (*put)(struct buf *buf, const struct show *show, const struct value *value))
 {
     if (reply->code != CLI_OK)
-        return call_explain(caller, reply);
+        return failure_tell(caller, reply);
     if (caller->cli->output != OUTPUT_TEXT)
         return print_json(caller->cli, buf_str(&reply->body));
     buf_auto struct buf out = {0};

@@ -1,5 +1,5 @@
-// What a verb prints: an answer of the server, as -o wants it. Text is made by a function of cli/show; JSON keeps the bytes that
-// came. Layer: cli. One thread.
+// Prints an answer of the server as -o wants it. Text is made by a function of cli/show; JSON keeps the bytes that came.
+// Layer: cli. One thread.
 #pragma once
 #include "cli/server/call.h"
 #include "cli/show/show.h"

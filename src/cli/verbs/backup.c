@@ -4,6 +4,7 @@
 // whole new one. What is not whole (the server went away, the disk is full, Ctrl-C) is removed. The server makes the copy
 // consistent; that all of it came is checked here by what a SQLite file says of itself.
 #include "base/json.h"
+#include "cli/server/failure.h"
 #include "cli/server/print.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
@@ -13,7 +14,6 @@
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -158,7 +158,7 @@ static int copy(struct caller *caller, struct backup *backup)
         terminal_talk("rota backup: the copy broke off after %lld bytes and was not kept: %s\n", (long long)backup->size,
                       reply.why);
     } else if (code != CLI_OK) {
-        call_explain(caller, &reply);
+        failure_tell(caller, &reply);
     } else {
         code = finish(backup);
     }

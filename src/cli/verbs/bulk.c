@@ -2,9 +2,8 @@
 // it from rows that survive a restart, so it goes on when the user leaves.
 #include "cli/verbs/bulk.h"
 
-#include "base/json.h"
-#include "base/mem.h"
 #include "cli/filter.h"
+#include "cli/server/failure.h"
 #include "cli/server/pages.h"
 #include "cli/server/print.h"
 #include "cli/server/wait.h"
@@ -165,7 +164,7 @@ static int begin(struct caller *caller, struct cli *cli)
     if (code)
         return code;
     call(caller, "POST", "/v1/bulk", buf_str(&body), &reply);
-    code = reply.code == CLI_OK ? follow(caller, &reply) : call_explain(caller, &reply);
+    code = reply.code == CLI_OK ? follow(caller, &reply) : failure_tell(caller, &reply);
     reply_done(&reply);
     return code;
 }

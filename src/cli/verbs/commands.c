@@ -1,15 +1,14 @@
 // rota cancel, run, retry, pause, resume and delete: one call for each id, and a line about what it is now. With filters instead
 // of ids they are carried out by the server on all that match (cli/verbs/bulk).
-#include "base/mem.h"
 #include "base/when.h"
 #include "cli/filter.h"
+#include "cli/server/failure.h"
 #include "cli/server/print.h"
 #include "cli/show/state.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
 #include "cli/verbs/bulk.h"
 #include "core/id.h"
-#include "core/job.h"
 
 // How a verb becomes a call. `kinds` are the ids that the verb takes. Where the API takes only a task's or only a job's, `find`
 // finds the other one.
@@ -32,7 +31,7 @@ static int find_ended(struct caller *caller, const char *id, const char **ret_id
     if (id[0] == ID_JOB)
         return CLI_OK;
     call_get(caller, id, "/jobs?limit=1000", &reply);
-    int code = call_explain(caller, &reply);
+    int code = failure_tell(caller, &reply);
     const struct value *items = value_at(reply.value, "items"), *job, *found = NULL;
     for (size_t i = 0; (job = value_item(items, i)); i++)
         if (state_final(value_text(value_at(job, "state"))) && (!found || ended_at(job) > ended_at(found)))
@@ -52,7 +51,7 @@ static int find_task(struct caller *caller, const char *id, const char **ret_id)
     if (id[0] == ID_TASK)
         return CLI_OK;
     call_get(caller, id, "", &reply);
-    int code = call_explain(caller, &reply);
+    int code = failure_tell(caller, &reply);
     if (code == CLI_OK && state_final(value_text(value_at(reply.value, "state")))) {
         terminal_talk("rota run: %s has ended; rota retry %s runs it once more\n", id, id);
         code = CLI_REFUSED;

@@ -1,6 +1,7 @@
 // rota explain: what a job waits for.
 #include "cli/server/explain.h"
 
+#include "cli/server/failure.h"
 #include "cli/server/print.h"
 #include "core/id.h"
 
@@ -12,7 +13,7 @@ static int find_job(struct caller *caller, const char *id, const char **ret_job)
     if (id[0] == ID_JOB)
         return CLI_OK;
     call_get(caller, id, "", &reply);
-    int code = call_explain(caller, &reply);
+    int code = failure_tell(caller, &reply);
     *ret_job = arena_copy(caller->arena, value_text(value_at(reply.value, "job.id"))).p;
     reply_done(&reply);
     return code;

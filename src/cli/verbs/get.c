@@ -1,5 +1,6 @@
 // rota get: a task, a job or a bulk.
 #include "cli/server/explain.h"
+#include "cli/server/failure.h"
 #include "cli/server/print.h"
 #include "cli/show/terminal.h"
 
@@ -36,7 +37,7 @@ static int get(struct caller *caller, const char *id)
     if (code)
         return code;
     call_get(caller, id, "", &reply);
-    code = reply.code != CLI_OK ? call_explain(caller, &reply)
+    code = reply.code != CLI_OK ? failure_tell(caller, &reply)
            : text               ? show_whole(caller, reply.value)
                                 : print_json(caller->cli, buf_str(&reply.body));
     reply_done(&reply);

@@ -1,6 +1,7 @@
 // rota stats: the server's figures, and which queues are paused.
 #include "cli/show/stats.h"
 
+#include "cli/server/failure.h"
 #include "cli/server/print.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
@@ -45,7 +46,7 @@ static int run_stats(struct cli *cli)
     if (code)
         return code;
     call(&caller, "GET", "/v1/stats", (struct str){0}, &reply);
-    code = reply.code == CLI_OK ? print_stats(&caller, &reply) : call_explain(&caller, &reply);
+    code = reply.code == CLI_OK ? print_stats(&caller, &reply) : failure_tell(&caller, &reply);
     reply_done(&reply);
     call_close(&caller);
     return code;

@@ -1,6 +1,7 @@
 // rota submit: one POST of what the options make (cli/compose), and with --wait the watching of the job to its end.
 #include "base/clock.h"
 #include "cli/compose.h"
+#include "cli/server/failure.h"
 #include "cli/server/print.h"
 #include "cli/server/wait.h"
 #include "cli/show/terminal.h"
@@ -66,7 +67,7 @@ static int finish(struct caller *caller, struct reply *reply, struct arena *aren
 {
     bool wait = options_get(&caller->cli->options, "wait");
     if (reply->code != CLI_OK)
-        return call_explain(caller, reply);
+        return failure_tell(caller, reply);
     const char *id = arena_copy(arena, value_text(value_at(reply->value, "id"))).p;
     talk_submitted(caller, reply, id, wait);
     if (was_cancelled(reply)) {

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/documents.h"
+#include "cli/server/failure.h"
 #include "cli/server/print.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
@@ -183,13 +184,13 @@ static void post_part(struct sending *sending, struct reply *ret_reply)
     }
 }
 
-static int explain_doubt(const struct sending *sending, const struct reply *reply)
+static int tell_doubt(const struct sending *sending, const struct reply *reply)
 {
     buf_auto struct buf from = {0};
     buf_auto struct buf to = {0};
     put_place(&from, sending, sending->slots[0].number);
     put_place(&to, sending, sending->slots[sending->count - 1].number);
-    call_explain(&sending->caller, reply);
+    failure_tell(&sending->caller, reply);
     if (reply->code == CLI_UNREACHED && reply->asked)
         terminal_talk("  from " STR_FMT " to " STR_FMT
                       " it is not known what was taken, because no answer came; with a key in each "
@@ -207,7 +208,7 @@ static int send_part(struct sending *sending)
     if (sending->sent)
         post_part(sending, &reply);
     terminal_progress((struct str){0});
-    int code = reply.code == CLI_OK ? show_part(sending, &reply) : explain_doubt(sending, &reply);
+    int code = reply.code == CLI_OK ? show_part(sending, &reply) : tell_doubt(sending, &reply);
     reply_done(&reply);
     show_progress(sending, "");
     arena_done(&sending->arena);

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/server/call.h"
+#include "cli/server/failure.h"
 #include "cli/server/sse.h"
 #include "cli/show/event.h"
 #include "cli/show/terminal.h"
@@ -96,7 +97,7 @@ static int follow(struct tail *tail)
         bool lost = reply.code == CLI_OK || began || (connected && reply_may_retry(&reply));
         if (!tail->over && !lost) {
             tail->over = true;
-            tail->code = call_explain(&tail->caller, &reply);
+            tail->code = failure_tell(&tail->caller, &reply);
         }
         reply_done(&reply);
         if (tail->over)
