@@ -2,6 +2,7 @@
 // Layer: core, pure. The slices are the caller's.
 #pragma once
 #include "core/task.h"
+#include "core/task_state.h"
 
 enum filter_of { FILTER_TASKS, FILTER_JOBS };
 

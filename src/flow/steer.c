@@ -15,6 +15,7 @@
 #include "base/mark.h"
 #include "base/mem.h"
 #include "core/patch.h"
+#include "core/task_state.h"
 #include "flow/pull.h"
 #include "flow/sweep.h"
 
