@@ -12,6 +12,7 @@ enum {
     TASK_LABELS_MAX = 16,
     TASK_URL_MAX = 8192,
     TASK_NAME_MAX = 256,
+    TASK_QUEUE_MAX = 64,
     TASK_KEY_MAX = 255,
     TASK_DOC_MAX = 1 << 20
 };

@@ -91,8 +91,8 @@ def check_states(spec):
 
 
 def field_rows(table):
-    """{name: (type, {min, max, any})} of a table of fields in core/task.c, with names of numbers as what they are."""
-    text = (ROOT / "src/core/task.c").read_text()
+    """{name: (type, {min, max, any})} of a table of fields in core/task_fields.c, with names of numbers as what they are."""
+    text = (ROOT / "src/core/task_fields.c").read_text()
     numbers = dict(re.findall(r"(\w+_MAX|JOB_PRIORITIES) = (\d+)", text + (ROOT / "src/core/task.h").read_text() + (ROOT / "src/core/job.h").read_text()))
     rows = re.search(rf"{table}\[\] = \{{(.*?)\n\}};", text, re.S).group(1)
     found = {}
@@ -138,7 +138,7 @@ def check_limits(spec, what, rows, schema):
 
 def check_task_fields(spec):
     schemas, rows, retry = spec["components"]["schemas"], field_rows("task_rows"), field_rows("retry_rows")
-    expect(len(rows) > 20 and len(retry) > 4, "the rows of fields in core/task.c do not look as they did")
+    expect(len(rows) > 20 and len(retry) > 4, "the rows of fields in core/task_fields.c do not look as they did")
     check_limits(spec, "fields of a task", rows, schemas["TaskDocument"])
     check_limits(spec, "fields of a patch", rows, schemas["TaskPatch"])
     check_limits(spec, "fields of retry", retry, schemas["Retry"])

@@ -1,0 +1,68 @@
+// The fields of a JSON object, as a table: a row says what a field is called, of which type it is, where its value goes and what
+// is allowed. Reading looks a name up in the table and writing walks down it, so what is accepted and what is shown cannot drift
+// apart. Layer: core, pure. What is read are slices of the document, or of the arena where escapes had to be decoded.
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "core/problem.h"
+
+#include <stdint.h>
+
+struct field;
+struct fields;
+
+// An object while it is read.
+struct field_reader {
+    void *object; // what the offsets of the rows count from
+    struct arena *arena;
+    struct problem *why;
+    const char *within; // the JSON pointer of the object: "" or "/retry"
+};
+
+// How one type of field is read and written (core/field_type has the plain ones). take() gets a value that is not null, unless
+// null counts. put() writes the value, or returns false when there is none to show. A field that is an object of fields has those
+// instead of a put().
+struct field_type {
+    enum err (*take)(struct field_reader *reader, const struct field *field, struct json value, void *to);
+    bool (*put)(const struct field *field, const void *from, struct buf *buf);
+    const struct fields *of;
+};
+
+struct field {
+    struct str name;
+    const struct field_type *type;
+    size_t offset;          // in the object
+    int64_t min, max;       // of a number, a duration in ms, or a text's length in bytes
+    const char *const *any; // the words that are allowed; NULL: not a choice
+    bool null_counts;       // null is a value and not the default
+    bool old;               // there were keys already that had its default in their digests. Never of a field that is added
+};
+
+struct fields {
+    const struct field *rows;
+    size_t count;         // any number
+    const char *what;     // whose fields they are: "a task"
+    const void *defaults; // the object before anything is given
+    // Refuses a name that no row has and of which more can be said than that; ERR_OK: there is not. NULL: there never is.
+    enum err (*refuse_name)(struct field_reader *reader, const struct fields *fields, struct str name);
+};
+
+// Reads an object into reader->object, which holds the defaults. A refusal is said in reader->why.
+err_check enum err field_read_all(struct field_reader *reader, const struct fields *fields, struct json object);
+
+// Who reads what is written: people, who see every field; or who compares a task with the one that was made under its key, and
+// must not see a field that a later release has added and nobody gave.
+enum field_audience { FIELD_FOR_PEOPLE, FIELD_FOR_KEYS };
+
+// Writes the members of an object without its braces, in the order of the table.
+void field_write_all(const struct fields *fields, const void *object, enum field_audience audience, struct buf *buf);
+
+// Refusals. They fill reader->why and return `err`.
+enum err field_refuse(struct field_reader *reader, enum err err, struct str name, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+#define field_refuse_value(reader, field, ...) field_refuse((reader), ERR_INVALID_FIELD, (field)->name, __VA_ARGS__)
+
+// A refusal of one entry of a field that is itself an object: /headers/Host.
+#define field_refuse_entry(reader, field, entry, ...) \
+    (field_refuse_value((reader), (field), __VA_ARGS__), problem_point((reader)->why, (entry)), ERR_INVALID_FIELD)

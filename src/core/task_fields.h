@@ -1,0 +1,10 @@
+// The fields of a task: the one table that its documents are parsed and rendered by.
+// Layer: core, pure. Only core/task looks at it.
+#pragma once
+#include "core/field.h"
+#include "core/task.h"
+
+#define TASK_HORIZON_MS (3653LL * 24 * 3600 * 1000) // 10 years
+
+extern const struct fields task_fields; // of a struct task
+extern const struct task task_defaults; // a task of which nothing was given

@@ -1,0 +1,37 @@
+// For tests of task documents: reading one from a text, and showing it.
+#pragma once
+#include "base/mem.h"
+#include "core/task.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define U "\"url\":\"http://a/\""
+
+static inline enum err parse(struct task *ret_task, struct str text, struct arena *arena, struct problem *why)
+{
+    struct json doc;
+    char words[ERR_WHY_MAX];
+    if (json_check(text, &doc, words))
+        fail_msg("not JSON: %.*s: %s", (int)text.n, text.p, words);
+    return task_parse(ret_task, doc, arena, why);
+}
+
+static inline struct task must_parse(const char *text, struct arena *arena)
+{
+    struct task task;
+    struct problem why;
+    if (parse(&task, str_of(text), arena, &why))
+        fail_msg("refused %s: %s %s", text, why.field, why.detail);
+    return task;
+}
+
+static inline void render(struct buf *buf, const struct task *task)
+{
+    buf_putc(buf, '{');
+    task_render(task, buf);
+    buf_putc(buf, '}');
+}
