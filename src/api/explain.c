@@ -445,12 +445,12 @@ static void ask_slots(struct explaining *explaining)
     const struct job *job = &explaining->get.jobs[0];
     struct task task;
     char why[ERR_WHY_MAX];
-    bool readable = task_read(&task, explaining->get.task.doc, explaining->arena, why);
+    task_read(&task, explaining->get.task.doc, explaining->arena, why); // what cannot be read has no target, and no host
     explaining->asked = (struct dispatch_question){.job_id = job->id,
                                                    .lane = job->lane,
                                                    .priority = job->priority,
                                                    .aside = is_aside(job, clock_now().wall_ms),
-                                                   .host = readable ? run_host(task.url) : 0,
+                                                   .host = run_host(&task.target),
                                                    .done = answered};
     http_wait(explaining->call.request, answer_asked, explaining);
     dispatch_ask(explaining->call.api->dispatch, &explaining->asked);

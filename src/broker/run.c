@@ -4,13 +4,11 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "core/url.h"
 
-uint64_t run_host(struct str text)
+uint64_t run_host(const struct target *target)
 {
-    struct url url;
-    char why[ERR_WHY_MAX];
-    return url_parse(text, &url, why) ? 0 : map_hash_bytes(url.host.p, url.host.n) + url.port;
+    struct target_host host;
+    return target_host(target, &host) ? map_hash_bytes(host.name.p, host.name.n) + host.port : 0;
 }
 
 static void parse(struct run *run, struct str doc)
@@ -19,8 +17,7 @@ static void parse(struct run *run, struct str doc)
     run->readable = task_read(&run->task, doc, &run->arena, why);
     if (!run->readable)
         run->result.reason = arena_printf(&run->arena, "its document cannot be read: %s", why);
-    if (run->readable)
-        run->host = run_host(run->task.url);
+    run->host = run_host(&run->task.target);
 }
 
 struct run *run_new(const struct job *job, struct str doc)

@@ -59,7 +59,7 @@ struct run {
     char doc[];
 };
 
-uint64_t run_host(struct str url); // whom it calls, as a hash; 0: it is no URL
+uint64_t run_host(const struct target *target); // whom it calls, as a hash; 0: nobody
 
 // Makes a run from a claimed record and its task's document, both copied; see run->readable.
 struct run *run_new(const struct job *job, struct str doc);

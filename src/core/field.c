@@ -27,7 +27,7 @@ static const struct field *guess_field(const struct fields *fields, struct str n
     return best;
 }
 
-static enum err refuse_unknown(struct field_reader *reader, const struct fields *fields, struct str name)
+__attribute__((cold)) static enum err refuse_unknown(struct field_reader *reader, const struct fields *fields, struct str name)
 {
     if (!name.n)
         return field_refuse(reader, ERR_UNKNOWN_FIELD, name, "A field's name must not be empty.");
@@ -41,8 +41,6 @@ static enum err refuse_unknown(struct field_reader *reader, const struct fields 
     return field_refuse(reader, ERR_UNKNOWN_FIELD, name, "There is no such field in %s.", fields->what);
 }
 
-// ---- reading
-
 static const struct field *find_field(const struct fields *fields, struct str name)
 {
     for (const struct field *field = fields->rows, *end = field + fields->count; field < end; field++)
@@ -50,6 +48,65 @@ static const struct field *find_field(const struct fields *fields, struct str na
             return field;
     return NULL;
 }
+
+// ---- forms
+
+static bool is_given(struct json object, struct str name)
+{
+    enum json_type type = json_member(object, name).type;
+    return type != JSON_ABSENT && type != JSON_NULL;
+}
+
+static const struct field *first_of_form(const struct field_reader *reader, const struct fields *fields, struct json object)
+{
+    struct json key, value;
+    for (struct json_iter iter = json_iter(object); json_next(&iter, &key, &value);) {
+        const struct field *field = find_field(fields, json_text(key, reader->arena));
+        if (field && field->form == reader->form)
+            return field;
+    }
+    return NULL;
+}
+
+// A field of a second form was found. When the key of just one of them is given, that is the form that is meant, and the other
+// field is the one to speak of.
+__attribute__((cold)) static enum err refuse_second_form(struct field_reader *reader, const struct fields *fields,
+                                                         const struct field *field, struct json object)
+{
+    const struct field_form *meant = reader->form, *other = field->form;
+    bool first_is_given = is_given(object, meant->key), second_is_given = is_given(object, other->key);
+    if (first_is_given == second_is_given)
+        return field_refuse_value(reader, field, "There must be exactly one %s: %s belongs to %s, and other fields here to %s.",
+                                  fields->part, field->name.p, other->name, meant->name);
+    if (second_is_given) {
+        field = first_of_form(reader, fields, object);
+        meant = other;
+        other = field->form;
+    }
+    return field_refuse_value(reader, field, "%s belongs to %s, which needs %s; %s makes this %s.", field->name.p, other->name,
+                              other->key.p, meant->key.p, meant->name);
+}
+
+static enum err enter_form(struct field_reader *reader, const struct fields *fields, const struct field *field,
+                           struct json object)
+{
+    if (reader->form)
+        return refuse_second_form(reader, fields, field, object);
+    reader->form = field->form;
+    memcpy((char *)reader->object + fields->part_offset, field->form->defaults, fields->part_size);
+    return ERR_OK;
+}
+
+static enum err check_form(struct field_reader *reader, const struct fields *fields)
+{
+    const struct field_form *form = reader->form ? reader->form : fields->usual_form;
+    const struct str *key = (const void *)((const char *)reader->object + fields->part_offset + form->key_offset);
+    if (reader->form && key->p)
+        return ERR_OK;
+    return field_refuse(reader, ERR_MISSING_FIELD, form->key, "%s", form->key_missing);
+}
+
+// ---- reading
 
 enum err field_read_all(struct field_reader *reader, const struct fields *fields, struct json object)
 {
@@ -61,11 +118,13 @@ enum err field_read_all(struct field_reader *reader, const struct fields *fields
             return refuse_unknown(reader, fields, name);
         if (value.type == JSON_NULL && !field->null_counts)
             continue;
-        enum err err = field->type->take(reader, field, value, (char *)reader->object + field->offset);
+        enum err err = field->form == reader->form || !field->form ? ERR_OK : enter_form(reader, fields, field, object);
+        if (!err)
+            err = field->type->take(reader, field, value, (char *)reader->object + field->offset);
         if (err)
             return err;
     }
-    return ERR_OK;
+    return fields->part ? check_form(reader, fields) : ERR_OK;
 }
 
 // ---- writing
@@ -75,7 +134,7 @@ static inline bool put_value(const struct field *field, const void *object, enum
     if (!field->type->of)
         return field->type->put(field, (const char *)object + field->offset, buf);
     buf_putc(buf, '{');
-    field_write_all(field->type->of, object, audience, buf);
+    field_write_all(field->type->of, NULL, object, audience, buf);
     buf_putc(buf, '}');
     return true;
 }
@@ -83,27 +142,27 @@ static inline bool put_value(const struct field *field, const void *object, enum
 static bool has_default(const struct fields *fields, const struct field *field, const void *object)
 {
     buf_auto struct buf value = {0}, by_default = {0};
-    if (!put_value(field, fields->defaults, FIELD_FOR_KEYS, &by_default)) // none to show: what is there was given
+    const void *defaults = field->form ? (const char *)field->form->defaults - fields->part_offset : fields->defaults;
+    if (!put_value(field, defaults, FIELD_FOR_KEYS, &by_default)) // none to show: what is there was given
         return false;
     put_value(field, object, FIELD_FOR_KEYS, &value);
     return str_eq(buf_str(&value), buf_str(&by_default));
 }
 
 // A field that a release adds is in a key's digest only when it is given: or the keys of yesterday would be those of other tasks.
-void field_write_all(const struct fields *fields, const void *object, enum field_audience audience, struct buf *buf)
+void field_write_all(const struct fields *fields, const struct field_form *form, const void *object, enum field_audience audience,
+                     struct buf *buf)
 {
-    bool first = true;
+    size_t comma = 1; // the first head is written without its comma
     for (const struct field *field = fields->rows, *end = field + fields->count; field < end; field++) {
         size_t before = buf->n;
+        if (field->form && field->form != form)
+            continue;
         if (audience == FIELD_FOR_KEYS && !field->old && has_default(fields, field, object))
             continue;
-        if (!first)
-            buf_putc(buf, ',');
-        buf_putc(buf, '"');
-        buf_put(buf, field->name);
-        buf_puts(buf, "\":");
+        buf_put(buf, (struct str){field->head.p + comma, field->head.n - comma});
         if (put_value(field, object, audience, buf))
-            first = false;
+            comma = 0;
         else
             buf->n = before;
     }

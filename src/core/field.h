@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct field;
+struct field_form;
 struct fields;
 
 // An object while it is read.
@@ -17,7 +18,8 @@ struct field_reader {
     void *object; // what the offsets of the rows count from
     struct arena *arena;
     struct problem *why;
-    const char *within; // the JSON pointer of the object: "" or "/retry"
+    const char *within;            // the JSON pointer of the object: "" or "/retry"
+    const struct field_form *form; // the one whose fields were given; NULL: none yet
 };
 
 // How one type of field is read and written (core/field_type has the plain ones). take() gets a value that is not null, unless
@@ -29,14 +31,27 @@ struct field_type {
     const struct fields *of;
 };
 
+#define FIELD_NAME(text) .name = {text, sizeof(text) - 1}, .head = {",\"" text "\":", sizeof(text) + 3}
+
 struct field {
-    struct str name;
+    struct str name, head; // FIELD_NAME(): the name, and what is written before the value
     const struct field_type *type;
-    size_t offset;          // in the object
-    int64_t min, max;       // of a number, a duration in ms, or a text's length in bytes
-    const char *const *any; // the words that are allowed; NULL: not a choice
-    bool null_counts;       // null is a value and not the default
-    bool old;               // there were keys already that had its default in their digests. Never of a field that is added
+    size_t offset;                 // in the object
+    const struct field_form *form; // the one it belongs to; NULL: every object may have it
+    int64_t min, max;              // of a number, a duration in ms, or a text's length in bytes
+    const char *const *any;        // the words that are allowed; NULL: not a choice
+    bool null_counts;              // null is a value and not the default
+    bool old; // there were keys already that had its default in their digests. Never of a field that is added
+};
+
+// One of several forms that a part of an object can have, such as the target of a task. Each form has fields of its own, and an
+// object has those of exactly one.
+struct field_form {
+    const char *name; // "an http target"
+    struct str key;   // the text that it must have: its name, where it is kept within the part, and what is said without it
+    size_t key_offset;
+    const char *key_missing;
+    const void *defaults; // the part before any field of this form is given
 };
 
 struct fields {
@@ -44,6 +59,9 @@ struct fields {
     size_t count;         // any number
     const char *what;     // whose fields they are: "a task"
     const void *defaults; // the object before anything is given
+    const char *part;     // what comes in several forms: "target". NULL: nothing does
+    size_t part_offset, part_size;
+    const struct field_form *usual_form; // what is said to be missing of an object that has fields of no form
     // Refuses a name that no row has and of which more can be said than that; ERR_OK: there is not. NULL: there never is.
     enum err (*refuse_name)(struct field_reader *reader, const struct fields *fields, struct str name);
 };
@@ -55,8 +73,9 @@ err_check enum err field_read_all(struct field_reader *reader, const struct fiel
 // must not see a field that a later release has added and nobody gave.
 enum field_audience { FIELD_FOR_PEOPLE, FIELD_FOR_KEYS };
 
-// Writes the members of an object without its braces, in the order of the table.
-void field_write_all(const struct fields *fields, const void *object, enum field_audience audience, struct buf *buf);
+// Writes the members of an object of this form (or NULL) without its braces, in the order of the table.
+void field_write_all(const struct fields *fields, const struct field_form *form, const void *object, enum field_audience audience,
+                     struct buf *buf);
 
 // Refusals. They fill reader->why and return `err`.
 enum err field_refuse(struct field_reader *reader, enum err err, struct str name, const char *format, ...)

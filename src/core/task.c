@@ -3,7 +3,6 @@
 #include "core/task.h"
 
 #include "base/clock.h"
-#include "core/codes.h"
 #include "core/field.h"
 #include "core/task_fields.h"
 
@@ -46,6 +45,13 @@ bool task_traceparent_fits(struct str text)
            !str_eq(version, STR("ff")) && !is_zeros(trace) && !is_zeros(parent);
 }
 
+// How long an attempt may take is the one default that depends on the target.
+static void settle_timeout(struct task *task)
+{
+    if (task->policy.timeout_ms == TASK_TIMEOUT_OF_TARGET)
+        task->policy.timeout_ms = target_rule(task->target.kind)->timeout_ms;
+}
+
 enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena, struct problem *why)
 {
     struct task task = task_defaults;
@@ -56,11 +62,9 @@ enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena,
     enum err err = field_read_all(&reader, &task_fields, doc);
     if (err)
         return err;
-    if (!task.url.p)
-        return field_refuse(&reader, ERR_MISSING_FIELD, STR("url"),
-                            "A task needs a target: url, the http or https address to call.");
     if (task.at_ms && task.in_ms >= 0)
         return field_refuse(&reader, ERR_INVALID_FIELD, STR("in"), "At most one of at and in may be given.");
+    settle_timeout(&task);
     *ret_task = task;
     return ERR_OK;
 }
@@ -69,19 +73,16 @@ bool task_read(struct task *ret_task, struct str doc, struct arena *arena, char 
 {
     struct json value;
     struct problem problem;
-    *ret_task = (struct task){.policy = task_defaults.policy};
-    if (json_check_again(doc, &value, why))
-        return false;
-    if (!task_parse(ret_task, value, arena, &problem))
+    enum err err = json_check_again(doc, &value, why);
+    if (!err && !task_parse(ret_task, value, arena, &problem))
         return true;
-    int n = snprintf(why, ERR_WHY_MAX, "%s%s", problem.field, problem.field[0] ? ": " : "");
-    snprintf(why + n, ERR_WHY_MAX - (size_t)n, "%s", problem.detail);
+    if (!err) {
+        int n = snprintf(why, ERR_WHY_MAX, "%s%s", problem.field, problem.field[0] ? ": " : "");
+        snprintf(why + n, ERR_WHY_MAX - (size_t)n, "%s", problem.detail);
+    }
+    *ret_task = (struct task){.policy = task_defaults.policy};
+    settle_timeout(ret_task);
     return false;
-}
-
-bool task_success(const struct task *task, int status)
-{
-    return status >= CODE_MIN && status <= CODE_MAX && codes_have(task->success_codes, status, 1);
 }
 
 enum err task_plan(const struct task *task, int64_t now_ms, int64_t *ret_scheduled_at, int64_t *ret_expires_at,
@@ -102,12 +103,12 @@ enum err task_plan(const struct task *task, int64_t now_ms, int64_t *ret_schedul
 
 void task_render(const struct task *task, struct buf *buf)
 {
-    field_write_all(&task_fields, task, FIELD_FOR_PEOPLE, buf);
+    field_write_all(&task_fields, target_rule(task->target.kind)->form, task, FIELD_FOR_PEOPLE, buf);
 }
 
 void task_render_for_key(const struct task *task, struct buf *buf)
 {
-    field_write_all(&task_fields, task, FIELD_FOR_KEYS, buf);
+    field_write_all(&task_fields, target_rule(task->target.kind)->form, task, FIELD_FOR_KEYS, buf);
 }
 
 struct job_policy task_policy(struct str doc, struct arena *arena)

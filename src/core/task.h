@@ -5,28 +5,17 @@
 #include "base/json.h"
 #include "core/job.h"
 #include "core/problem.h"
+#include "core/target.h"
 
-enum {
-    TASK_HEADERS_MAX = 64,
-    TASK_HEADERS_BYTES = 8192,
-    TASK_LABELS_MAX = 16,
-    TASK_URL_MAX = 8192,
-    TASK_NAME_MAX = 256,
-    TASK_QUEUE_MAX = 64,
-    TASK_KEY_MAX = 255,
-    TASK_DOC_MAX = 1 << 20
-};
+enum { TASK_LABELS_MAX = 16, TASK_NAME_MAX = 256, TASK_QUEUE_MAX = 64, TASK_KEY_MAX = 255, TASK_DOC_MAX = 1 << 20 };
 
 struct task {
-    struct str url, method;
-    struct json headers;       // object of strings, or JSON_ABSENT
-    struct json body;          // any value, or JSON_ABSENT
-    int64_t at_ms;             // 0: not given
-    int64_t in_ms;             // -1: not given
-    int64_t not_after_ms;      // a time; 0: not given
-    int64_t not_after_in_ms;   // a duration after the planned time; -1: not given
-    uint64_t success_codes[8]; // bit (code - 100)
-    struct job_policy policy;  // retry, timeout, sla, ttl, on_lost, lost_max
+    struct target target;
+    int64_t at_ms;            // 0: not given
+    int64_t in_ms;            // -1: not given
+    int64_t not_after_ms;     // a time; 0: not given
+    int64_t not_after_in_ms;  // a duration after the planned time; -1: not given
+    struct job_policy policy; // retry, timeout, sla, ttl, on_lost, lost_max
     int priority;
     struct str queue, key, name, tracing_id, created_by, traceparent;
     struct json labels;
@@ -41,8 +30,7 @@ err_check enum err task_parse(struct task *ret_task, struct json doc, struct are
 bool task_read(struct task *ret_task, struct str doc, struct arena *arena, char why[ERR_WHY_MAX]);
 
 #define TASK_NAME_WORDS "1 to 64 letters, digits, '.', '_' or '-'"
-bool task_name_fits(struct str name); // of a queue: TASK_NAME_WORDS
-bool task_success(const struct task *task, int status);
+bool task_name_fits(struct str name);        // of a queue: TASK_NAME_WORDS
 bool task_traceparent_fits(struct str text); // what the field `traceparent` may hold; text.p may be NULL
 
 // When its job is planned and when it expires (0: never), if it is submitted at now_ms. ERR_INVALID_FIELD when beyond the horizon

@@ -5,27 +5,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/when.h"
-#include "core/codes.h"
 #include "core/field_type.h"
-#include "core/header.h"
 #include "core/synonym.h"
-#include "core/url.h"
 
 #define DAY_MS (24LL * 3600 * 1000)
 
-enum { NOT_GIVEN = -1, CODES_MAX = 64, LABEL_KEY_MAX = 64, LABEL_VALUE_MAX = 256 };
-
-static enum err take_url(struct field_reader *reader, const struct field *field, struct json value, void *to)
-{
-    struct url url;
-    char words[ERR_WHY_MAX];
-    enum err err = field_type_take_text(reader, field, value, to);
-    if (err)
-        return err;
-    if (url_parse(*(struct str *)to, &url, words))
-        return field_refuse_value(reader, field, "%s", words);
-    return ERR_OK;
-}
+enum { NOT_GIVEN = -1, LABEL_KEY_MAX = 64, LABEL_VALUE_MAX = 256 };
 
 static enum err take_queue(struct field_reader *reader, const struct field *field, struct json value, void *to)
 {
@@ -71,59 +56,6 @@ static bool put_not_after(const struct field *field, const void *from, struct bu
     return task->not_after_in_ms >= 0 || field_type_put_time(field, from, buf);
 }
 
-// ---- headers
-
-static bool is_among(struct str name, const struct str *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_eq_nocase(names[i], name))
-            return true;
-    return false;
-}
-
-static enum err check_header(struct field_reader *reader, const struct field *field, struct str name, struct json value,
-                             size_t *bytes)
-{
-    const char *wrong = header_name_wrong(name);
-    if (!wrong && value.type != JSON_STRING)
-        wrong = "A header's value must be a string.";
-    if (wrong)
-        return field_refuse_entry(reader, field, name, "%s", wrong);
-    struct str text = json_text(value, reader->arena);
-    wrong = header_value_wrong(text);
-    if (wrong)
-        return field_refuse_entry(reader, field, name, "%s", wrong);
-    *bytes += name.n + text.n;
-    if (*bytes > TASK_HEADERS_BYTES)
-        return field_refuse_value(reader, field, "The names and values of all headers must have at most %d bytes.",
-                                  TASK_HEADERS_BYTES);
-    return ERR_OK;
-}
-
-static enum err take_headers(struct field_reader *reader, const struct field *field, struct json value, void *to)
-{
-    struct json key, entry;
-    struct str names[TASK_HEADERS_MAX];
-    size_t count = 0, bytes = 0;
-    if (value.type != JSON_OBJECT)
-        return field_refuse_value(reader, field, "%s must be an object of strings, such as {\"Authorization\": \"Bearer …\"}.",
-                                  field->name.p);
-    for (struct json_iter iter = json_iter(value); json_next(&iter, &key, &entry); count++) {
-        if (count == TASK_HEADERS_MAX)
-            return field_refuse_value(reader, field, "There may be at most %d headers.", TASK_HEADERS_MAX);
-        struct str name = json_text(key, reader->arena);
-        enum err err = check_header(reader, field, name, entry, &bytes);
-        if (err)
-            return err;
-        if (is_among(name, names, count))
-            return field_refuse_entry(reader, field, name,
-                                      "This header is given twice: upper and lower case make no difference in its name.");
-        names[count] = name;
-    }
-    *(struct json *)to = value;
-    return ERR_OK;
-}
-
 static enum err take_labels(struct field_reader *reader, const struct field *field, struct json value, void *to)
 {
     struct json key, entry;
@@ -143,70 +75,6 @@ static enum err take_labels(struct field_reader *reader, const struct field *fie
     }
     *(struct json *)to = value;
     return ERR_OK;
-}
-
-// ---- success codes: a set of bits, written as whole classes where they are whole
-
-// 204, "204" or "2xx".
-static bool read_code(struct field_reader *reader, struct json value, int64_t *ret_from, int *ret_count)
-{
-    *ret_count = 1;
-    if (value.type == JSON_STRING) {
-        struct str text = json_text(value, reader->arena);
-        bool class = text.n == 3 && text.p[1] == 'x' && text.p[2] == 'x';
-        *ret_from = 0;
-        for (size_t i = 0; i < text.n && text.n == 3 && !(class && i > 0); i++) {
-            if (text.p[i] < '0' || text.p[i] > '9')
-                return false;
-            *ret_from = *ret_from * 10 + (text.p[i] - '0');
-        }
-        if (class) {
-            *ret_from *= CODE_CLASS;
-            *ret_count = CODE_CLASS;
-        }
-    } else if (!json_int(value, ret_from)) {
-        return false;
-    }
-    return *ret_from >= CODE_MIN && *ret_from <= CODE_MAX;
-}
-
-static enum err take_codes(struct field_reader *reader, const struct field *field, struct json value, void *to)
-{
-    uint64_t codes[8] = {0};
-    struct json item;
-    int64_t from;
-    int count, items = 0;
-    bool good = value.type == JSON_ARRAY;
-    for (struct json_iter iter = json_iter(value); good && json_next_item(&iter, &item); items++) {
-        good = items < CODES_MAX && read_code(reader, item, &from, &count);
-        if (good)
-            codes_add(codes, (int)from, count);
-    }
-    if (!good || !items)
-        return field_refuse_value(reader, field,
-                                  "%s must be an array of 1 to %d codes from %d to %d or classes, such as [\"2xx\", 304].",
-                                  field->name.p, CODES_MAX, CODE_MIN, CODE_MAX);
-    memcpy(to, codes, sizeof codes);
-    return ERR_OK;
-}
-
-static bool put_codes(const struct field *field, const void *from, struct buf *buf)
-{
-    const uint64_t *codes = from;
-    char between = '[';
-    for (int code = codes_next(codes, CODE_MIN), count; code <= CODE_MAX; code = codes_next(codes, code + count)) {
-        count = code % CODE_CLASS == 0 && codes_have(codes, code, CODE_CLASS) ? CODE_CLASS : 1;
-        buf_putc(buf, between);
-        between = ',';
-        if (count == 1) {
-            buf_put_int(buf, code);
-        } else {
-            char class[] = {'"', (char)('0' + code / CODE_CLASS), 'x', 'x', '"'};
-            buf_put(buf, (struct str){class, sizeof class});
-        }
-    }
-    buf_putc(buf, ']');
-    return true;
 }
 
 // ---- names that no row has
@@ -302,20 +170,17 @@ static enum err take_retry(struct field_reader *reader, const struct field *fiel
 
 // ---- the tables
 
-static const struct field_type field_type_url = {take_url, field_type_put_text},
-                               field_type_queue = {take_queue, field_type_put_text},
+static const struct field_type field_type_queue = {take_queue, field_type_put_text},
                                field_type_traceparent = {take_traceparent, field_type_put_text},
                                field_type_not_after = {take_not_after, put_not_after},
-                               field_type_headers = {take_headers, field_type_put_strings},
                                field_type_labels = {take_labels, field_type_put_strings},
-                               field_type_codes = {take_codes, put_codes}, field_type_retry = {take_retry, .of = &retry_fields};
+                               field_type_retry = {take_retry, .of = &retry_fields};
 
-static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", NULL};
 static const char *const backoffs[] = {"fixed", "exponential", NULL};
 static const char *const on_losts[] = {"retry", "bury", NULL};
 
-#define ROW(text, kind, member) \
-    .name = {text, sizeof(text) - 1}, .type = &field_type_##kind, .offset = offsetof(struct task, member)
+#define HTTP .form = &target_http_form
+#define ROW(text, kind, member) FIELD_NAME(text), .type = &field_type_##kind, .offset = offsetof(struct task, member)
 
 static const struct field retry_rows[] = {
     {ROW("max", number, policy.retry.max), .max = 100, .old = true},
@@ -327,16 +192,16 @@ static const struct field retry_rows[] = {
 
 // In the order in which they are shown.
 static const struct field task_rows[] = {
-    {ROW("url", url, url), .min = 1, .max = TASK_URL_MAX},
-    {ROW("method", word, method), .any = methods, .old = true},
-    {ROW("headers", headers, headers)},
-    {ROW("body", json, body), .null_counts = true},
+    {ROW("url", url, target.http.url), HTTP, .min = 1, .max = TARGET_URL_MAX},
+    {ROW("method", word, target.http.method), HTTP, .any = target_http_methods, .old = true},
+    {ROW("headers", headers, target.http.headers), HTTP},
+    {ROW("body", json, target.http.body), HTTP, .null_counts = true},
     {ROW("at", time, at_ms)},
     {ROW("in", duration, in_ms), .max = TASK_HORIZON_MS},
     {ROW("not_after", not_after, not_after_ms)},
     {ROW("retry", retry, policy.retry), .old = true},
     {ROW("timeout", duration, policy.timeout_ms), .min = 10, .max = DAY_MS, .old = true},
-    {ROW("success_codes", codes, success_codes), .old = true},
+    {ROW("success_codes", codes, target.http.success_codes), HTTP, .old = true},
     {ROW("priority", number, priority), .max = JOB_PRIORITIES - 1, .old = true},
     {ROW("queue", queue, queue), .min = 1, .max = TASK_QUEUE_MAX, .old = true},
     {ROW("sla", duration, policy.sla_ms), .min = 1, .max = DAY_MS, .old = true},
@@ -351,8 +216,15 @@ static const struct field task_rows[] = {
     {ROW("traceparent", traceparent, traceparent)},
 };
 
-const struct fields task_fields = {
-    .rows = task_rows, .count = array_count(task_rows), .what = "a task", .defaults = &task_defaults, .refuse_name = refuse_name};
+const struct fields task_fields = {.rows = task_rows,
+                                   .count = array_count(task_rows),
+                                   .what = "a task",
+                                   .defaults = &task_defaults,
+                                   .part = "target",
+                                   .part_offset = offsetof(struct task, target),
+                                   .part_size = sizeof(struct target),
+                                   .usual_form = &target_http_form,
+                                   .refuse_name = refuse_name};
 
 static const struct fields retry_fields = {.rows = retry_rows,
                                            .count = array_count(retry_rows),
@@ -361,12 +233,10 @@ static const struct fields retry_fields = {.rows = retry_rows,
                                            .refuse_name = refuse_synonym};
 
 const struct task task_defaults = {
-    .method = {"POST", 4},
     .in_ms = -1,
     .not_after_in_ms = -1,
-    .success_codes = {[1] = ~0ull << 36, [2] = ~0ull, [3] = (1ull << 8) - 1}, // 200 to 299
     .policy = {.retry = {.max = 3, .delay_ms = 5000, .max_delay_ms = 600000, .exponential = true, .jitter = true},
-               .timeout_ms = 30000,
+               .timeout_ms = TASK_TIMEOUT_OF_TARGET,
                .sla_ms = 30000,
                .ttl_ms = 7 * DAY_MS,
                .lost_max = JOB_LOST_MAX},

@@ -51,7 +51,7 @@ static struct call *new_call(struct exec_http *http, struct run *run)
     *call = (struct call){.http = http, .run = run, .waiter = {.done = on_known}};
     run->exec = call;
     run->result = (struct job_result){0};
-    call->wrong = url_parse(run->task.url, &call->url, why);
+    call->wrong = url_parse(run->task.target.http.url, &call->url, why);
     if (call->wrong) {
         run->result.outcome = OUTCOME_REFUSED;
         run->result.reason = arena_copy(&run->arena, str_of(why));
@@ -76,24 +76,24 @@ static void http_forget(struct exec *exec, struct run *run)
 static void http_start(struct exec *exec, struct run *run, struct now now)
 {
     struct exec_http *http = container_of(exec, struct exec_http, exec);
-    const struct task *task = &run->task;
     struct call *call = run->exec ? run->exec : new_call(http, run);
     if (call->wrong) {
         list_append(&http->refused, &call->link);
         return;
     }
+    const struct target_http *target = &run->task.target.http;
     struct str body = {0};
-    if (task->body.type == JSON_STRING)
-        body = json_text(task->body, &run->arena);
-    else if (task->body.type != JSON_ABSENT)
-        body = task->body.raw;
+    if (target->body.type == JSON_STRING)
+        body = json_text(target->body, &run->arena);
+    else if (target->body.type != JSON_ABSENT)
+        body = target->body.raw;
     call->call = http_client_start(http->client, &(struct http_call_order){
                                                      .url = &call->url,
                                                      .lane = run->job.lane,
-                                                     .method = task->method.p,
+                                                     .method = target->method.p,
                                                      .headers = write_headers(http, run, &run->arena),
                                                      .body = body,
-                                                     .timeout_ms = task->policy.timeout_ms,
+                                                     .timeout_ms = run->task.policy.timeout_ms,
                                                      .response_max = http->response_max,
                                                      .private_allowed = http->config.private_allowed,
                                                      .done = on_done,
@@ -215,15 +215,15 @@ static const struct str defaults[DEFAULT_COUNT] = {{"User-Agent", 10}, {"Accept"
 static struct str write_headers(const struct exec_http *http, const struct run *run, struct arena *arena)
 {
     enum { OWN_MAX = 512 }; // what is written besides the texts counted below
-    const struct task *task = &run->task;
+    const struct target_http *target = &run->task.target.http;
     struct json name, value;
-    bool typed = task->body.type != JSON_ABSENT && task->body.type != JSON_STRING, given[DEFAULT_COUNT] = {0};
+    bool typed = target->body.type != JSON_ABSENT && target->body.type != JSON_STRING, given[DEFAULT_COUNT] = {0};
     size_t agent_n = strlen(http->config.user_agent);
     // A text is not longer than it is in JSON, which has quotes, a colon and a comma besides.
-    char *text = arena_alloc(arena, OWN_MAX + agent_n + task->traceparent.n + task->headers.raw.n),
+    char *text = arena_alloc(arena, OWN_MAX + agent_n + run->task.traceparent.n + target->headers.raw.n),
          *at = put_own_headers(text, run);
-    if (task->headers.type == JSON_OBJECT)
-        for (struct json_iter iter = json_iter(task->headers); json_next(&iter, &name, &value);) {
+    if (target->headers.type == JSON_OBJECT)
+        for (struct json_iter iter = json_iter(target->headers); json_next(&iter, &name, &value);) {
             struct str what = json_text(name, arena);
             for (int i = 0; i < DEFAULT_COUNT; i++)
                 given[i] |= str_eq_nocase(what, defaults[i]);
@@ -282,7 +282,7 @@ static void on_done(void *ctx, const struct http_answer *answer)
         result->reason = arena_copy(&run->arena, str_of(answer->reason));
     if (answer->outcome == OUTCOME_SUCCESS && answer->status == 202 && answer->async)
         result->later = true;
-    else if (answer->outcome == OUTCOME_SUCCESS && !task_success(&run->task, answer->status)) {
+    else if (answer->outcome == OUTCOME_SUCCESS && !target_http_success(&run->task.target.http, answer->status)) {
         result->outcome = OUTCOME_FAILED;
         result->reason = arena_printf(&run->arena, "HTTP %d", answer->status);
     }

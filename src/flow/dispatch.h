@@ -16,7 +16,7 @@ struct dispatch_question {
     int64_t job_id, lane;
     int priority;
     bool aside;             // it was set aside for its host
-    uint64_t host;          // run_host() of its URL
+    uint64_t host;          // run_host() of its target
     struct slots_view view; // out
     bool preparing;         // out: it waits for what it needs to know, not for a slot
     void (*done)(struct dispatch_question *question);

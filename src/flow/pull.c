@@ -14,6 +14,8 @@
 #include "base/mem.h"
 #include "flow/dispatch.h"
 
+#include <assert.h>
+
 enum {
     WANTS_MAX = 64,        // lanes served by one claim
     CLAIM_MAX = 1000,      // jobs claimed at once
@@ -219,6 +221,7 @@ static void take_in_hand(struct pull *pull, struct run *run, struct now now)
         return;
     }
     if (run->readable) {
+        assert(target_rule(run->task.target.kind)->dispatch == TARGET_CALLED); // others ask for it by themselves
         wait_in_wheel(pull, hold, run, time_max(run->job.due_at, now.wall_ms));
         return;
     }

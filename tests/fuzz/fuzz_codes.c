@@ -27,9 +27,10 @@ static void check_each(const struct task *task, struct json list, struct arena *
         struct json item;
         for (struct json_iter iter = json_iter(list); json_next_item(&iter, &item);)
             wanted |= speaks_of(item, status, arena);
-        must(task_success(task, status) == wanted);
+        must(target_http_success(&task->target.http, status) == wanted);
     }
-    must(!task_success(task, 0) && !task_success(task, CODE_MIN - 1) && !task_success(task, CODE_MAX + 1));
+    must(!target_http_success(&task->target.http, 0) && !target_http_success(&task->target.http, CODE_MIN - 1) &&
+         !target_http_success(&task->target.http, CODE_MAX + 1));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -23,12 +23,14 @@ static bool same_policy(struct job_policy a, struct job_policy b)
 
 static void check_same(const struct task *a, const struct task *b)
 {
-    must(str_eq(a->url, b->url) && str_eq(a->method, b->method) && str_eq(a->queue, b->queue) && str_eq(a->key, b->key));
+    must(str_eq(a->target.http.url, b->target.http.url) && str_eq(a->target.http.method, b->target.http.method) &&
+         str_eq(a->queue, b->queue) && str_eq(a->key, b->key));
     must(str_eq(a->name, b->name) && str_eq(a->tracing_id, b->tracing_id) && str_eq(a->created_by, b->created_by));
-    must(str_eq(a->traceparent, b->traceparent) && str_eq(a->body.raw, b->body.raw) && a->body.type == b->body.type);
+    must(str_eq(a->traceparent, b->traceparent) && str_eq(a->target.http.body.raw, b->target.http.body.raw) &&
+         a->target.http.body.type == b->target.http.body.type);
     must(a->at_ms == b->at_ms && a->in_ms == b->in_ms && a->not_after_ms == b->not_after_ms);
     must(a->not_after_in_ms == b->not_after_in_ms && a->policy.timeout_ms == b->policy.timeout_ms && a->priority == b->priority);
-    must(memcmp(a->success_codes, b->success_codes, sizeof a->success_codes) == 0);
+    must(memcmp(a->target.http.success_codes, b->target.http.success_codes, sizeof a->target.http.success_codes) == 0);
     must(same_policy(a->policy, b->policy));
 }
 

@@ -147,7 +147,7 @@ void check_task_start(struct sim_node *node, const struct run *run, const struct
         return;
     if (task->pause_confirmed && run->token != shadow->paused_token)
         violate(world, 19, "job %lld was started after the pause of its task was confirmed", (long long)run->job.id);
-    int64_t version = version_of(task, serial_of_url(run->task.url));
+    int64_t version = version_of(task, serial_of_url(run->task.target.http.url));
     if (version < task->least_version && run->token != shadow->patched_token)
         violate(world, 20, "job %lld was started as version %lld of its task says, %lld was confirmed", (long long)run->job.id,
                 (long long)version, (long long)task->least_version);

@@ -149,7 +149,8 @@ static struct job_result played_later(void)
 // silent-… fall silent the first time.
 static void play_later(struct world *world, const struct run *run, struct call *call)
 {
-    bool spoken = str_starts(run->task.url, STR("http://later-")), silent = str_starts(run->task.url, STR("http://silent-"));
+    bool spoken = str_starts(run->task.target.http.url, STR("http://later-")),
+         silent = str_starts(run->task.target.http.url, STR("http://silent-"));
     if (world->faults && chance(world, 200)) {
         call->result = played_later();
         words_plan(world, run, call->end);
@@ -167,7 +168,7 @@ static void start(struct exec *port, struct run *run, struct now now)
     struct world *world = exec->node->world;
     struct call *call = mem_zero(sizeof *call);
     call->run = run;
-    bool slow = str_starts(run->task.url, STR("http://slow-"));
+    bool slow = str_starts(run->task.target.http.url, STR("http://slow-"));
     call->result = play_target(world, slow);
     int64_t length = world->faults && chance(world, 50) ? between(world, 1000, 60000) : between(world, 1, 300);
     call->end = world->now + (slow ? SLOW_MS : length);

@@ -92,8 +92,9 @@ def check_states(spec):
 
 def field_rows(table):
     """{name: (type, {min, max, any})} of a table of fields in core/task_fields.c, with names of numbers as what they are."""
-    text = (ROOT / "src/core/task_fields.c").read_text()
-    numbers = dict(re.findall(r"(\w+_MAX|JOB_PRIORITIES) = (\d+)", text + (ROOT / "src/core/task.h").read_text() + (ROOT / "src/core/job.h").read_text()))
+    sources = ("task_fields.c", "task.h", "target_http.h", "target_http.c", "job.h")
+    text = "".join((ROOT / "src/core" / name).read_text() for name in sources)
+    numbers = dict(re.findall(r"(\w+_MAX|JOB_PRIORITIES) = (\d+)", text))
     rows = re.search(rf"{table}\[\] = \{{(.*?)\n\}};", text, re.S).group(1)
     found = {}
     for name, kind, rest in re.findall(r'ROW\("(\w+)", (\w+), [\w.]+\)(.*)\}', rows):

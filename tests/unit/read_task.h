@@ -35,3 +35,27 @@ static inline void render(struct buf *buf, const struct task *task)
     task_render(task, buf);
     buf_putc(buf, '}');
 }
+
+// Members of a document that is no task, and what is said of it.
+struct refusal {
+    const char *members;
+    enum err err;
+    const char *field, *words;
+};
+
+static inline void assert_refused(const struct refusal *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct arena arena;
+        struct task task = {.priority = 42};
+        struct problem why = {0};
+        char text[512];
+        arena_init(&arena);
+        snprintf(text, sizeof text, "{%s}", rows[i].members);
+        enum err err = parse(&task, str_of(text), &arena, &why);
+        if (err != rows[i].err || why.err != err || strcmp(why.field, rows[i].field) != 0 || !strstr(why.detail, rows[i].words))
+            fail_msg("%s: said %s, field \"%s\", \"%s\"", text, err_info(err)->code, why.field, why.detail);
+        assert_int_equal(task.priority, 42); // nothing but `why` was set
+        arena_done(&arena);
+    }
+}

@@ -51,8 +51,8 @@ static void a_run_holds_its_own_copy_of_everything(void **state)
     memset(reason, 'x', sizeof reason);
     struct run *copy = run_copy(run);
     run_free(run);
-    assert_true(str_is(copy->task.url, "http://x/a"));
-    assert_true(str_is(copy->task.body.raw, "{\"n\":1}"));
+    assert_true(str_is(copy->task.target.http.url, "http://x/a"));
+    assert_true(str_is(copy->task.target.http.body.raw, "{\"n\":1}"));
     assert_true(str_is(copy->job.reason, "HTTP 500"));
     assert_int_equal(copy->token, 7);
     run_free(copy);

@@ -82,13 +82,13 @@ static void a_stored_document_that_cannot_be_read_has_the_default_policy_and_no_
         assert_false(task_read(&task, str_of(cases[i].doc), &arena, why));
         if (!strstr(why, cases[i].why))
             fail_msg("%s: %s", cases[i].doc, why);
-        assert_null(task.url.p);
+        assert_null(task.target.http.url.p);
         assert_null(task.queue.p);
         assert_int_equal(task.policy.timeout_ms, 30000);
         assert_int_equal(task_policy(str_of(cases[i].doc), &arena).ttl_ms, 7 * 86400000);
     }
     assert_true(task_read(&task, STR("{" U ",\"timeout\":\"5s\"}"), &arena, why));
-    assert_true(str_is(task.url, "http://a/"));
+    assert_true(str_is(task.target.http.url, "http://a/"));
     assert_int_equal(task.policy.timeout_ms, 5000);
     arena_done(&arena);
 }
