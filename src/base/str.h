@@ -34,6 +34,16 @@ static inline bool str_starts(struct str a, struct str start)
     return a.n >= start.n && (start.n == 0 || memcmp(a.p, start.p, start.n) == 0);
 }
 
+static inline bool str_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool str_is_letter(char c) // ASCII only
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 bool str_eq_nocase(struct str a, struct str b); // ASCII only
 struct str str_trim(struct str text);           // without the blanks, spaces and tabs, at both ends
 int str_hex(char digit);                        // what it stands for; -1: it is none

@@ -6,7 +6,7 @@ static int64_t version_of(struct str tag)
     if (tag.n > 18 || (tag.n && tag.p[0] == '0'))
         return 0;
     for (size_t i = 0; i < tag.n; i++) {
-        if (tag.p[i] < '0' || tag.p[i] > '9')
+        if (!str_is_digit(tag.p[i]))
             return 0;
         version = version * 10 + (tag.p[i] - '0');
     }

@@ -57,17 +57,6 @@ static bool is_given(struct json object, struct str name)
     return type != JSON_ABSENT && type != JSON_NULL;
 }
 
-static const struct field *first_of_form(const struct field_reader *reader, const struct fields *fields, struct json object)
-{
-    struct json key, value;
-    for (struct json_iter iter = json_iter(object); json_next(&iter, &key, &value);) {
-        const struct field *field = find_field(fields, json_text(key, reader->arena));
-        if (field && field->form == reader->form)
-            return field;
-    }
-    return NULL;
-}
-
 // A field of a second form was found. When the key of just one of them is given, that is the form that is meant, and the other
 // field is the one to speak of.
 __attribute__((cold)) static enum err refuse_second_form(struct field_reader *reader, const struct fields *fields,
@@ -79,8 +68,8 @@ __attribute__((cold)) static enum err refuse_second_form(struct field_reader *re
         return field_refuse_value(reader, field, "There must be exactly one %s: %s belongs to %s, and other fields here to %s.",
                                   fields->part, field->name.p, other->name, meant->name);
     if (second_is_given) {
-        field = first_of_form(reader, fields, object);
-        meant = other;
+        meant = field->form;
+        field = reader->form_field;
         other = field->form;
     }
     return field_refuse_value(reader, field, "%s belongs to %s, which needs %s; %s makes this %s.", field->name.p, other->name,
@@ -93,6 +82,7 @@ static enum err enter_form(struct field_reader *reader, const struct fields *fie
     if (reader->form)
         return refuse_second_form(reader, fields, field, object);
     reader->form = field->form;
+    reader->form_field = field;
     memcpy((char *)reader->object + fields->part_offset, field->form->defaults, fields->part_size);
     return ERR_OK;
 }

@@ -18,8 +18,9 @@ struct field_reader {
     void *object; // what the offsets of the rows count from
     struct arena *arena;
     struct problem *why;
-    const char *within;            // the JSON pointer of the object: "" or "/retry"
-    const struct field_form *form; // the one whose fields were given; NULL: none yet
+    const char *within;             // the JSON pointer of the object: "" or "/retry"
+    const struct field_form *form;  // the one whose fields were given; NULL: none yet
+    const struct field *form_field; // the first of them
 };
 
 // How one type of field is read and written (core/field_type has the plain ones). take() gets a value that is not null, unless

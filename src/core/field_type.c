@@ -36,38 +36,38 @@ static void list_words(const char *const *any, char *ret_text, size_t size)
         n += (size_t)snprintf(ret_text + n, size - n, "%s\"%s\"", i == 0 ? "" : any[i + 1] ? ", " : " or ", any[i]);
 }
 
-static const char *find_word(struct field_reader *reader, const struct field *field, struct json value)
+// Which of the words of a choice is given.
+static enum err find_word(struct field_reader *reader, const struct field *field, struct json value, size_t *ret_at)
 {
     struct str text = {0};
     if (value.type == JSON_STRING)
         text = json_text(value, reader->arena);
     for (size_t i = 0; value.type == JSON_STRING && field->any[i]; i++)
-        if (str_is(text, field->any[i]))
-            return field->any[i];
+        if (str_is(text, field->any[i])) {
+            *ret_at = i;
+            return ERR_OK;
+        }
     char words[128];
     list_words(field->any, words, sizeof words);
-    (void)field_refuse_value(reader, field, "%s must be %s.", field->name.p, words);
-    return NULL;
+    return field_refuse_value(reader, field, "%s must be %s.", field->name.p, words);
 }
 
-// A choice that is kept as its word.
 static enum err take_word(struct field_reader *reader, const struct field *field, struct json value, void *to)
 {
-    const char *word = find_word(reader, field, value);
-    if (!word)
-        return ERR_INVALID_FIELD;
-    *(struct str *)to = str_of(word);
-    return ERR_OK;
+    size_t at;
+    enum err err = find_word(reader, field, value, &at);
+    if (!err)
+        *(struct str *)to = str_of(field->any[at]);
+    return err;
 }
 
-// A choice of two words that is kept as a bool: the first is false, the second true.
 static enum err take_either(struct field_reader *reader, const struct field *field, struct json value, void *to)
 {
-    const char *word = find_word(reader, field, value);
-    if (!word)
-        return ERR_INVALID_FIELD;
-    *(bool *)to = word == field->any[1];
-    return ERR_OK;
+    size_t at;
+    enum err err = find_word(reader, field, value, &at);
+    if (!err)
+        *(bool *)to = at == 1;
+    return err;
 }
 
 static bool put_either(const struct field *field, const void *from, struct buf *buf)

@@ -37,8 +37,7 @@ bool header_is_token(struct str text)
 {
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && !(c >= '0' && c <= '9') && !(c && strchr("!#$%&'*+-.^_`|~", c)))
+        if (!str_is_letter(c) && !str_is_digit(c) && !(c && strchr("!#$%&'*+-.^_`|~", c)))
             return false;
     }
     return text.n > 0;

@@ -4,6 +4,7 @@
 // What it does not do: decide when something is due or who may take it (flow/pull), or remember (store/).
 #include "core/job.h"
 
+#include "base/clock.h"
 #include "core/id.h"
 
 #include <assert.h>
@@ -488,7 +489,7 @@ enum job_wait job_wait(const struct job *job, bool queue_paused, int64_t now_ms)
 // A clock that was set back in between makes a difference negative, which would read as "not known".
 static int64_t not_negative(int64_t ms)
 {
-    return ms > 0 ? ms : 0;
+    return time_max(ms, 0);
 }
 
 struct job_delays job_delays(const struct job *job)
@@ -496,7 +497,7 @@ struct job_delays job_delays(const struct job *job)
     struct job_delays delays = {-1, -1, -1};
     if (!job->picked_at)
         return delays;
-    int64_t picked = job->picked_at > job->due_at ? job->picked_at : job->due_at;
+    int64_t picked = time_max(job->picked_at, job->due_at);
     delays.puller = picked - job->due_at;
     if (job->started_at)
         delays.queue = not_negative(job->started_at - picked);
@@ -505,16 +506,11 @@ struct job_delays job_delays(const struct job *job)
     return delays;
 }
 
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 int64_t job_updated_at(const struct job *job)
 {
     if (job_state_final(job->state))
         return job->completed_at;
-    return later(later(id_time(job->id), job->touched_at), later(job->picked_at, job->started_at));
+    return time_max(time_max(id_time(job->id), job->touched_at), time_max(job->picked_at, job->started_at));
 }
 
 int64_t job_last_start(const struct job *job, const struct attempt *attempts, size_t count)

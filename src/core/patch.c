@@ -158,11 +158,6 @@ enum err patch_task(struct patched *ret_patched, struct str doc, struct json pat
 }
 
 // What is not replanned keeps its time: an `in` counts from when it was given.
-static int64_t expiry(const struct task *task, int64_t scheduled_at)
-{
-    return task->not_after_in_ms >= 0 ? scheduled_at + task->not_after_in_ms : task->not_after_ms;
-}
-
 enum err patch_job(const struct patched *patched, struct job *job, int64_t now_ms, struct problem *why)
 {
     int64_t scheduled_at = job->scheduled_at, expires_at;
@@ -172,6 +167,6 @@ enum err patch_job(const struct patched *patched, struct job *job, int64_t now_m
             return why->err = err;
     }
     job->priority = (uint8_t)patched->task.priority;
-    job->expires_at = expiry(&patched->task, scheduled_at);
+    job->expires_at = task_expiry(&patched->task, scheduled_at);
     return job_replan(job, scheduled_at, now_ms);
 }

@@ -1,22 +1,16 @@
 #include "core/tag.h"
 
+#include "core/fnv.h"
+
 // What a text is of is a part of its tag.
 enum { OF_NAME = 'n', OF_LABEL = 'l', OF_TRACING_ID = 't', OF_CREATED_BY = 'c' };
-
-// FNV-1a, and then what spreads the bits.
-static uint64_t mix(uint64_t hash, struct str text)
-{
-    for (size_t i = 0; i < text.n; i++)
-        hash = (hash ^ (uint8_t)text.p[i]) * 0x100000001B3u;
-    return hash;
-}
 
 // The length of the first text keeps "ab" and "c" apart from "a" and "bc".
 static int64_t make_tag(char of, struct str text, struct str value)
 {
-    uint64_t hash = ((0xCBF29CE484222325u ^ (uint8_t)of) * 0x100000001B3u ^ text.n) * 0x100000001B3u;
-    hash = mix(mix(hash, text), value);
-    hash ^= hash >> 32;
+    uint64_t hash = fnv_add_number(fnv_add_number(FNV_START, (uint8_t)of), text.n);
+    hash = fnv_add(fnv_add(hash, text), value);
+    hash ^= hash >> 32; // this and the next two lines spread the bits
     hash *= 0xD6E8FEB86659FD93u;
     hash ^= hash >> 32;
     return (int64_t)(hash & ~(uint64_t)1);

@@ -1,5 +1,6 @@
-// A target: what a job is for. A task has exactly one; its kind decides which fields a document may have and how a job gets
-// there. Layer: core, pure.
+// A target: what a job is for. A task has exactly one. Its kind decides which fields the document may have, and how a job gets
+// to it.
+// Layer: core, pure.
 #pragma once
 #include "core/target_http.h"
 

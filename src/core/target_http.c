@@ -118,7 +118,7 @@ static bool read_code(struct field_reader *reader, struct json value, int64_t *r
         bool class = text.n == 3 && text.p[1] == 'x' && text.p[2] == 'x';
         *ret_from = 0;
         for (size_t i = 0; i < text.n && text.n == 3 && !(class && i > 0); i++) {
-            if (text.p[i] < '0' || text.p[i] > '9')
+            if (!str_is_digit(text.p[i]))
                 return false;
             *ret_from = *ret_from * 10 + (text.p[i] - '0');
         }

@@ -12,8 +12,7 @@ bool task_name_fits(struct str name)
 {
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && !(c >= '0' && c <= '9') && c != '.' && c != '_' && c != '-')
+        if (!str_is_letter(c) && !str_is_digit(c) && c != '.' && c != '_' && c != '-')
             return false;
     }
     return name.n >= 1 && name.n <= TASK_QUEUE_MAX;
@@ -22,7 +21,7 @@ bool task_name_fits(struct str name)
 static bool is_lower_hex(struct str text)
 {
     for (size_t i = 0; i < text.n; i++)
-        if (!((text.p[i] >= '0' && text.p[i] <= '9') || (text.p[i] >= 'a' && text.p[i] <= 'f')))
+        if (!(str_is_digit(text.p[i]) || (text.p[i] >= 'a' && text.p[i] <= 'f')))
             return false;
     return true;
 }
@@ -85,6 +84,11 @@ bool task_read(struct task *ret_task, struct str doc, struct arena *arena, char 
     return false;
 }
 
+int64_t task_expiry(const struct task *task, int64_t scheduled_at)
+{
+    return task->not_after_in_ms >= 0 ? scheduled_at + task->not_after_in_ms : task->not_after_ms;
+}
+
 enum err task_plan(const struct task *task, int64_t now_ms, int64_t *ret_scheduled_at, int64_t *ret_expires_at,
                    struct problem *why)
 {
@@ -92,7 +96,7 @@ enum err task_plan(const struct task *task, int64_t now_ms, int64_t *ret_schedul
     if (planned - now_ms > TASK_HORIZON_MS)
         return problem_set(why, ERR_INVALID_FIELD, task->in_ms >= 0 ? "/in" : "/at",
                            "A task may be planned at most 10 years ahead.");
-    int64_t expires = task->not_after_in_ms >= 0 ? planned + task->not_after_in_ms : task->not_after_ms;
+    int64_t expires = task_expiry(task, planned);
     if (expires && expires < planned)
         return problem_set(why, ERR_INVALID_FIELD, "/not_after",
                            "not_after lies before the planned time (or has passed): the task could never run.");

@@ -37,6 +37,7 @@ bool task_traceparent_fits(struct str text); // what the field `traceparent` may
 // of 10 years or when it would expire before it is planned.
 err_check enum err task_plan(const struct task *task, int64_t now_ms, int64_t *ret_scheduled_at, int64_t *ret_expires_at,
                              struct problem *why);
+int64_t task_expiry(const struct task *task, int64_t scheduled_at); // of a job that is planned for then; 0: it never expires
 
 // Writes the members of a task document, as given or defaulted, without the braces: `"url":"…","method":"POST",…`. The
 // text of one task is the same whatever order and spacing it was given in.

@@ -6,7 +6,7 @@
 
 #define TASK_HORIZON_MS (3653LL * 24 * 3600 * 1000) // 10 years
 
-extern const struct fields task_fields; // of a struct task
-enum { TASK_TIMEOUT_OF_TARGET = 0 };
+enum { TASK_TIMEOUT_OF_TARGET = 0 }; // in the defaults, which know no target
 
+extern const struct fields task_fields; // of a struct task
 extern const struct task task_defaults; // a task of which nothing was given

@@ -16,19 +16,9 @@ static enum err refuse(char why[ERR_WHY_MAX], const char *words)
     return ERR_INVALID_FIELD;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_hex(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 static bool is_host_byte(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+    return str_is_digit(c) || str_is_letter(c) || c == '-' || c == '_';
 }
 
 static struct str cut(struct str text, size_t from, size_t to)
@@ -59,7 +49,7 @@ static bool is_number_label(struct str label)
 {
     bool hex = label.n >= 2 && label.p[0] == '0' && (label.p[1] == 'x' || label.p[1] == 'X');
     for (size_t i = hex ? 2 : 0; i < label.n; i++)
-        if (hex ? !is_hex(label.p[i]) : !is_digit(label.p[i]))
+        if (hex ? str_hex(label.p[i]) < 0 : !str_is_digit(label.p[i]))
             return false;
     return true;
 }
@@ -73,7 +63,7 @@ static bool is_ipv4(struct str host)
         if (part.n < 1 || part.n > 3 || (part.n > 1 && part.p[0] == '0'))
             return false;
         for (size_t i = 0; i < part.n; i++) {
-            if (!is_digit(part.p[i]))
+            if (!str_is_digit(part.p[i]))
                 return false;
             value = value * 10 + (part.p[i] - '0');
         }
@@ -131,7 +121,7 @@ static enum err take_port(struct str text, struct url *url, char why[ERR_WHY_MAX
     if (text.p[0] != ':' || text.n < 2 || text.n > 6)
         return refuse(why, "The URL's port must be a number from 1 to 65535.");
     for (size_t i = 1; i < text.n; i++) {
-        if (!is_digit(text.p[i]))
+        if (!str_is_digit(text.p[i]))
             return refuse(why, "The URL's port must be a number from 1 to 65535.");
         port = port * 10 + (unsigned)(text.p[i] - '0');
     }

@@ -195,6 +195,8 @@ static void an_object_has_the_fields_of_exactly_one_form(void **state)
          "copies belongs to a mailbox, which needs email; street makes this a house."},
         {"{\"email\": null, \"street\": \"High\", \"copies\": 2}", ERR_INVALID_FIELD, "/copies",
          "copies belongs to a mailbox, which needs email; street makes this a house."},
+        {"{\"email\": null, \"copies\": 2, \"street\": \"High\"}", ERR_INVALID_FIELD, "/copies",
+         "copies belongs to a mailbox, which needs email; street makes this a house."},
         // Without any key the form is missing.
         {"{}", ERR_MISSING_FIELD, "/street", "A letter needs an address: street."},
         {"{\"sheets\": 3}", ERR_MISSING_FIELD, "/street", "A letter needs an address: street."},
