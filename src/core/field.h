@@ -1,6 +1,6 @@
-// The fields of a JSON object, as a table: a row says what a field is called, of which type it is, where its value goes and what
-// is allowed. Reading looks a name up in the table and writing walks down it, so what is accepted and what is shown cannot drift
-// apart. Layer: core, pure. What is read are slices of the document, or of the arena where escapes had to be decoded.
+// The fields of a JSON object, as a table. A row says what a field is called, of which type it is, where its value goes and what
+// is allowed. Reading looks a name up in the table and writing walks down it, so what is accepted and what is shown stay one.
+// Layer: core, pure. What is read are slices of the document, or of the arena where escapes had to be decoded.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"

@@ -23,6 +23,7 @@ static bool same_policy(struct job_policy a, struct job_policy b)
 
 static void check_same(const struct task *a, const struct task *b)
 {
+    must(a->target.kind == b->target.kind && a->target.kind == TARGET_HTTP);
     must(str_eq(a->target.http.url, b->target.http.url) && str_eq(a->target.http.method, b->target.http.method) &&
          str_eq(a->queue, b->queue) && str_eq(a->key, b->key));
     must(str_eq(a->name, b->name) && str_eq(a->tracing_id, b->tracing_id) && str_eq(a->created_by, b->created_by));
