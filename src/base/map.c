@@ -2,6 +2,7 @@
 // months and sees a billion keys pass stays as fast as on its first day.
 #include "base/map.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <assert.h>
@@ -28,28 +29,9 @@ void map_clear(struct map *map)
     map->count = 0;
 }
 
-uint64_t map_hash(int64_t key)
-{
-    uint64_t x = (uint64_t)key;
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93u;
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93u;
-    return x ^ x >> 32;
-}
-
-uint64_t map_hash_bytes(const void *bytes, size_t n)
-{
-    const unsigned char *p = bytes;
-    uint64_t x = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < n; i++)
-        x = (x ^ p[i]) * 0x100000001b3u;
-    return map_hash((int64_t)x);
-}
-
 static size_t find(const struct map *map, int64_t key)
 {
-    size_t mask = map->cap - 1, at = map_hash(key) & mask;
+    size_t mask = map->cap - 1, at = hash_number(key) & mask;
     while (map->slots[at].value && map->slots[at].key != key)
         at = (at + 1) & mask;
     return at;
@@ -92,7 +74,7 @@ void *map_remove(struct map *map, int64_t key)
     if (!was)
         return NULL;
     for (size_t at = (hole + 1) & mask; map->slots[at].value; at = (at + 1) & mask) {
-        size_t home = map_hash(map->slots[at].key) & mask;
+        size_t home = hash_number(map->slots[at].key) & mask;
         if (((at - home) & mask) >= ((at - hole) & mask)) {
             map->slots[hole] = map->slots[at];
             hole = at;

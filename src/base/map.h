@@ -17,8 +17,3 @@ void *map_remove(struct map *map, int64_t key);                          // retu
 void *map_next(const struct map *map, size_t *ret_at, int64_t *ret_key); // walk: start with *ret_at = 0; NULL at the end
 
 // The map must not be changed while it is walked: a removal moves others to places the walk has passed.
-
-uint64_t map_hash(int64_t key);
-
-// Spreads well, but anybody can make two texts with one hash: whoever looks up by it compares the bytes too.
-uint64_t map_hash_bytes(const void *bytes, size_t n);

@@ -2,13 +2,14 @@
 // slices of it; the arena is only touched where escapes were decoded or an earlier attempt left words.
 #include "broker/run.h"
 
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
 
 uint64_t run_host(const struct target *target)
 {
     struct target_host host;
-    return target_host(target, &host) ? map_hash_bytes(host.name.p, host.name.n) + host.port : 0;
+    return target_host(target, &host) ? hash_bytes(host.name.p, host.name.n) + host.port : 0;
 }
 
 static void parse(struct run *run, struct str doc)

@@ -15,6 +15,7 @@
 #include "flow/lanes.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/mark.h"
@@ -108,14 +109,9 @@ void lanes_free(struct lanes *lanes)
     mem_free(lanes);
 }
 
-static int64_t name_hash(int32_t tenant, struct str queue)
-{
-    return (int64_t)(map_hash_bytes(queue.p, queue.n) ^ map_hash(tenant));
-}
-
 static struct lane *find_name(struct lanes *lanes, int32_t tenant, struct str queue)
 {
-    struct lane *lane = map_get(&lanes->by_name, name_hash(tenant, queue));
+    struct lane *lane = map_get(&lanes->by_name, hash_name(tenant, queue));
     while (lane && !(lane->tenant == tenant && str_is(queue, lane->queue)))
         lane = lane->same_name;
     return lane;
@@ -138,7 +134,7 @@ static struct lane *learn(struct lanes *lanes, int64_t id, int32_t tenant, struc
     lane->size = SIZE_FIRST;
     lane->next_due = lane->due_meanwhile = TIME_NEVER;
     map_put(&lanes->by_id, id, lane);
-    int64_t hash = name_hash(tenant, queue);
+    int64_t hash = hash_name(tenant, queue);
     lane->same_name = map_get(&lanes->by_name, hash);
     map_put(&lanes->by_name, hash, lane);
     if (lanes->count == lanes->cap) {

@@ -12,6 +12,7 @@
 #include "flow/slots.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "core/share.h"
@@ -128,7 +129,7 @@ static struct site *site_of(struct slots *slots, int64_t key)
 
 static int64_t host_key(const struct run *run)
 {
-    return (int64_t)(run->host ^ map_hash(run->job.lane));
+    return (int64_t)(run->host ^ hash_number(run->job.lane));
 }
 
 static struct host *host_of(struct slots *slots, const struct run *run)

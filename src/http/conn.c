@@ -4,6 +4,7 @@
 // and nobody can tell whether it was read.
 #include "http/conn.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -91,7 +92,7 @@ static struct conn_origin *find_origin(struct conn_pool *pool, const struct conn
 {
     char key[KEY_MAX];
     size_t n = make_key(place, key);
-    uint64_t hash = map_hash_bytes(key, n);
+    uint64_t hash = hash_bytes(key, n);
     struct conn_origin *origin = map_get(&pool->origins, (int64_t)hash);
     if (origin)
         return origin->key_n == n && memcmp(origin->key, key, n) == 0 ? origin : NULL;

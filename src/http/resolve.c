@@ -9,6 +9,7 @@
 #include "http/resolve.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "http/lookups.h"
@@ -361,7 +362,7 @@ static size_t fold(char ret_host[HOST_MAX + 1], struct str host)
 
 static struct list *bucket_of(struct resolver *resolver, struct str host)
 {
-    return &resolver->buckets[map_hash_bytes(host.p, host.n) % BUCKETS];
+    return &resolver->buckets[hash_bytes(host.p, host.n) % BUCKETS];
 }
 
 static struct name *find(struct resolver *resolver, struct str host)

@@ -1,19 +1,16 @@
 // The memory store's verbs about jobs: adding, taking, changing, removing. They run under its lock.
 #include "store/store_memory_private.h"
 
+#include "base/hash.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
 // ---- adding
 
-static int64_t key_hash(int32_t tenant, struct str key)
-{
-    return (int64_t)(map_hash_bytes(key.p, key.n) ^ map_hash(tenant));
-}
-
 struct memory_key *memory_find_key(const struct memory *memory, int32_t tenant, struct str key)
 {
-    struct memory_key *found = map_get(&memory->keys, key_hash(tenant, key));
+    struct memory_key *found = map_get(&memory->keys, hash_name(tenant, key));
     while (found && (found->tenant != tenant || !str_eq(found->key, key)))
         found = found->next;
     return found;
@@ -25,7 +22,7 @@ static void add_key(struct memory *memory, const struct store_new *item)
     *key = (struct memory_key){.tenant = item->task->tenant, .key = memory_copy(item->key), .task_id = item->task->id};
     key->until = TIME_NEVER; // while its task is there
     memcpy(key->digest, item->digest, sizeof key->digest);
-    key->next = map_put(&memory->keys, key_hash(key->tenant, key->key), key);
+    key->next = map_put(&memory->keys, hash_name(key->tenant, key->key), key);
 }
 
 static bool ids_are_free(const struct memory *memory, const struct store_new *item)
@@ -485,7 +482,7 @@ static void remove_job(struct memory *memory, struct memory_job *job, int64_t ke
 
 static void remove_key(struct memory *memory, struct memory_key *key)
 {
-    int64_t hash = key_hash(key->tenant, key->key);
+    int64_t hash = hash_name(key->tenant, key->key);
     struct memory_key *first = map_remove(&memory->keys, hash), **link = &first;
     while (*link != key)
         link = &(*link)->next;

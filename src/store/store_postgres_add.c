@@ -7,6 +7,8 @@
 // job each: they are a statement of their own, in which a task and its job are one row (`n`).
 #include "store/store_postgres_private.h"
 
+#include "base/hash.h"
+
 enum { LANES_REMEMBERED_MAX = 262144 };
 
 static const char fence[] = "SELECT id FROM @incarnations WHERE id=ANY($1) AND NOT dead ORDER BY id FOR KEY SHARE";
@@ -157,14 +159,9 @@ struct known_lane {
     char bytes[];
 };
 
-static int64_t lane_hash(int32_t tenant, struct str queue)
-{
-    return (int64_t)(map_hash_bytes(queue.p, queue.n) ^ map_hash(tenant));
-}
-
 static int64_t known_lane(const struct pg_link *link, int32_t tenant, struct str queue)
 {
-    const struct known_lane *lane = map_get(&link->lanes, lane_hash(tenant, queue));
+    const struct known_lane *lane = map_get(&link->lanes, hash_name(tenant, queue));
     while (lane && (lane->tenant != tenant || !str_eq(lane->queue, queue)))
         lane = lane->next;
     return lane ? lane->id : 0;
@@ -180,7 +177,7 @@ static void remember_lane(struct pg_link *link, int32_t tenant, struct str queue
     lane->id = id;
     lane->tenant = tenant;
     lane->queue = (struct str){lane->bytes, queue.n};
-    lane->next = map_put(&link->lanes, lane_hash(tenant, queue), lane);
+    lane->next = map_put(&link->lanes, hash_name(tenant, queue), lane);
 }
 
 void pg_forget_lanes(struct pg_link *link)
@@ -532,11 +529,11 @@ static bool meets_earlier(struct map *seen, struct entry *entry)
     const struct store_new *item = entry->item;
     bool first = true;
     int64_t task_id = item->task ? item->task->id : item->job_count ? item->jobs[0].task_id : 0;
-    first &= is_first(seen, THING_TASK, map_hash(task_id)) || !task_id;
+    first &= is_first(seen, THING_TASK, hash_number(task_id)) || !task_id;
     if (item->task && item->key.n)
-        first &= is_first(seen, THING_KEY, map_hash_bytes(item->key.p, item->key.n) ^ map_hash(item->task->tenant));
+        first &= is_first(seen, THING_KEY, (uint64_t)hash_name(item->task->tenant, item->key));
     for (size_t i = 0; i < item->job_count; i++)
-        first &= is_first(seen, THING_JOB, map_hash(item->jobs[i].id));
+        first &= is_first(seen, THING_JOB, hash_number(item->jobs[i].id));
     return !first;
 }
 

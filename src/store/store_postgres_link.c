@@ -8,6 +8,8 @@
 // What it does not do: know what is asked. Host names are resolved by libpq, which cannot be hurried: give an address where that
 // matters.
 #include "base/crash.h"
+
+#include "base/hash.h"
 #include "store/store_postgres_private.h"
 
 #include <assert.h>
@@ -372,7 +374,7 @@ static struct pg_named *find_named(struct pg_link *link)
     if (!link->direct || link->query.once)
         return NULL;
     struct str sql = buf_str(&link->query.sql);
-    int64_t hash = (int64_t)map_hash_bytes(sql.p, sql.n);
+    int64_t hash = (int64_t)hash_bytes(sql.p, sql.n);
     struct pg_named *named = map_get(&link->named, hash);
     if (named && (named->size != sql.n || memcmp(named->sql, sql.p, sql.n) != 0))
         return NULL;

@@ -11,6 +11,8 @@
 // There is no default partition: as long as there is one, every new day would have to read all of it.
 #include "store/store_postgres_private.h"
 
+#include "base/hash.h"
+
 #include <stdio.h>
 
 _Static_assert(JOB_DELAYED == 1 && JOB_READY == 2 && JOB_WATCHING == 3 && JOB_RESERVED == 4, "the SQL names states by number");
@@ -175,7 +177,7 @@ enum { SCHEMA_VERSION = array_count(steps), MIGRATION_MS = 3600000 };
 // The keys of this schema's advisory locks: another schema of the same database has others.
 int64_t pg_lock_key(const struct pg *pg, enum pg_lock lock)
 {
-    return (int64_t)((map_hash_bytes(pg->schema, strlen(pg->schema)) & ~(uint64_t)0xff) | (uint64_t)lock);
+    return (int64_t)((hash_bytes(pg->schema, strlen(pg->schema)) & ~(uint64_t)0xff) | (uint64_t)lock);
 }
 
 void pg_lock(struct pg_link *link, enum pg_lock lock)

@@ -14,6 +14,8 @@
 // What it does not do: notice damage in the middle of the database.
 #include "store/store_sqlite_private.h"
 
+#include "base/hash.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -26,7 +28,7 @@ static const char name[] = "rota.extent";
 
 static uint64_t sum_of(const struct extent_note *note)
 {
-    return map_hash_bytes(note, offsetof(struct extent_note, sum));
+    return hash_bytes(note, offsetof(struct extent_note, sum));
 }
 
 // If it cannot be written, the one before stays true.

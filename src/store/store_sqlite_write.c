@@ -5,6 +5,8 @@
 //
 // What it does not do: begin or end transactions (store_sqlite.c).
 #include "core/id.h"
+
+#include "base/hash.h"
 #include "store/store_sqlite_private.h"
 
 #include <assert.h>
@@ -25,11 +27,6 @@ struct cached_lane {
 
 // ---- lanes and counters
 
-static int64_t lane_hash(int32_t tenant, struct str queue)
-{
-    return (int64_t)(map_hash_bytes(queue.p, queue.n) ^ map_hash(tenant));
-}
-
 static struct cached_lane *remember_lane(struct writer *writer, int64_t id, int32_t tenant, struct str queue, bool paused)
 {
     struct cached_lane *lane = mem_zero(sizeof *lane + queue.n + 1);
@@ -39,7 +36,7 @@ static struct cached_lane *remember_lane(struct writer *writer, int64_t id, int3
     if (queue.n)
         memcpy(lane->bytes, queue.p, queue.n);
     lane->queue = (struct str){lane->bytes, queue.n};
-    lane->next_named = map_put(&writer->lanes_by_name, lane_hash(tenant, queue), lane);
+    lane->next_named = map_put(&writer->lanes_by_name, hash_name(tenant, queue), lane);
     map_put(&writer->lanes_by_id, id, lane);
     return lane;
 }
@@ -62,7 +59,7 @@ static struct cached_lane *lane_by_id(struct writer *writer, int64_t id)
 // Makes the lane if need be. NULL only when SQLite failed.
 static struct cached_lane *lane_by_name(struct writer *writer, int32_t tenant, struct str queue)
 {
-    struct cached_lane *lane = map_get(&writer->lanes_by_name, lane_hash(tenant, queue));
+    struct cached_lane *lane = map_get(&writer->lanes_by_name, hash_name(tenant, queue));
     while (lane && (lane->tenant != tenant || !str_eq(lane->queue, queue)))
         lane = lane->next_named;
     if (lane)

@@ -2,6 +2,8 @@
 // accepted and what reached the targets, never on what a node believes. What can only be judged at the end is in check_end.c.
 #include "world.h"
 
+#include "base/hash.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,7 +203,7 @@ static void check_holder(struct world *world, int64_t job_id, int64_t holder)
 
 static void check_key(struct world *world, const struct store_new *item)
 {
-    int64_t hash = (int64_t)(map_hash_bytes(item->key.p, item->key.n) ^ map_hash(item->task->tenant));
+    int64_t hash = hash_name(item->task->tenant, item->key);
     void *known = map_get(&world->keys, hash);
     if (!known)
         map_put(&world->keys, hash, (void *)(intptr_t)item->task->id);

@@ -56,7 +56,7 @@ stdatomic.h sysexits.h syslog.h termios.h threads.h time.h ucontext.h unistd.h w
 SYSTEM_FOLDERS = ("sys/", "net/", "netinet/", "linux/")
 
 # What objects of core may ask for: each other, the pure part of base, and these of the C library.
-PURE_BASE = ["arena", "buf", "err", "json", "mask", "str", "toml", "utf8", "when"]
+PURE_BASE = ["arena", "buf", "err", "hash", "json", "mask", "str", "toml", "utf8", "when"]
 PURE_SYMBOLS = re.compile(
     r"_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__assert_fail|inet_pton|inet_ntop|qsort|bsearch|abs|labs"
     r"|(__)?(v?snprintf|memcpy|memmove|memset|strcpy|strncpy|strcat)(_chk)?"
