@@ -450,7 +450,7 @@ static void ask_slots(struct explaining *explaining)
                                                    .lane = job->lane,
                                                    .priority = job->priority,
                                                    .aside = is_aside(job, clock_now().wall_ms),
-                                                   .host = run_host(&task.target),
+                                                   .host = order_host(&task.target),
                                                    .done = answered};
     http_wait(explaining->call.request, answer_asked, explaining);
     dispatch_ask(explaining->call.api->dispatch, &explaining->asked);

@@ -65,7 +65,7 @@ static bool take_field(const struct api_call *call, struct settle_op *op, struct
 {
     bool null = value.type == JSON_NULL;
     if (str_is(name, "token"))
-        return take_text(call, "/token", value, RUN_TICKET_SIZE * 4, &op->ticket);
+        return take_text(call, "/token", value, ORDER_TICKET_SIZE * 4, &op->ticket);
     if (str_is(name, "reason"))
         return take_text(call, "/reason", value, REASON_MAX, &op->reason);
     if (str_is(name, "result")) {

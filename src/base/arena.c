@@ -34,13 +34,8 @@ void arena_done(struct arena *arena)
     *arena = (struct arena){0};
 }
 
-static void add_chunk(struct arena *arena, size_t need)
+static void add_chunk(struct arena *arena, size_t size)
 {
-    size_t size = arena->chunk ? arena->chunk->size * 2 : CHUNK_MIN;
-    if (size > CHUNK_MAX)
-        size = CHUNK_MAX;
-    if (size < need)
-        size = need;
     struct arena_chunk *chunk = mem_alloc(sizeof *chunk + size);
     chunk->older = arena->chunk;
     chunk->size = size;
@@ -49,16 +44,35 @@ static void add_chunk(struct arena *arena, size_t need)
     arena->end = chunk->bytes + size;
 }
 
-void *arena_alloc(struct arena *arena, size_t size)
+static void grow(struct arena *arena, size_t need)
+{
+    size_t size = arena->chunk ? arena->chunk->size * 2 : CHUNK_MIN;
+    if (size > CHUNK_MAX)
+        size = CHUNK_MAX;
+    add_chunk(arena, size < need ? need : size);
+}
+
+void arena_init_for(struct arena *arena, size_t size)
+{
+    arena_init(arena);
+    add_chunk(arena, size);
+}
+
+static void *take(struct arena *arena, size_t size)
 {
     if (size > SIZE_MAX / 2)
         abort(); // rounded up it would come out as next to nothing
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if (!arena->chunk || (size_t)(arena->end - arena->at) < size)
-        add_chunk(arena, size);
+        grow(arena, size);
     char *mem = arena->at;
     arena->at += size;
-    return memset(mem, 0, size);
+    return mem;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    return memset(take(arena, size), 0, size);
 }
 
 void *arena_alloc_many(struct arena *arena, size_t count, size_t size)
@@ -71,9 +85,10 @@ void *arena_alloc_many(struct arena *arena, size_t count, size_t size)
 
 struct str arena_copy(struct arena *arena, struct str text)
 {
-    char *copy = arena_alloc(arena, text.n + 1);
+    char *copy = take(arena, text.n + 1);
     if (text.n)
         memcpy(copy, text.p, text.n);
+    copy[text.n] = 0;
     return (struct str){copy, text.n};
 }
 

@@ -11,6 +11,7 @@ struct arena {
 };
 
 void arena_init(struct arena *arena);
+void arena_init_for(struct arena *arena, size_t size); // with room for so many bytes at once
 void arena_done(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t size) __attribute__((returns_nonnull)); // zeroed, aligned to 16
 struct str arena_copy(struct arena *arena, struct str text);                          // with a NUL behind it

@@ -11,10 +11,11 @@
     X(ADD_FAILED, "an insertion failed")                                                     \
     X(ADOPTED, "a job was held without being in hand, and was adopted")                      \
     X(CLAIMED_AGAIN, "a job was claimed again before the word of its end had come")          \
-    X(DOUBLED_RUN, "a run came twice from the broker")                                       \
-    X(NEWER_RUN, "a newer claim came while an older life still ran the job")                 \
+    X(DOUBLED_ORDER, "an order came twice from the broker")                                  \
+    X(NEWER_ORDER, "a newer claim came while an older life still ran the job")                 \
     X(BROKER_FULL, "the broker was full")                                                    \
-    X(OLD_LIFE, "a run of an earlier life was given back")                                   \
+    X(REVOKED_EARLY, "an order came after it was called off")                                 \
+    X(OLD_LIFE, "an order of an earlier life was given back")                                \
     X(NEW_LIFE, "this process was declared dead and began a new life")                       \
     X(NOT_ALIVE, "starts were held back because the last beat was too long ago")             \
     X(BURIED_PEER, "a silent incarnation was declared dead")                                 \

@@ -1,31 +1,77 @@
-// The broker port: carries runs from the puller to the dispatchers, and words about them back to the completer.
+// The broker port: carries orders from pullers to executors, outcomes back to the completer, and tells executors what they may
+// do.
 //
 // Layer: port. Publishing and taking may happen on different threads. What was accepted is delivered at least once, unless its
-// taker dies; it may come twice, late and in another order. The store is the truth: the broker is a hint.
+// taker dies; it may come twice, late and in another order. The store is the truth: the broker is a hint. Nobody is harmed by a
+// copy, because a claim is named by its token.
 #pragma once
 #include "base/mailbox.h"
-#include "broker/run.h"
+#include "core/outcome.h"
+
+// What an executor is told beside its orders.
+enum control_kind {
+    CONTROL_REVOKE, // the job `id` is called off, up to the claim `token`: it must not start, or is to be ended
+    CONTROL_PAUSE,  // the lane `id` is held (`paused`) or let go: nothing of a held one starts
+    CONTROL_RENEW,  // the incarnation `id` lives: what it holds may start until `until_ms`, on the monotonic clock; 0: no longer
+};
+
+struct control {
+    enum control_kind kind;
+    int64_t id, token;
+    bool paused;
+    int64_t until_ms;
+};
+
+// Who executes. told() may be called on any thread, must not block, and has taken effect when it returns.
+struct broker_executor {
+    void (*told)(void *ctx, const struct control *control);
+    void *ctx;
+};
+
+struct broker_config {
+    int max;                      // orders that wait to be taken
+    struct waker *orders_waker;   // of the thread that takes orders
+    struct waker *outcomes_waker; // … and outcomes
+};
 
 struct broker;
 
 struct broker_ops {
     const char *scheme;
-    err_check enum err (*publish)(struct broker *broker, struct run *run); // ERR_BUSY: full, the run stays the caller's
-    void (*take)(struct broker *broker, struct list *ret_runs);
-    void (*note)(struct broker *broker, struct run_note *note);
-    void (*take_notes)(struct broker *broker, struct list *ret_notes);
-    void (*close)(struct broker *broker); // frees what was not taken
+    err_check enum err (*open)(struct broker **ret_broker, const struct broker_config *config, char why[ERR_WHY_MAX]);
+    void (*attach)(struct broker *broker, const struct broker_executor *executor);
+    err_check enum err (*publish)(struct broker *broker, struct order *order);
+    void (*take)(struct broker *broker, struct list *ret_orders);
+    void (*report)(struct broker *broker, struct outcome *outcome);
+    void (*take_outcomes)(struct broker *broker, struct list *ret_outcomes);
+    void (*acknowledge)(struct broker *broker, struct outcome *outcome);
+    void (*control)(struct broker *broker, const struct control *control);
+    void (*close)(struct broker *broker);
 };
 
+// What a backend's own struct begins with.
 struct broker {
     const struct broker_ops *ops;
 };
 
-err_check enum err broker_publish(struct broker *broker, struct run *run);
-void broker_take(struct broker *broker, struct list *ret_runs);
-void broker_note(struct broker *broker, struct run_note *note);
-void broker_take_notes(struct broker *broker, struct list *ret_notes);
-void broker_close(struct broker *broker); // accepts NULL
+// Opens by URL: "local:". `why` says what is wrong, and what would be right.
+err_check enum err broker_open(struct broker **ret_broker, const char *url, const struct broker_config *config,
+                               char why[ERR_WHY_MAX]);
+void broker_close(struct broker *broker); // accepts NULL; frees what was not taken
 
-// The broker of one process: two mailboxes. Holds at most `max` runs. The wakers belong to the threads that take.
-struct broker *broker_local_new(int max, struct waker *runs_waker, struct waker *notes_waker);
+// The puller's side. ERR_BUSY: full, the order stays the caller's.
+err_check enum err broker_publish(struct broker *broker, struct order *order);
+// "local:" tells the executor before it returns; another broker within its bound, by which an executor that hears nothing stops
+// to start anything: that is what CONTROL_RENEW is for.
+void broker_control(struct broker *broker, const struct control *control);
+
+// The executor's side. An order that was taken is the taker's to run or to give back.
+void broker_attach(struct broker *broker, const struct broker_executor *executor); // copied; before anything is told
+void broker_take(struct broker *broker, struct list *ret_orders);
+void broker_report(struct broker *broker, struct outcome *outcome);
+
+// The completer's side. What was taken and not acknowledged may be delivered again to whoever comes after it.
+void broker_take_outcomes(struct broker *broker, struct list *ret_outcomes);
+void broker_acknowledge(struct broker *broker, struct outcome *outcome); // what it says is written; frees it
+
+extern const struct broker_ops broker_local_ops;

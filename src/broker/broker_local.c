@@ -1,5 +1,6 @@
-// The broker of one process: two mailboxes. Runs are bounded by a count of those that wait, so that a dispatcher that does not
-// keep up pushes back on the puller; notes are bounded by the runs they speak of. Runs are handed over, never copied.
+// The broker of one process: two mailboxes. Orders are bounded by a count of those that wait, so that an executor that does not
+// keep up pushes back on the puller; outcomes are bounded by the orders they speak of. Pointers are handed over, nothing is
+// copied or encoded, and the executor is told on the thread of whoever tells it.
 #include "base/mem.h"
 #include "broker/broker.h"
 
@@ -7,82 +8,105 @@
 
 struct local {
     struct broker broker;
-    struct mailbox runs, notes;
+    struct broker_executor executor;
+    struct mailbox orders, outcomes;
     atomic_int waiting; // published and not taken
     int max;
 };
 
-static enum err local_publish(struct broker *broker, struct run *run)
+static struct local *local_of(struct broker *broker)
 {
-    struct local *local = container_of(broker, struct local, broker);
+    return container_of(broker, struct local, broker);
+}
+
+static enum err local_open(struct broker **ret_broker, const struct broker_config *config, char why[ERR_WHY_MAX])
+{
+    struct local *local = mem_zero(sizeof *local);
+    local->broker.ops = &broker_local_ops;
+    local->max = config->max;
+    mailbox_init(&local->orders, config->orders_waker);
+    mailbox_init(&local->outcomes, config->outcomes_waker);
+    *ret_broker = &local->broker;
+    return ERR_OK;
+}
+
+static void local_attach(struct broker *broker, const struct broker_executor *executor)
+{
+    local_of(broker)->executor = *executor;
+}
+
+static enum err local_publish(struct broker *broker, struct order *order)
+{
+    struct local *local = local_of(broker);
     if (atomic_fetch_add(&local->waiting, 1) >= local->max) {
         atomic_fetch_sub(&local->waiting, 1);
         return ERR_BUSY;
     }
-    mailbox_post(&local->runs, &run->link);
+    mailbox_post(&local->orders, &order->link);
     return ERR_OK;
 }
 
-static void local_take(struct broker *broker, struct list *ret_runs)
+static void local_take(struct broker *broker, struct list *ret_orders)
 {
-    struct local *local = container_of(broker, struct local, broker);
+    struct local *local = local_of(broker);
     struct list taken;
     int count = 0;
     list_init(&taken);
-    mailbox_take(&local->runs, &taken);
-    list_each (&taken, node)
+    mailbox_take(&local->orders, &taken);
+    list_each (&taken, link)
         count++;
-    list_splice(ret_runs, &taken);
+    list_splice(ret_orders, &taken);
     if (count)
         atomic_fetch_sub(&local->waiting, count);
 }
 
-static void local_note(struct broker *broker, struct run_note *note)
+static void local_report(struct broker *broker, struct outcome *outcome)
 {
-    mailbox_post(&container_of(broker, struct local, broker)->notes, &note->link);
+    mailbox_post(&local_of(broker)->outcomes, &outcome->link);
 }
 
-static void local_take_notes(struct broker *broker, struct list *ret_notes)
+static void local_take_outcomes(struct broker *broker, struct list *ret_outcomes)
 {
-    mailbox_take(&container_of(broker, struct local, broker)->notes, ret_notes);
+    mailbox_take(&local_of(broker)->outcomes, ret_outcomes);
+}
+
+static void local_acknowledge(struct broker *broker, struct outcome *outcome)
+{
+    outcome_free(outcome);
+}
+
+static void local_control(struct broker *broker, const struct control *control)
+{
+    const struct broker_executor *executor = &local_of(broker)->executor;
+    if (executor->told)
+        executor->told(executor->ctx, control);
 }
 
 static void local_close(struct broker *broker)
 {
-    struct local *local = container_of(broker, struct local, broker);
-    struct list left, *node;
+    struct local *local = local_of(broker);
+    struct list left, *link;
     list_init(&left);
-    mailbox_take(&local->runs, &left);
-    while ((node = list_take(&left)))
-        run_free(list_entry(node, struct run, link));
-    mailbox_take(&local->notes, &left);
-    while ((node = list_take(&left))) {
-        struct run_note *note = list_entry(node, struct run_note, link);
-        if (note->run)
-            run_free(note->run); // the note is a part of it
-        else
-            mem_free(container_of(note, struct run_began, note));
-    }
-    mailbox_done(&local->runs);
-    mailbox_done(&local->notes);
+    mailbox_take(&local->orders, &left);
+    while ((link = list_take(&left)))
+        order_free(list_entry(link, struct order, link));
+    mailbox_take(&local->outcomes, &left);
+    while ((link = list_take(&left)))
+        outcome_free(list_entry(link, struct outcome, link));
+    mailbox_done(&local->orders);
+    mailbox_done(&local->outcomes);
     mem_free(local);
 }
 
-static const struct broker_ops local_ops = {
+const struct broker_ops broker_local_ops = {
     .scheme = "local",
+    .open = local_open,
+    .attach = local_attach,
     .publish = local_publish,
     .take = local_take,
-    .note = local_note,
-    .take_notes = local_take_notes,
+    .report = local_report,
+    .take_outcomes = local_take_outcomes,
+    .acknowledge = local_acknowledge,
+    .control = local_control,
     .close = local_close,
 };
-
-struct broker *broker_local_new(int max, struct waker *runs_waker, struct waker *notes_waker)
-{
-    struct local *local = mem_zero(sizeof *local);
-    local->broker.ops = &local_ops;
-    local->max = max;
-    mailbox_init(&local->runs, runs_waker);
-    mailbox_init(&local->notes, notes_waker);
-    return &local->broker;
-}

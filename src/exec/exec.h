@@ -3,19 +3,28 @@
 #pragma once
 #include "base/clock.h"
 #include "base/mailbox.h"
-#include "broker/run.h"
+#include "core/outcome.h"
+
+// One attempt, as the dispatcher hands it over. It and its order stay where they are until ended() or forget(); what lives as
+// long as the order may be taken from the order's arena.
+struct exec_attempt {
+    struct order *order;
+    struct outcome
+        *outcome; // ->job is the record as the attempt began, ->result is the executor's to fill in. NULL before start()
+    void *own;    // the executor's
+};
 
 struct exec;
 
 struct exec_ops {
     // Is everything known that an attempt needs, such as where its host is? If not it is found out, and exec->prepared() is
     // called, never from within prepare(), unless it is forgotten before. Meanwhile no attempt has begun. NULL: always.
-    bool (*prepare)(struct exec *exec, struct run *run);
-    void (*forget)(struct exec *exec, struct run *run);
-    // Begins an attempt; run->job is `reserved`. Ends with exec->ended(), never from within start().
-    void (*start)(struct exec *exec, struct run *run, struct now now);
+    bool (*prepare)(struct exec *exec, struct exec_attempt *attempt);
+    void (*forget)(struct exec *exec, struct exec_attempt *attempt);
+    // Begins an attempt. Ends with exec->ended(), never from within start().
+    void (*start)(struct exec *exec, struct exec_attempt *attempt, struct now now);
     // Ends it early: ended() is called before the next poll returns, with OUTCOME_CANCELLED unless it had ended by itself.
-    void (*cancel)(struct exec *exec, struct run *run);
+    void (*cancel)(struct exec *exec, struct exec_attempt *attempt);
     // Does what is to be done, waiting at most wait_ns for it (0: not at all).
     void (*poll)(struct exec *exec, int64_t wait_ns);
     void (*close)(struct exec *exec); // nothing may be running
@@ -23,8 +32,8 @@ struct exec_ops {
 
 struct exec {
     const struct exec_ops *ops;
-    void (*prepared)(void *ctx, struct run *run);
-    void (*ended)(void *ctx, struct run *run); // run->result is filled in; the run is the callee's
+    void (*prepared)(void *ctx, struct exec_attempt *attempt);
+    void (*ended)(void *ctx, struct exec_attempt *attempt); // its result is filled in
     void *ctx;
 };
 

@@ -1,5 +1,5 @@
 // Attempts that are HTTP calls: a task becomes a request, the answer becomes a result. What a call needs is written into the
-// run's own arena, so it lives exactly as long as the run.
+// order's own arena, so it lives exactly as long as the order.
 //
 // Does not decide about retries, and does not know sockets: that is http/client.
 #include "exec/exec.h"
@@ -24,76 +24,75 @@ struct exec_http {
 
 struct call {
     struct exec_http *http;
-    struct run *run;
+    struct exec_attempt *attempt;
     struct http_call *call; // NULL: refused
     struct list link;
     struct resolve_waiter waiter; // until it is known where the host is
     struct url url;
-    bool wrong; // it cannot be called: run->result.reason
+    struct str wrong; // why it cannot be called; .p == NULL: it can
 };
 
-static struct str write_headers(const struct exec_http *http, const struct run *run, struct arena *arena);
+static struct str write_headers(const struct exec_http *http, const struct exec_attempt *attempt);
 static void on_done(void *ctx, const struct http_answer *answer);
 
 static void on_known(struct resolve_waiter *waiter, const struct resolve_answer *answer)
 {
     struct call *call = container_of(waiter, struct call, waiter);
     struct exec *exec = &call->http->exec;
-    call->run->exec = NULL;
-    exec->prepared(exec->ctx, call->run);
+    call->attempt->own = NULL;
+    exec->prepared(exec->ctx, call->attempt);
 }
 
-// What a run is to call, made by prepare() for start() right behind it.
-static struct call *new_call(struct exec_http *http, struct run *run)
+// What an attempt is to call, made by prepare() for start() right behind it.
+static struct call *new_call(struct exec_http *http, struct exec_attempt *attempt)
 {
-    struct call *call = arena_alloc(&run->arena, sizeof *call);
+    struct arena *arena = &attempt->order->arena;
+    struct call *call = arena_alloc(arena, sizeof *call);
     char why[ERR_WHY_MAX];
-    *call = (struct call){.http = http, .run = run, .waiter = {.done = on_known}};
-    run->exec = call;
-    run->result = (struct job_result){0};
-    call->wrong = url_parse(run->task.target.http.url, &call->url, why);
-    if (call->wrong) {
-        run->result.outcome = OUTCOME_REFUSED;
-        run->result.reason = arena_copy(&run->arena, str_of(why));
-    }
+    *call = (struct call){.http = http, .attempt = attempt, .waiter = {.done = on_known}};
+    attempt->own = call;
+    if (url_parse(attempt->order->task.target.http.url, &call->url, why))
+        call->wrong = arena_copy(arena, str_of(why));
     return call;
 }
 
-static bool http_prepare(struct exec *exec, struct run *run)
+static bool http_prepare(struct exec *exec, struct exec_attempt *attempt)
 {
     struct exec_http *http = container_of(exec, struct exec_http, exec);
-    struct call *call = new_call(http, run);
-    return call->wrong || http_client_knows(http->client, &call->url, run->job.lane, &call->waiter);
+    struct call *call = new_call(http, attempt);
+    return call->wrong.p || http_client_knows(http->client, &call->url, attempt->order->job.lane, &call->waiter);
 }
 
-static void http_forget(struct exec *exec, struct run *run)
+static void http_forget(struct exec *exec, struct exec_attempt *attempt)
 {
-    struct call *call = run->exec;
+    struct call *call = attempt->own;
     resolve_forget(&call->waiter);
-    run->exec = NULL;
+    attempt->own = NULL;
 }
 
-static void http_start(struct exec *exec, struct run *run, struct now now)
+static void http_start(struct exec *exec, struct exec_attempt *attempt, struct now now)
 {
     struct exec_http *http = container_of(exec, struct exec_http, exec);
-    struct call *call = run->exec ? run->exec : new_call(http, run);
-    if (call->wrong) {
+    struct order *order = attempt->order;
+    struct call *call = attempt->own ? attempt->own : new_call(http, attempt);
+    if (call->wrong.p) {
+        attempt->outcome->result = (struct job_result){.outcome = OUTCOME_REFUSED, .reason = call->wrong};
         list_append(&http->refused, &call->link);
         return;
     }
-    const struct target_http *target = &run->task.target.http;
+    const struct target_http *target = &order->task.target.http;
     struct str body = {0};
     if (target->body.type == JSON_STRING)
-        body = json_text(target->body, &run->arena);
+        body = json_text(target->body, &order->arena);
     else if (target->body.type != JSON_ABSENT)
         body = target->body.raw;
     call->call = http_client_start(http->client, &(struct http_call_order){
                                                      .url = &call->url,
-                                                     .lane = run->job.lane,
+                                                     .lane = order->job.lane,
                                                      .method = target->method.p,
-                                                     .headers = write_headers(http, run, &run->arena),
+                                                     .headers = write_headers(http, attempt),
                                                      .body = body,
-                                                     .timeout_ms = run->task.policy.timeout_ms,
+                                                     .timeout_ms = order->task.policy.timeout_ms,
                                                      .response_max = http->response_max,
                                                      .private_allowed = http->config.private_allowed,
                                                      .done = on_done,
@@ -101,9 +100,9 @@ static void http_start(struct exec *exec, struct run *run, struct now now)
                                                  });
 }
 
-static void http_cancel(struct exec *exec, struct run *run)
+static void http_cancel(struct exec *exec, struct exec_attempt *attempt)
 {
-    struct call *call = run->exec;
+    struct call *call = attempt->own;
     if (call->call)
         http_client_cancel(call->call);
 }
@@ -111,10 +110,10 @@ static void http_cancel(struct exec *exec, struct run *run)
 static void end(struct call *call)
 {
     struct exec *exec = &call->http->exec;
-    struct run *run = call->run;
-    run->result.completed_at = clock_now().wall_ms;
-    run->exec = NULL;
-    exec->ended(exec->ctx, run);
+    struct exec_attempt *attempt = call->attempt;
+    attempt->outcome->result.completed_at = clock_now().wall_ms;
+    attempt->own = NULL;
+    exec->ended(exec->ctx, attempt);
 }
 
 static void http_poll(struct exec *exec, int64_t wait_ns)
@@ -183,22 +182,24 @@ static char *put_str(char *at, struct str text)
     return at + text.n;
 }
 
-static char *put_own_headers(char *at, const struct run *run)
+static char *put_own_headers(char *at, const struct exec_attempt *attempt)
 {
-    char job[ID_TEXT_SIZE], task[ID_TEXT_SIZE], planned[WHEN_TEXT_SIZE], attempt[16];
-    id_format(job, ID_JOB, run->job.id);
-    id_format(task, ID_TASK, run->job.task_id);
-    when_format(planned, run->job.scheduled_at);
-    snprintf(attempt, sizeof attempt, "%d", run->job.attempts);
+    const struct job *record = &attempt->outcome->job;
+    const struct order *order = attempt->order;
+    char job[ID_TEXT_SIZE], task[ID_TEXT_SIZE], planned[WHEN_TEXT_SIZE], number[16];
+    id_format(job, ID_JOB, record->id);
+    id_format(task, ID_TASK, record->task_id);
+    when_format(planned, record->scheduled_at);
+    snprintf(number, sizeof number, "%d", record->attempts);
     at = put(put(at, "Rota-Job-Id: "), job);
     at = put(put(at, "\r\nRota-Task-Id: "), task);
-    at = put(put(at, "\r\nRota-Attempt: "), attempt);
+    at = put(put(at, "\r\nRota-Attempt: "), number);
     at = put(put(at, "\r\nRota-Scheduled-At: "), planned);
     at = put(put(at, "\r\nIdempotency-Key: "), job);
-    if (run->ticket[0])
-        at = put(put(at, "\r\nRota-Token: "), run->ticket);
-    if (run->task.traceparent.n)
-        at = put_str(put(at, "\r\ntraceparent: "), run->task.traceparent);
+    if (order->ticket[0])
+        at = put(put(at, "\r\nRota-Token: "), order->ticket);
+    if (order->task.traceparent.n)
+        at = put_str(put(at, "\r\ntraceparent: "), order->task.traceparent);
     return put(at, "\r\n");
 }
 
@@ -212,16 +213,17 @@ static char *put_header(char *at, struct str name, struct str value)
 enum { DEFAULT_AGENT, DEFAULT_ACCEPT, DEFAULT_TYPE, DEFAULT_COUNT };
 static const struct str defaults[DEFAULT_COUNT] = {{"User-Agent", 10}, {"Accept", 6}, {"Content-Type", 12}};
 
-static struct str write_headers(const struct exec_http *http, const struct run *run, struct arena *arena)
+static struct str write_headers(const struct exec_http *http, const struct exec_attempt *attempt)
 {
     enum { OWN_MAX = 512 }; // what is written besides the texts counted below
-    const struct target_http *target = &run->task.target.http;
+    const struct target_http *target = &attempt->order->task.target.http;
+    struct arena *arena = &attempt->order->arena;
     struct json name, value;
     bool typed = target->body.type != JSON_ABSENT && target->body.type != JSON_STRING, given[DEFAULT_COUNT] = {0};
     size_t agent_n = strlen(http->config.user_agent);
     // A text is not longer than it is in JSON, which has quotes, a colon and a comma besides.
-    char *text = arena_alloc(arena, OWN_MAX + agent_n + run->task.traceparent.n + target->headers.raw.n),
-         *at = put_own_headers(text, run);
+    char *text = arena_alloc(arena, OWN_MAX + agent_n + attempt->order->task.traceparent.n + target->headers.raw.n),
+         *at = put_own_headers(text, attempt);
     if (target->headers.type == JSON_OBJECT)
         for (struct json_iter iter = json_iter(target->headers); json_next(&iter, &name, &value);) {
             struct str what = json_text(name, arena);
@@ -271,20 +273,20 @@ static int64_t retry_after_ms(struct str value, int64_t now_ms)
 static void on_done(void *ctx, const struct http_answer *answer)
 {
     struct call *call = ctx;
-    struct run *run = call->run;
-    struct job_result *result = &run->result;
+    struct order *order = call->attempt->order;
+    struct job_result *result = &call->attempt->outcome->result;
     result->outcome = answer->outcome;
     result->status = answer->status;
     result->truncated = answer->truncated;
     if (answer->body.n)
-        result->response = arena_copy(&run->arena, answer->body);
+        result->response = arena_copy(&order->arena, answer->body);
     if (answer->reason)
-        result->reason = arena_copy(&run->arena, str_of(answer->reason));
+        result->reason = arena_copy(&order->arena, str_of(answer->reason));
     if (answer->outcome == OUTCOME_SUCCESS && answer->status == 202 && answer->async)
         result->later = true;
-    else if (answer->outcome == OUTCOME_SUCCESS && !target_http_success(&run->task.target.http, answer->status)) {
+    else if (answer->outcome == OUTCOME_SUCCESS && !target_http_success(&order->task.target.http, answer->status)) {
         result->outcome = OUTCOME_FAILED;
-        result->reason = arena_printf(&run->arena, "HTTP %d", answer->status);
+        result->reason = arena_printf(&order->arena, "HTTP %d", answer->status);
     }
     if (result->outcome != OUTCOME_SUCCESS && answer->retry_after.n)
         result->retry_after_ms = retry_after_ms(answer->retry_after, clock_now().wall_ms);

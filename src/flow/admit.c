@@ -34,7 +34,7 @@ void admission_init(struct admission *admission, int32_t tenant, size_t max)
     admission->add.items = arena_array(arena, struct store_new, max);
     admission->tasks = arena_array(arena, struct store_task, max);
     admission->jobs = arena_array(arena, struct job, max);
-    admission->runs = arena_array(arena, struct run *, max);
+    admission->orders = arena_array(arena, struct order *, max);
 }
 
 void admission_done(struct admission *admission)
@@ -69,7 +69,7 @@ enum err admission_add(struct admission *admission, const struct task *task, str
     return ERR_OK;
 }
 
-// Takes a place in the lane and the job in hand: the claim is written by the insertion itself. The run is made here, on the
+// Takes a place in the lane and the job in hand: the claim is written by the insertion itself. The order is made here, on the
 // thread that has just read the document, so that the store's thread only has to pass it on.
 static void try_push(struct node *node, struct admission *admission, size_t i, int64_t incarnation, struct now now)
 {
@@ -85,15 +85,15 @@ static void try_push(struct node *node, struct admission *admission, size_t i, i
         return;
     }
     job->lane = lane;
-    admission->runs[i] = run_new(job, doc);
+    admission->orders[i] = order_new(job, doc);
 }
 
-static void drop_push(struct node *node, struct run *run)
+static void drop_push(struct node *node, struct order *order)
 {
-    if (!run)
+    if (!order)
         return;
-    lanes_give(node->lanes, run->job.lane, run->doc_size);
-    run_free(run);
+    lanes_give(node->lanes, order->job.lane, order->doc.n);
+    order_free(order);
 }
 
 // On a thread of the store, before it begins the next batch: whoever cancels the job afterwards finds it handed over.
@@ -114,12 +114,12 @@ static void add_done(struct store_op *op)
         const struct store_new *item = &admission->add.items[i];
         const struct job *job = &admission->jobs[i];
         if (op->err || item->err || item->existing_id) {
-            drop_push(node, admission->runs[i]);
+            drop_push(node, admission->orders[i]);
             continue;
         }
         node_submitted(node, job, item->task->queue, item->task->name, admission->add.now_ms);
-        if (admission->runs[i]) {
-            pull_push(admission->admit->pull, admission->runs[i]);
+        if (admission->orders[i]) {
+            pull_push(admission->admit->pull, admission->orders[i]);
         } else {
             wake |= lanes_note(node->lanes, job->lane, job->tenant, item->task->queue, job->due_at);
         }

@@ -16,9 +16,9 @@ struct admission {
     struct store_add add;     // .items[i].err and .existing_id are the answers, .jobs[0] the job as inserted
     struct store_task *tasks; // .id is known after admit_submit()
     struct job *jobs;
-    struct run **runs; // of jobs taken in hand at once
-    bool pushes;       // counted by node_push_begin
-    int64_t began_ns;  // monotonic
+    struct order **orders; // of jobs taken in hand at once
+    bool pushes;           // counted by node_push_begin
+    int64_t began_ns;      // monotonic
     size_t count, max;
     int32_t tenant;
     struct admit *admit;

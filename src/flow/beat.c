@@ -80,10 +80,9 @@ static void send_beat(struct beat *beat, struct now now)
 }
 
 // I3: the right to act counts from when the beat was sent: the others count from when they see it, which is later.
-static void stay_alive(struct beat *beat)
+static int64_t alive_until(const struct beat *beat)
 {
-    atomic_store(&beat->node->alive_until_ms, beat->sent.mono_ms + BEAT_ALIVE_MS);
-    atomic_store(&beat->ok, true);
+    return beat->sent.mono_ms + BEAT_ALIVE_MS;
 }
 
 static void say_lost(struct beat *beat, const struct store_op *op)
@@ -149,8 +148,8 @@ static void take_join(struct beat *beat, struct now now)
     id_format(id, ID_INCARNATION, join->incarnation);
     if (!join->alone)
         log_info("this node is incarnation %s", id);
-    stay_alive(beat);
-    atomic_store(&node->incarnation, join->incarnation);
+    node_begin_life(node, join->incarnation, alive_until(beat));
+    atomic_store(&beat->ok, true);
     reap_alone(beat->reap, join->alone);
     hear_joined(beat->node->hear, join->alone);
     beat->next_at = now.mono_ms; // the first beat shows at once who else is there
@@ -171,8 +170,7 @@ static void take_beat(struct beat *beat, struct now now)
         mark(MARK_NEW_LIFE);
         log_warn("this process was declared dead; it begins a new life");
         atomic_store(&beat->ok, false);
-        atomic_store(&beat->node->alive_until_ms, 0);
-        atomic_store(&beat->node->incarnation, 0);
+        node_end_life(beat->node);
         beat->join.incarnation = 0;
         beat->next_at = now.mono_ms;
         return;
@@ -184,7 +182,8 @@ static void take_beat(struct beat *beat, struct now now)
     if (beat->failed)
         log_info("the store answers again");
     beat->failed = false;
-    stay_alive(beat);
+    node_renew_life(beat->node, alive_until(beat));
+    atomic_store(&beat->ok, true);
     beat->next_at = beat->sent.mono_ms + BEAT_MS;
     fit_clock(beat, op->clock_ms, now);
     reap_saw(beat->reap, op->peers, op->peer_count, now);

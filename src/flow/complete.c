@@ -1,8 +1,8 @@
-// Words about runs are gathered while a batch is being written, and for a moment after it began, longer the more there were in
+// Outcomes are gathered while a batch is being written, and for a moment after it began, longer the more there were in
 // it; what has come by then is the next batch. So a batch grows with the load, and a lone outcome does not wait, nor do those of
 // a client that waits for each. Others are seen up to that moment later; no call waits for it, because its slot is free already.
 //
-// What follows is decided once, when the word arrives, on the record the run carries: its token proves that nobody else changed
+// What follows is decided once, when the outcome arrives, on the record it carries: its token proves that nobody else changed
 // it since. When the store fails, the same decided batch is tried again until it can say what became of it. If it had been
 // written the first time, the second finds the token gone, which is as good. While the store fails, what comes is gathered, so
 // that the failed batches stay few however long it is away.
@@ -23,10 +23,9 @@ enum {
     FAIL_DOUBLINGS = 3,
 };
 
-// One word, decided.
+// An outcome, and what follows it.
 struct decided {
-    struct run *run; // freed when it is written; NULL: it only began
-    struct run_began *began;
+    struct outcome *outcome; // acknowledged when that is written
     struct job_step step;
 };
 
@@ -44,7 +43,7 @@ struct complete {
     struct pull *pull;
     struct rand rand;
     struct mailbox answers;
-    struct list waiting; // notes
+    struct list waiting; // outcomes
     struct list failed;  // batches to try again
     int writing;         // batches under way
     int failures;        // of the store, since it last succeeded
@@ -64,12 +63,6 @@ struct complete *complete_new(struct node *node, struct pull *pull, uint64_t see
     return complete;
 }
 
-static void item_free(struct decided *item)
-{
-    run_free(item->run);
-    mem_free(item->began);
-}
-
 static void batch_free(struct batch *batch)
 {
     store_op_done(&batch->change.op);
@@ -83,16 +76,11 @@ void complete_free(struct complete *complete)
     list_each (&complete->failed, link) {
         struct batch *batch = list_entry(link, struct batch, link);
         for (size_t i = 0; i < batch->change.count; i++)
-            item_free(&batch->items[i]);
+            outcome_free(batch->items[i].outcome);
         batch_free(batch);
     }
-    list_each (&complete->waiting, link) {
-        struct run_note *note = list_entry(link, struct run_note, link);
-        if (note->run)
-            run_free(note->run);
-        else
-            mem_free(container_of(note, struct run_began, note));
-    }
+    list_each (&complete->waiting, link)
+        outcome_free(list_entry(link, struct outcome, link));
     mailbox_done(&complete->answers);
     mem_free(complete);
 }
@@ -103,41 +91,43 @@ bool complete_idle(const struct complete *complete)
 }
 
 // A job whose document cannot be read ends at once and stays out of the way.
-static enum err end_unreadable(struct run *run, struct now now, struct job_step *ret_step)
+static enum err end_unreadable(struct outcome *outcome, struct now now, struct job_step *ret_step)
 {
     struct job_policy none = {.ttl_ms = -1};
-    struct job_result result = {.outcome = OUTCOME_REFUSED, .completed_at = now.wall_ms, .reason = run->result.reason};
-    enum err err = job_start(&run->job, &none, now.wall_ms);
-    return err ? err : job_finish(&run->job, &none, &result, 0, ret_step);
+    struct job_result result = {.outcome = OUTCOME_REFUSED, .completed_at = now.wall_ms, .reason = outcome->result.reason};
+    enum err err = job_start(&outcome->job, &none, now.wall_ms);
+    return err ? err : job_finish(&outcome->job, &none, &result, 0, ret_step);
 }
 
-// What follows for a run that came back, written into its record.
-static enum err decide(struct complete *complete, struct run *run, struct now now, struct job_step *ret_step)
+// What follows an outcome, written into its record.
+static enum err decide(struct complete *complete, struct outcome *outcome, struct now now, struct job_step *ret_step)
 {
-    struct job *job = &run->job;
-    const struct job_policy *policy = &run->task.policy;
+    struct job *job = &outcome->job;
+    const struct job_policy *policy = &outcome->policy;
     enum err err;
     *ret_step = (struct job_step){0};
-    switch (run->end) {
-    case RUN_ENDED:
-        if (!run->readable)
-            return end_unreadable(run, now, ret_step);
-        return job_finish(job, policy, &run->result, rand_next(&complete->rand), ret_step);
-    case RUN_DETACHED:
+    switch (outcome->end) {
+    case ORDER_BEGAN:
+        return ERR_OK;
+    case ORDER_ENDED:
+        return job_finish(job, policy, &outcome->result, rand_next(&complete->rand), ret_step);
+    case ORDER_UNREADABLE:
+        return end_unreadable(outcome, now, ret_step);
+    case ORDER_DETACHED:
         mark(MARK_DETACHED);
-        return job_detach(job, policy, &run->result);
-    case RUN_RELEASED:
+        return job_detach(job, policy, &outcome->result);
+    case ORDER_RELEASED:
         return job_release(job, job->due_at, now.wall_ms);
-    case RUN_POSTPONED:
-        return job_release(job, run->postpone_to, now.wall_ms);
-    case RUN_HURRIED:
+    case ORDER_POSTPONED:
+        return job_release(job, outcome->postpone_to, now.wall_ms);
+    case ORDER_HURRIED:
         err = job_release(job, job->due_at, now.wall_ms);
         return err ? err : job_run_now(job, now.wall_ms);
-    case RUN_INTERRUPTED:
+    case ORDER_INTERRUPTED:
         return job_interrupt(job, now.wall_ms, ret_step);
-    case RUN_CANCELLED:
+    case ORDER_CANCELLED:
         return job_cancel(job, policy, now.wall_ms, STR("cancelled by hand"), ret_step);
-    case RUN_EXPIRED:
+    case ORDER_EXPIRED:
         return job_cancel(job, policy, now.wall_ms, STR("expired"), ret_step);
     }
     return ERR_INTERNAL;
@@ -153,26 +143,21 @@ static struct batch *batch_new(struct complete *complete, size_t max)
     return batch;
 }
 
-static void add_began(struct batch *batch, struct run_began *began)
-{
-    batch->items[batch->change.count].began = began;
-    batch->change.steps[batch->change.count++] = (struct store_step){.token = began->token, .job = &began->job};
-}
-
-static void add_ended(struct batch *batch, struct run *run, struct now now)
+static void add(struct batch *batch, struct outcome *outcome, struct now now)
 {
     struct decided *item = &batch->items[batch->change.count];
-    enum err err = decide(batch->complete, run, now, &item->step);
+    struct job *job = &outcome->job;
+    enum err err = decide(batch->complete, outcome, now, &item->step);
     if (err) { // cannot happen while the state table and dispatch agree; the job is found again by the recount
-        log_error("job %lld: end %d in state %s: %s", (long long)run->job.id, (int)run->end, job_state_text(run->job.state),
+        log_error("job %lld: end %d in state %s: %s", (long long)job->id, (int)outcome->end, job_state_text(job->state),
                   err_info(err)->code);
-        pull_returned(batch->complete->pull, run->job.id, run->token);
-        run_free(run);
+        pull_returned(batch->complete->pull, job->id, outcome->token);
+        outcome_free(outcome);
         return;
     }
-    item->run = run;
+    item->outcome = outcome;
     batch->change.steps[batch->change.count++] =
-        (struct store_step){.token = run->token, .job = &run->job, .attempt = item->step.kept ? &item->step.attempt : NULL};
+        (struct store_step){.token = outcome->token, .job = job, .attempt = item->step.kept ? &item->step.attempt : NULL};
 }
 
 static void submit(struct complete *complete, struct batch *batch)
@@ -190,31 +175,27 @@ static void start_batch(struct complete *complete, struct now now)
             break;
     struct batch *batch = batch_new(complete, count);
     complete->rest_until = now.mono_ms + time_min(REST_EACH_MS * (int64_t)count, REST_MAX_MS);
-    for (; count > 0; count--) {
-        struct run_note *note = list_entry(list_take(&complete->waiting), struct run_note, link);
-        if (note->run)
-            add_ended(batch, note->run, now);
-        else
-            add_began(batch, container_of(note, struct run_began, note));
-    }
+    for (; count > 0; count--)
+        add(batch, list_entry(list_take(&complete->waiting), struct outcome, link), now);
     if (batch->change.count)
         submit(complete, batch);
     else
         batch_free(batch);
 }
 
-static void written(struct complete *complete, struct decided *item, const struct store_step *step)
+static void written(struct complete *complete, struct outcome *outcome, const struct store_step *step)
 {
     const struct job *job = step->job;
+    bool went_on = outcome->end != ORDER_BEGAN;
     if (step->err)
         mark(MARK_STALE_WRITE);
-    else if (item->run)
-        node_changed(complete->node, job, step->attempt, item->run->task.queue, item->run->task.name);
+    else if (went_on)
+        node_changed(complete->node, job, step->attempt, outcome->queue, outcome->name);
     if (!step->err && job_state_waiting(job->state))
         lanes_due(complete->node->lanes, job->lane, job->due_at);
-    if (item->run)
-        pull_returned(complete->pull, job->id, item->run->token);
-    item_free(item);
+    if (went_on)
+        pull_returned(complete->pull, job->id, outcome->token);
+    broker_acknowledge(complete->node->broker, outcome);
 }
 
 // When a batch was tried again, a step that is refused may have been written the first time, and nobody was told of it.
@@ -257,7 +238,7 @@ static void take_answers(struct complete *complete, struct now now)
         complete->next_at = now.mono_ms;
         tell_gap(complete, batch, now);
         for (size_t i = 0; i < batch->change.count; i++)
-            written(complete, &batch->items[i], &batch->change.steps[i]);
+            written(complete, batch->items[i].outcome, &batch->change.steps[i]);
         batch_free(batch);
     }
 }
@@ -287,7 +268,7 @@ int64_t complete_turn(struct complete *complete, struct now now)
     if (now.mono_ms < from_ms)
         return time_min(next, now.wall_ms + from_ms - now.mono_ms);
     if (complete->writing < BATCHES_MAX)
-        broker_take_notes(complete->node->broker, &complete->waiting);
+        broker_take_outcomes(complete->node->broker, &complete->waiting);
     while (complete->writing < BATCHES_MAX && !list_empty(&complete->waiting))
         start_batch(complete, now);
     return next;

@@ -1,9 +1,10 @@
-// Takes runs from the broker, lets them wait for a slot (flow/slots says who is next), starts them, and sends them back.
+// Takes orders from the broker, lets them wait for a slot (flow/slots says who is next), starts them, and reports their outcomes.
 //
-// Before each start it checks that this life still may: the beat is recent, the claim is of this life, the job has not expired.
-// A run may come twice from the broker: what waits, runs or ended lately is known by its id and token.
+// Before each start it checks that it still may: the incarnation that holds the job was heard of lately, its lane is not paused,
+// the job has not expired. An order may come twice from the broker: what waits, runs or ended lately is known by its id and
+// token.
 //
-// It writes nothing: words about runs go to the completer through the broker. That a run began is only said when it is still
+// It writes nothing: outcomes go to the completer through the broker. That an attempt began is only reported when it is still
 // running a moment later, so a quick one costs one write.
 #include "flow/dispatch.h"
 
@@ -11,94 +12,134 @@
 #include "base/map.h"
 #include "base/mark.h"
 #include "base/mem.h"
-#include "flow/ticket.h"
+#include "base/recent.h"
+
+#include <stdatomic.h>
 
 enum {
-    NOTE_AFTER_MS = 100, // a run that takes longer is written as begun
-    RECENT = 4096,       // ended runs that are remembered
+    NOTE_AFTER_MS = 100, // an attempt that takes longer is reported as begun
+    RECENT = 4096,       // orders that went back lately, and are remembered
     NOT_ALIVE_WAIT_MS = 100,
     AGAIN_MS = 1000,   // a newer claim of what still runs is tried again after this
-    PREPARE_MS = 1000, // so long a run waits here for what it needs to know, and …
+    PREPARE_MS = 1000, // so long an order waits here for what it needs to know, and …
     ASIDE_MS = 3000,   // … so long it is set aside then
 };
 
 struct revoke {
     struct list link;
-    int64_t job_id;
+    int64_t job_id, token;
+};
+
+// Whether the executor knows all that an attempt needs (exec_ops.prepare).
+enum needs { UNPREPARED, PREPARING, PREPARED };
+
+// An order that is here. It lives in the order's arena.
+struct work {
+    struct slots_user user; // its link is in a list below, or the slots'
+    struct exec_attempt attempt;
+    enum needs needs;
+    enum order_end end; // of what runs: what it is reported as, if the executor was told to stop it
+    int64_t mono_start; // when it was started, on the clock that does not jump
+};
+
+// What this executor was told that it may do. Told on any thread, looked at before each start.
+struct rights {
+    pthread_mutex_t lock;
+    struct map renewed;     // incarnation -> until when what it holds may start, monotonic
+    struct map paused;      // lanes that are held
+    _Atomic int64_t latest; // of `renewed`
 };
 
 struct dispatch {
-    struct node *node;
+    struct broker *broker;
     struct exec *exec;
+    void (*started)(void *ctx, const struct outcome *running);
+    void *ctx;
     struct mailbox revokes, questions;
+    struct rights rights;
     struct slots *slots;
-    struct map runs;       // job id -> run, waiting or running
-    struct list fresh;     // running, not noted yet, oldest first
-    struct list noted;     // running, noted
-    struct list preparing; // waiting, but not for a slot: the executor finds out what they need
+    struct map works;       // job id -> struct work, waiting or running
+    struct list fresh;      // running, not reported yet, oldest first
+    struct list reported;   // running, reported as begun
+    struct list preparing;  // waiting, but not for a slot: the executor finds out what they need
+    struct recent *recent;  // job id -> the token it went back with
+    struct recent *revoked; // job id -> the token up to which it was called off before it came
     struct now now;
-    struct {
-        int64_t job_id, token;
-    } recent[RECENT];
-    size_t recent_at;
-    struct map recent_ids;  // job id -> its place in `recent` + 1
-    struct digest_key *key; // of tickets; NULL until the first is written
-    _Atomic bool interrupt;
+    _Atomic bool stopping, interrupt;
     _Atomic int per_host;
 };
 
-static void ended(void *ctx, struct run *run);
-static void prepared(void *ctx, struct run *run);
-static bool stop_preparing(struct dispatch *dispatch, struct run *run);
+static void told(void *ctx, const struct control *control);
+static void ended(void *ctx, struct exec_attempt *attempt);
+static void prepared(void *ctx, struct exec_attempt *attempt);
+static bool stop_preparing(struct dispatch *dispatch, struct work *work);
 
-struct dispatch *dispatch_new(struct node *node, struct exec *exec, int slots, struct waker *waker)
+struct dispatch *dispatch_new(const struct dispatch_config *config)
 {
     struct dispatch *dispatch = mem_zero(sizeof *dispatch);
-    dispatch->node = node;
-    dispatch->exec = exec;
-    dispatch->slots = slots_new(slots);
-    mailbox_init(&dispatch->revokes, waker);
-    mailbox_init(&dispatch->questions, waker);
+    dispatch->broker = config->broker;
+    dispatch->exec = config->exec;
+    dispatch->started = config->started;
+    dispatch->ctx = config->ctx;
+    dispatch->slots = slots_new(config->slots);
+    dispatch->recent = recent_new(RECENT);
+    dispatch->revoked = recent_new(RECENT);
+    pthread_mutex_init(&dispatch->rights.lock, NULL);
+    mailbox_init(&dispatch->revokes, config->waker);
+    mailbox_init(&dispatch->questions, config->waker);
     list_init(&dispatch->fresh);
-    list_init(&dispatch->noted);
+    list_init(&dispatch->reported);
     list_init(&dispatch->preparing);
-    exec->ended = ended;
-    exec->prepared = prepared;
-    exec->ctx = dispatch;
+    config->exec->ended = ended;
+    config->exec->prepared = prepared;
+    config->exec->ctx = dispatch;
+    broker_attach(config->broker, &(struct broker_executor){.told = told, .ctx = dispatch});
     return dispatch;
+}
+
+static struct work *work_at(struct list *link)
+{
+    return container_of(list_entry(link, struct slots_user, link), struct work, user);
+}
+
+static struct work *work_of(struct slots_user *user)
+{
+    return user ? container_of(user, struct work, user) : NULL;
+}
+
+static struct order *order_of(const struct work *work)
+{
+    return work->attempt.order;
 }
 
 void dispatch_free(struct dispatch *dispatch)
 {
     if (!dispatch)
         return;
-    struct list revokes;
+    struct list revokes, *link;
     list_init(&revokes);
     mailbox_take(&dispatch->revokes, &revokes);
-    list_each (&revokes, link)
-        mem_free(list_entry(link, struct revoke, link));
-    struct list *link;
+    list_each (&revokes, revoke)
+        mem_free(list_entry(revoke, struct revoke, link));
+    for (struct work *work; (work = work_of(slots_take(dispatch->slots)));)
+        order_free(order_of(work));
     while (!list_empty(&dispatch->preparing)) {
-        struct run *run = list_entry(dispatch->preparing.next, struct run, link);
-        stop_preparing(dispatch, run);
-        run_free(run);
+        struct work *work = work_at(dispatch->preparing.next);
+        stop_preparing(dispatch, work);
+        order_free(order_of(work));
     }
-    while ((link = list_take(&dispatch->fresh)) || (link = list_take(&dispatch->noted)))
-        run_free(list_entry(link, struct run, link));
+    while ((link = list_take(&dispatch->fresh)) || (link = list_take(&dispatch->reported)))
+        order_free(order_of(work_at(link)));
     slots_free(dispatch->slots);
-    digest_key_free(dispatch->key);
-    map_done(&dispatch->runs);
-    map_done(&dispatch->recent_ids);
+    recent_free(dispatch->recent);
+    recent_free(dispatch->revoked);
+    map_done(&dispatch->works);
+    map_done(&dispatch->rights.renewed);
+    map_done(&dispatch->rights.paused);
+    pthread_mutex_destroy(&dispatch->rights.lock);
     mailbox_done(&dispatch->revokes);
     mailbox_done(&dispatch->questions);
     mem_free(dispatch);
-}
-
-void dispatch_revoke(struct dispatch *dispatch, int64_t job_id)
-{
-    struct revoke *revoke = mem_alloc(sizeof *revoke);
-    revoke->job_id = job_id;
-    mailbox_post(&dispatch->revokes, &revoke->link);
 }
 
 void dispatch_ask(struct dispatch *dispatch, struct dispatch_question *question)
@@ -108,7 +149,7 @@ void dispatch_ask(struct dispatch *dispatch, struct dispatch_question *question)
 
 size_t dispatch_count(const struct dispatch *dispatch)
 {
-    return dispatch->runs.count;
+    return dispatch->works.count;
 }
 
 void dispatch_limit_hosts(struct dispatch *dispatch, int per_host)
@@ -116,109 +157,196 @@ void dispatch_limit_hosts(struct dispatch *dispatch, int per_host)
     atomic_store(&dispatch->per_host, per_host);
 }
 
+void dispatch_stop(struct dispatch *dispatch)
+{
+    atomic_store(&dispatch->stopping, true);
+}
+
 void dispatch_interrupt(struct dispatch *dispatch)
 {
     atomic_store(&dispatch->interrupt, true);
 }
 
-// What ended, or was sent away, with its token. A newer one that is known already stays.
-static void remember(struct dispatch *dispatch, const struct run *run)
+// ---- what it is told
+
+static void put_or_remove(struct map *map, int64_t key, intptr_t value)
 {
-    size_t known = (size_t)map_get(&dispatch->recent_ids, run->job.id);
-    if (known && dispatch->recent[known - 1].token >= run->token)
-        return;
-    size_t at = dispatch->recent_at++ % RECENT;
-    int64_t oldest = dispatch->recent[at].job_id;
-    if (oldest && (size_t)map_get(&dispatch->recent_ids, oldest) == at + 1)
-        map_remove(&dispatch->recent_ids, oldest);
-    dispatch->recent[at].job_id = run->job.id;
-    dispatch->recent[at].token = run->token;
-    map_put(&dispatch->recent_ids, run->job.id, (void *)(at + 1));
+    if (value > 0)
+        map_put(map, key, (void *)value);
+    else
+        map_remove(map, key);
 }
 
-static bool seen(struct dispatch *dispatch, const struct run *run)
+static void pause_lane(struct rights *rights, int64_t lane, bool paused)
 {
-    const struct run *here = map_get(&dispatch->runs, run->job.id);
-    size_t at = (size_t)map_get(&dispatch->recent_ids, run->job.id);
-    return (here && here->token >= run->token) || (at && dispatch->recent[at - 1].token >= run->token);
+    pthread_mutex_lock(&rights->lock);
+    put_or_remove(&rights->paused, lane, paused);
+    pthread_mutex_unlock(&rights->lock);
 }
 
-static void send_note(struct dispatch *dispatch, struct run *run, enum run_end end)
+static void renew(struct rights *rights, int64_t holder, int64_t until_ms)
 {
-    run->end = end;
-    run->note = (struct run_note){.run = run};
+    int64_t id, latest = 0;
+    size_t at = 0;
+    pthread_mutex_lock(&rights->lock);
+    put_or_remove(&rights->renewed, holder, (intptr_t)until_ms);
+    for (void *until; (until = map_next(&rights->renewed, &at, &id));)
+        latest = time_max(latest, (intptr_t)until);
+    atomic_store(&rights->latest, latest);
+    pthread_mutex_unlock(&rights->lock);
+}
+
+static void told(void *ctx, const struct control *control)
+{
+    struct dispatch *dispatch = ctx;
+    struct rights *rights = &dispatch->rights;
+    switch (control->kind) {
+    case CONTROL_REVOKE: {
+        struct revoke *revoke = mem_alloc(sizeof *revoke);
+        revoke->job_id = control->id;
+        revoke->token = control->token;
+        mailbox_post(&dispatch->revokes, &revoke->link);
+        break;
+    }
+    case CONTROL_PAUSE:
+        pause_lane(rights, control->id, control->paused);
+        break;
+    case CONTROL_RENEW:
+        renew(rights, control->id, control->until_ms);
+        break;
+    }
+}
+
+// Was any holder heard of lately? An executor that hears nothing starts nothing, and waits.
+static bool hears(struct dispatch *dispatch)
+{
+    return atomic_load(&dispatch->rights.latest) > dispatch->now.mono_ms;
+}
+
+// I3, I6, I15: whether the holder of a job was heard of lately, and whether its lane is held.
+static bool holder_lives(struct dispatch *dispatch, const struct job *job, bool *ret_paused)
+{
+    struct rights *rights = &dispatch->rights;
+    pthread_mutex_lock(&rights->lock);
+    intptr_t until = (intptr_t)map_get(&rights->renewed, job->holder);
+    *ret_paused = rights->paused.count && map_get(&rights->paused, job->lane);
+    pthread_mutex_unlock(&rights->lock);
+    return until > dispatch->now.mono_ms;
+}
+
+// ---- orders come and go
+
+static bool was_here(struct dispatch *dispatch, const struct job *job)
+{
+    const struct work *here = map_get(&dispatch->works, job->id);
+    return (here && order_of(here)->job.token >= job->token) || recent_get(dispatch->recent, job->id) >= job->token;
+}
+
+static void remember(struct dispatch *dispatch, const struct job *job)
+{
+    if (recent_get(dispatch->recent, job->id) < job->token)
+        recent_put(dispatch->recent, job->id, job->token);
+}
+
+static void report(struct dispatch *dispatch, struct outcome *outcome, enum order_end end)
+{
+    outcome->end = end;
     CRASH_POINT("dispatch.after_end");
-    broker_note(dispatch->node->broker, &run->note);
+    broker_report(dispatch->broker, outcome);
 }
 
-// The run leaves this stage.
-static void send_back(struct dispatch *dispatch, struct run *run, enum run_end end)
+// The order leaves this stage. What began has an outcome already.
+static void send_back(struct dispatch *dispatch, struct work *work, enum order_end end, int64_t postpone_to)
 {
-    map_remove(&dispatch->runs, run->job.id);
-    remember(dispatch, run);
-    run->needs = RUN_UNPREPARED;
-    send_note(dispatch, run, end);
-}
-
-static bool is_running(const struct run *run)
-{
-    return run->job.state == JOB_RESERVED;
+    struct order *order = order_of(work);
+    map_remove(&dispatch->works, order->job.id);
+    remember(dispatch, &order->job);
+    struct outcome *outcome = work->attempt.outcome ? work->attempt.outcome : outcome_new(order);
+    outcome->postpone_to = postpone_to;
+    report(dispatch, outcome, end);
 }
 
 // False: it waits for a slot.
-static bool stop_preparing(struct dispatch *dispatch, struct run *run)
+static bool stop_preparing(struct dispatch *dispatch, struct work *work)
 {
-    if (run->needs != RUN_PREPARING)
+    if (work->needs != PREPARING)
         return false;
-    dispatch->exec->ops->forget(dispatch->exec, run);
-    list_remove(&run->link);
+    dispatch->exec->ops->forget(dispatch->exec, &work->attempt);
+    list_remove(&work->user.link);
     return true;
 }
 
-static void prepared(void *ctx, struct run *run)
+static void prepared(void *ctx, struct exec_attempt *attempt)
 {
     struct dispatch *dispatch = ctx;
-    list_remove(&run->link);
-    run->needs = RUN_PREPARED;
-    slots_wait(dispatch->slots, run, dispatch->now);
+    struct work *work = container_of(attempt, struct work, attempt);
+    list_remove(&work->user.link);
+    work->needs = PREPARED;
+    slots_wait(dispatch->slots, &work->user, dispatch->now);
 }
 
-static void revoke_one(struct dispatch *dispatch, int64_t job_id)
+static bool is_running(const struct work *work)
 {
-    struct run *run = map_get(&dispatch->runs, job_id);
-    if (!run)
-        return; // its end is on its way already
-    if (is_running(run)) {
+    return work->attempt.outcome != NULL;
+}
+
+static void call_off(struct dispatch *dispatch, struct work *work)
+{
+    if (is_running(work)) {
         mark(MARK_CANCELLED_RUNNING);
-        run->end = RUN_CANCELLED;
-        dispatch->exec->ops->cancel(dispatch->exec, run);
+        work->end = ORDER_CANCELLED;
+        dispatch->exec->ops->cancel(dispatch->exec, &work->attempt);
         return;
     }
-    if (!stop_preparing(dispatch, run))
-        slots_withdraw(dispatch->slots, run);
-    send_back(dispatch, run, RUN_CANCELLED);
+    if (!stop_preparing(dispatch, work))
+        slots_withdraw(dispatch->slots, &work->user);
+    send_back(dispatch, work, ORDER_CANCELLED, 0);
 }
 
-static void take_runs(struct dispatch *dispatch)
+static void begin_waiting(struct dispatch *dispatch, struct order *order)
 {
-    struct list runs;
-    list_init(&runs);
-    broker_take(dispatch->node->broker, &runs);
-    list_each (&runs, link) {
-        struct run *run = list_entry(link, struct run, link);
-        if (seen(dispatch, run)) {
-            mark(MARK_DOUBLED_RUN);
-            run_free(run);
-        } else if (map_get(&dispatch->runs, run->job.id)) {
-            // An earlier life of this node still runs it, with a token that is worth nothing: out with it first.
-            mark(MARK_NEWER_RUN);
-            revoke_one(dispatch, run->job.id);
-            run->postpone_to = dispatch->now.wall_ms + AGAIN_MS;
-            remember(dispatch, run);
-            send_note(dispatch, run, RUN_POSTPONED);
+    const struct job *job = &order->job;
+    struct work *work = arena_alloc(&order->arena, sizeof *work);
+    work->user = (struct slots_user){.job_id = job->id, .lane = job->lane, .host = order->host, .priority = job->priority};
+    work->attempt.order = order;
+    map_put(&dispatch->works, job->id, work);
+    slots_wait(dispatch->slots, &work->user, dispatch->now);
+}
+
+// An order that does not even begin to wait here.
+static void refuse(struct dispatch *dispatch, struct order *order, enum order_end end, int64_t postpone_to)
+{
+    remember(dispatch, &order->job);
+    struct outcome *outcome = outcome_new(order);
+    outcome->postpone_to = postpone_to;
+    report(dispatch, outcome, end);
+}
+
+// An earlier life of its holder still runs the job, with a token that is worth nothing: out with that first.
+static void put_off(struct dispatch *dispatch, struct order *order)
+{
+    mark(MARK_NEWER_ORDER);
+    call_off(dispatch, map_get(&dispatch->works, order->job.id));
+    refuse(dispatch, order, ORDER_POSTPONED, dispatch->now.wall_ms + AGAIN_MS);
+}
+
+static void take_orders(struct dispatch *dispatch)
+{
+    struct list orders;
+    list_init(&orders);
+    broker_take(dispatch->broker, &orders);
+    list_each (&orders, link) {
+        struct order *order = list_entry(link, struct order, link);
+        if (was_here(dispatch, &order->job)) {
+            mark(MARK_DOUBLED_ORDER);
+            order_free(order);
+        } else if (map_get(&dispatch->works, order->job.id)) {
+            put_off(dispatch, order);
+        } else if (recent_get(dispatch->revoked, order->job.id) >= order->job.token) {
+            mark(MARK_REVOKED_EARLY);
+            refuse(dispatch, order, ORDER_CANCELLED, 0);
         } else {
-            map_put(&dispatch->runs, run->job.id, run);
-            slots_wait(dispatch->slots, run, dispatch->now);
+            begin_waiting(dispatch, order);
         }
     }
 }
@@ -227,90 +355,99 @@ static void revoke_all(struct dispatch *dispatch, struct list *revokes)
 {
     list_each (revokes, link) {
         struct revoke *revoke = list_entry(link, struct revoke, link);
-        revoke_one(dispatch, revoke->job_id);
+        struct work *work = map_get(&dispatch->works, revoke->job_id);
+        if (work)
+            call_off(dispatch, work);
+        else // its outcome is on its way, or the order is late
+            recent_put(dispatch->revoked, revoke->job_id, revoke->token);
         mem_free(revoke);
     }
 }
 
-static void ended(void *ctx, struct run *run)
+// ---- attempts
+
+static void ended(void *ctx, struct exec_attempt *attempt)
 {
     struct dispatch *dispatch = ctx;
-    list_remove(&run->link);
-    slots_release(dispatch->slots, run);
-    // A run that was told to stop may have ended by itself just before; then that is what happened.
-    bool stopped = run->result.outcome == OUTCOME_CANCELLED;
-    send_back(dispatch, run, stopped ? run->end : run->result.later ? RUN_DETACHED : RUN_ENDED);
+    struct work *work = container_of(attempt, struct work, attempt);
+    const struct outcome *outcome = attempt->outcome;
+    list_remove(&work->user.link);
+    slots_release(dispatch->slots, &work->user, outcome->result.completed_at - outcome->job.started_at);
+    // An attempt that was told to stop may have ended by itself just before; then that is what happened.
+    bool stopped = outcome->result.outcome == OUTCOME_CANCELLED;
+    send_back(dispatch, work, stopped ? work->end : outcome->result.later ? ORDER_DETACHED : ORDER_ENDED, 0);
 }
 
-// How a run that has a slot goes on (I4, I6, I15): RUN_ENDED means that it may start; anything else is why it may not.
-static enum run_end verdict(struct dispatch *dispatch, const struct run *run)
+// Whether an order that has a slot may start (I4, I6, I15). If not, *ret_end is what it is sent back as.
+static bool may_start(struct dispatch *dispatch, const struct job *job, enum order_end *ret_end)
 {
     static const struct {
-        enum run_end end;
+        enum order_end end;
         enum mark why;
-    } verdicts[] = {[WAIT_TIME] = {RUN_RELEASED, MARK_GIVEN_BACK}, // the clock was set back since it was published
-                    [WAIT_QUEUE] = {RUN_RELEASED, MARK_PAUSED},
-                    [WAIT_EXPIRED] = {RUN_EXPIRED, MARK_EXPIRED_IN_HAND}};
-    if (run->job.holder != atomic_load(&dispatch->node->incarnation)) {
+    } refusals[] = {[WAIT_TIME] = {ORDER_RELEASED, MARK_GIVEN_BACK}, // the clock was set back since it was published
+                    [WAIT_QUEUE] = {ORDER_RELEASED, MARK_PAUSED},
+                    [WAIT_EXPIRED] = {ORDER_EXPIRED, MARK_EXPIRED_IN_HAND}};
+    bool paused;
+    if (!holder_lives(dispatch, job, &paused)) {
         mark(MARK_OLD_LIFE);
-        return RUN_RELEASED;
+        *ret_end = ORDER_RELEASED;
+        return false;
     }
-    enum job_wait wait = job_wait(&run->job, lanes_is_paused(dispatch->node->lanes, run->job.lane), dispatch->now.wall_ms);
+    enum job_wait wait = job_wait(job, paused, dispatch->now.wall_ms);
     if (wait == WAIT_NOTHING)
-        return RUN_ENDED;
-    mark(verdicts[wait].why);
-    return verdicts[wait].end;
-}
-
-static void start(struct dispatch *dispatch, struct run *run)
-{
-    CRASH_POINT("dispatch.before_start");
-    if (!dispatch->key)
-        dispatch->key = node_ticket_key(dispatch->node);
-    ticket_write(dispatch->key, run->job.id, run->token, run->ticket);
-    run->end = RUN_ENDED;
-    run->mono_start = dispatch->now.mono_ms;
-    node_started(dispatch->node, run);
-    list_append(&dispatch->fresh, &run->link);
-    dispatch->exec->ops->start(dispatch->exec, run, dispatch->now);
+        return true;
+    mark(refusals[wait].why);
+    *ret_end = refusals[wait].end;
+    return false;
 }
 
 // What an attempt needs to know is found out before it begins, and without a slot: a name that nobody answers for costs those it
 // shares a lane with nothing, and itself no attempt. Once is enough: what it was told may be old when it gets a slot again.
-static bool is_prepared(struct dispatch *dispatch, struct run *run)
+static bool is_prepared(struct dispatch *dispatch, struct work *work)
 {
     const struct exec_ops *ops = dispatch->exec->ops;
-    if (!ops->prepare || run->needs == RUN_PREPARED || ops->prepare(dispatch->exec, run))
+    if (!ops->prepare || work->needs == PREPARED || ops->prepare(dispatch->exec, &work->attempt))
         return true;
-    slots_release(dispatch->slots, run);
-    run->needs = RUN_PREPARING;
-    run->waits_since = dispatch->now.mono_ms;
-    list_append(&dispatch->preparing, &run->link);
+    slots_release(dispatch->slots, &work->user, -1);
+    work->needs = PREPARING;
+    work->user.waits_since = dispatch->now.mono_ms;
+    list_append(&dispatch->preparing, &work->user.link);
     return false;
+}
+
+// False: its record says that it cannot begin.
+static bool start(struct dispatch *dispatch, struct work *work)
+{
+    struct outcome *outcome = outcome_new(order_of(work));
+    if (job_start(&outcome->job, &outcome->policy, dispatch->now.wall_ms))
+        return false;
+    CRASH_POINT("dispatch.before_start");
+    work->attempt.outcome = outcome;
+    work->mono_start = dispatch->now.mono_ms;
+    if (dispatch->started)
+        dispatch->started(dispatch->ctx, outcome);
+    list_append(&dispatch->fresh, &work->user.link);
+    dispatch->exec->ops->start(dispatch->exec, &work->attempt, dispatch->now);
+    return true;
 }
 
 static void start_waiting(struct dispatch *dispatch)
 {
-    for (struct run *run; (run = slots_next(dispatch->slots));) {
-        enum run_end end = verdict(dispatch, run);
-        if (end == RUN_ENDED && !is_prepared(dispatch, run))
+    for (struct work *work; (work = work_of(slots_next(dispatch->slots)));) {
+        enum order_end end = ORDER_RELEASED;
+        bool may = may_start(dispatch, &order_of(work)->job, &end);
+        if (may && !is_prepared(dispatch, work))
             continue;
-        if (end == RUN_ENDED && job_start(&run->job, &run->task.policy, dispatch->now.wall_ms))
-            end = RUN_RELEASED;
-        if (end == RUN_ENDED) {
-            start(dispatch, run);
+        if (may && start(dispatch, work))
             continue;
-        }
-        slots_release(dispatch->slots, run);
-        send_back(dispatch, run, end);
+        slots_release(dispatch->slots, &work->user, -1);
+        send_back(dispatch, work, end, 0);
     }
 }
 
 static int64_t next_unprepared(const struct dispatch *dispatch)
 {
-    if (list_empty(&dispatch->preparing))
-        return TIME_NEVER;
-    return list_entry(dispatch->preparing.next, struct run, link)->waits_since + PREPARE_MS;
+    return list_empty(&dispatch->preparing) ? TIME_NEVER : work_at(dispatch->preparing.next)->user.waits_since + PREPARE_MS;
 }
 
 // What waits for a full host, or for what it needs to know, goes back, so that it does not hold room that others could use, nor
@@ -318,50 +455,48 @@ static int64_t next_unprepared(const struct dispatch *dispatch)
 static void set_aside(struct dispatch *dispatch)
 {
     while (next_unprepared(dispatch) <= dispatch->now.mono_ms) {
-        struct run *run = list_entry(dispatch->preparing.next, struct run, link);
+        struct work *work = work_at(dispatch->preparing.next);
         mark(MARK_UNPREPARED);
-        stop_preparing(dispatch, run);
-        run->postpone_to = dispatch->now.wall_ms + ASIDE_MS;
-        send_back(dispatch, run, RUN_POSTPONED);
+        stop_preparing(dispatch, work);
+        send_back(dispatch, work, ORDER_POSTPONED, dispatch->now.wall_ms + ASIDE_MS);
     }
-    for (struct run *run; (run = slots_stuck(dispatch->slots, dispatch->now));) {
+    int64_t aside_ms;
+    for (struct work *work; (work = work_of(slots_stuck(dispatch->slots, dispatch->now, &aside_ms)));) {
         mark(MARK_SET_ASIDE);
-        send_back(dispatch, run, RUN_POSTPONED);
+        send_back(dispatch, work, ORDER_POSTPONED, dispatch->now.wall_ms + aside_ms);
     }
 }
 
 static void release_waiting(struct dispatch *dispatch)
 {
-    for (struct run *run; (run = slots_take(dispatch->slots));)
-        send_back(dispatch, run, RUN_RELEASED);
+    for (struct work *work; (work = work_of(slots_take(dispatch->slots)));)
+        send_back(dispatch, work, ORDER_RELEASED, 0);
     list_each (&dispatch->preparing, link) {
-        struct run *run = list_entry(link, struct run, link);
-        stop_preparing(dispatch, run);
-        send_back(dispatch, run, RUN_RELEASED);
+        struct work *work = work_at(link);
+        stop_preparing(dispatch, work);
+        send_back(dispatch, work, ORDER_RELEASED, 0);
     }
 }
 
-static void note_running(struct dispatch *dispatch)
+static void report_running(struct dispatch *dispatch)
 {
     list_each (&dispatch->fresh, link) {
-        struct run *run = list_entry(link, struct run, link);
-        if (run->mono_start + NOTE_AFTER_MS > dispatch->now.mono_ms)
+        struct work *work = work_at(link);
+        if (work->mono_start + NOTE_AFTER_MS > dispatch->now.mono_ms)
             return;
-        struct run_began *began = mem_alloc(sizeof *began);
-        *began = (struct run_began){.job = run->job, .token = run->token};
         list_remove(link);
-        list_append(&dispatch->noted, link);
-        broker_note(dispatch->node->broker, &began->note);
+        list_append(&dispatch->reported, link);
+        broker_report(dispatch->broker, outcome_began(work->attempt.outcome));
     }
 }
 
 static void answer_one(struct dispatch *dispatch, struct dispatch_question *question)
 {
-    struct run like = {.job = {.id = question->job_id, .lane = question->lane, .priority = (uint8_t)question->priority},
-                       .host = question->host};
-    const struct run *here = map_get(&dispatch->runs, question->job_id);
-    slots_look(dispatch->slots, here && !is_running(here) ? here : &like, question->aside, dispatch->now, &question->view);
-    question->preparing = here && here->needs == RUN_PREPARING;
+    struct slots_user like = {
+        .job_id = question->job_id, .lane = question->lane, .priority = question->priority, .host = question->host};
+    const struct work *here = map_get(&dispatch->works, question->job_id);
+    slots_look(dispatch->slots, here && !is_running(here) ? &here->user : &like, question->aside, dispatch->now, &question->view);
+    question->preparing = here && here->needs == PREPARING;
     question->done(question);
 }
 
@@ -377,20 +512,20 @@ static void answer_questions(struct dispatch *dispatch)
 static void interrupt_all(struct dispatch *dispatch, struct list *running)
 {
     list_each (running, link) {
-        struct run *run = list_entry(link, struct run, link);
+        struct work *work = work_at(link);
         mark(MARK_INTERRUPTED);
-        run->end = RUN_INTERRUPTED;
-        dispatch->exec->ops->cancel(dispatch->exec, run);
+        work->end = ORDER_INTERRUPTED;
+        dispatch->exec->ops->cancel(dispatch->exec, &work->attempt);
     }
 }
 
-static int64_t next_turn(const struct dispatch *dispatch, bool alive)
+static int64_t next_turn(const struct dispatch *dispatch, bool hears)
 {
     struct now now = dispatch->now;
     int64_t mono = time_min(slots_next_stuck(dispatch->slots), next_unprepared(dispatch));
     if (!list_empty(&dispatch->fresh))
-        mono = time_min(mono, list_entry(dispatch->fresh.next, struct run, link)->mono_start + NOTE_AFTER_MS);
-    if (!alive && slots_waiting(dispatch->slots)) {
+        mono = time_min(mono, work_at(dispatch->fresh.next)->mono_start + NOTE_AFTER_MS);
+    if (!hears && slots_waiting(dispatch->slots)) {
         mark(MARK_NOT_ALIVE);
         mono = time_min(mono, now.mono_ms + NOT_ALIVE_WAIT_MS);
     }
@@ -401,23 +536,24 @@ int64_t dispatch_turn(struct dispatch *dispatch, struct now now)
 {
     dispatch->now = now;
     slots_limit_hosts(dispatch->slots, atomic_load_explicit(&dispatch->per_host, memory_order_relaxed));
-    // A revoke is posted after its run was published. So revokes are taken first: what they speak of is here, or was.
+    // A revoke is told after its order was published. So revokes are taken first: unless a broker is late, what they speak of is
+    // here, or was.
     struct list revokes;
     list_init(&revokes);
     mailbox_take(&dispatch->revokes, &revokes);
-    take_runs(dispatch);
+    take_orders(dispatch);
     revoke_all(dispatch, &revokes);
-    bool alive = node_alive(dispatch->node, now.mono_ms);
-    if (atomic_load(&dispatch->node->stopping))
+    bool may_act = hears(dispatch);
+    if (atomic_load(&dispatch->stopping))
         release_waiting(dispatch);
-    else if (alive)
+    else if (may_act)
         start_waiting(dispatch);
     set_aside(dispatch);
     if (atomic_exchange(&dispatch->interrupt, false)) {
         interrupt_all(dispatch, &dispatch->fresh);
-        interrupt_all(dispatch, &dispatch->noted);
+        interrupt_all(dispatch, &dispatch->reported);
     }
-    note_running(dispatch);
+    report_running(dispatch);
     answer_questions(dispatch);
-    return next_turn(dispatch, alive);
+    return next_turn(dispatch, may_act);
 }

@@ -1,10 +1,11 @@
-// Stage 3, dispatch: broker -> executor. Starts runs while slots are free, lane by lane.
+// Stage 3, dispatch: broker -> executor. Starts orders while slots are free, lane by lane.
 //
-// Layer: flow. Owned by the exec thread; dispatch_revoke and dispatch_ask may be called by any thread.
+// Layer: flow, but it knows neither the store nor the node: what it may do it is told through the broker. So it can run in a
+// process that has no database. Owned by the exec thread; what may be called by any thread says so.
 #pragma once
 #include "base/clock.h"
+#include "broker/broker.h"
 #include "exec/exec.h"
-#include "flow/node.h"
 #include "flow/slots.h"
 
 struct dispatch;
@@ -16,19 +17,29 @@ struct dispatch_question {
     int64_t job_id, lane;
     int priority;
     bool aside;             // it was set aside for its host
-    uint64_t host;          // run_host() of its target
+    uint64_t host;          // order_host() of its target
     struct slots_view view; // out
     bool preparing;         // out: it waits for what it needs to know, not for a slot
     void (*done)(struct dispatch_question *question);
 };
 
-// `waker` wakes the thread that calls dispatch_turn. The executor is the dispatcher's from now on.
-struct dispatch *dispatch_new(struct node *node, struct exec *exec, int slots, struct waker *waker);
+struct dispatch_config {
+    struct broker *broker; // it attaches itself to it
+    struct exec *exec;     // the dispatcher's from now on
+    int slots;             // attempts at once
+    struct waker *waker;   // wakes the thread that calls dispatch_turn
+    // An attempt begins, with its record. On the exec thread. NULL: nobody wants to know
+    void (*started)(void *ctx, const struct outcome *running);
+    void *ctx;
+};
+
+struct dispatch *dispatch_new(const struct dispatch_config *config);
 void dispatch_free(struct dispatch *dispatch);
 int64_t dispatch_turn(struct dispatch *dispatch, struct now now); // on the wall clock: when to turn again
+size_t dispatch_count(const struct dispatch *dispatch);           // orders that wait and run
 
-void dispatch_revoke(struct dispatch *dispatch, int64_t job_id); // the job is cancelled: do not start it, or end it
-void dispatch_ask(struct dispatch *dispatch, struct dispatch_question *question); // any thread
-size_t dispatch_count(const struct dispatch *dispatch);                           // waiting and running
-void dispatch_limit_hosts(struct dispatch *dispatch, int per_host); // attempts at once to one host; 0: no limit. Any thread
-void dispatch_interrupt(struct dispatch *dispatch);                 // gives up what still runs: the process is stopping
+// Any thread.
+void dispatch_ask(struct dispatch *dispatch, struct dispatch_question *question);
+void dispatch_limit_hosts(struct dispatch *dispatch, int per_host); // attempts at once to one host; 0: no limit
+void dispatch_stop(struct dispatch *dispatch);                      // starts nothing more; gives back what waits
+void dispatch_interrupt(struct dispatch *dispatch);                 // gives up what still runs

@@ -4,18 +4,25 @@
 
 #include "base/mem.h"
 
+static void started(void *ctx, const struct outcome *running)
+{
+    node_started(ctx, running);
+}
+
 struct flow *flow_new(const struct flow_config *config, struct store *store, struct broker *broker, struct exec *exec,
                       struct waker *flow_waker, struct waker *exec_waker)
 {
     struct flow *flow = mem_zero(sizeof *flow);
     struct node *node = &flow->node;
     flow->lanes = lanes_new(config->room, config->room_bytes);
+    lanes_tell(flow->lanes, broker);
     node_init(node, store, broker, flow->lanes, flow_waker);
     node->pulls = !config->api_only;
     node->correct_clock = config->correct_clock;
     node->clock_ctx = config->clock_ctx;
-    flow->dispatch = dispatch_new(node, exec, config->slots, exec_waker);
-    flow->pull = pull_new(node, flow->dispatch);
+    flow->dispatch = dispatch_new(&(struct dispatch_config){
+        .broker = broker, .exec = exec, .slots = config->slots, .waker = exec_waker, .started = started, .ctx = node});
+    flow->pull = pull_new(node);
     flow->admit = admit_new(node, flow->pull);
     flow->complete = complete_new(node, flow->pull, config->seed + 1);
     flow->steer = steer_new(node, flow->pull);
@@ -84,6 +91,12 @@ int64_t flow_turn(struct flow *flow, struct now now)
 int64_t flow_exec_turn(struct flow *flow, struct now now)
 {
     return dispatch_turn(flow->dispatch, now);
+}
+
+void flow_stop(struct flow *flow)
+{
+    atomic_store(&flow->node.stopping, true);
+    dispatch_stop(flow->dispatch);
 }
 
 void flow_leave(struct flow *flow)

@@ -59,6 +59,9 @@ void flow_free(struct flow *flow); // nothing may be in flight
 int64_t flow_turn(struct flow *flow, struct now now);
 int64_t flow_exec_turn(struct flow *flow, struct now now);
 
+// Begins nothing more, and gives back what has not begun. Any thread.
+void flow_stop(struct flow *flow);
+
 // Writes down what is still to be written of counts and news, and says goodbye: call when nothing is held any more, and no turn
 // is to come. Waits for the store.
 void flow_leave(struct flow *flow);

@@ -73,7 +73,8 @@ struct lanes {
     pthread_mutex_t lock;
     int room, used;
     int64_t bytes_room, bytes_used;
-    _Atomic int paused; // how many lanes are: while none is, nobody has to ask under the lock
+    struct broker *broker; // whose executors are told of pauses; NULL: nobody
+    _Atomic int paused;    // how many lanes are: while none is, nobody has to ask under the lock
     struct lanes_news news;
     int64_t behind_ms;                            // when a claim last left something that was due
     bool mine[OWN_BUCKETS], buckets[OWN_BUCKETS]; // where this node goes first; what lanes fall into
@@ -93,6 +94,11 @@ struct lanes *lanes_new(int room, size_t bytes)
     lanes->bytes_room = (int64_t)bytes;
     memset(lanes->mine, true, sizeof lanes->mine);
     return lanes;
+}
+
+void lanes_tell(struct lanes *lanes, struct broker *broker)
+{
+    lanes->broker = broker;
 }
 
 void lanes_free(struct lanes *lanes)
@@ -200,8 +206,12 @@ static void hear_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
 
 static void set_paused(struct lanes *lanes, struct lane *lane, bool paused)
 {
-    atomic_fetch_add(&lanes->paused, (int)paused - (int)lane->paused);
+    if (lane->paused == paused)
+        return;
+    atomic_fetch_add(&lanes->paused, paused ? 1 : -1);
     lane->paused = paused;
+    if (lanes->broker)
+        broker_control(lanes->broker, &(struct control){.kind = CONTROL_PAUSE, .id = lane->id, .paused = paused});
 }
 
 static int more_room(const struct lanes *lanes, const struct lane *lane)

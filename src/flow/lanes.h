@@ -2,6 +2,7 @@
 // Layer: flow. Any thread; one short lock, never held over I/O.
 #pragma once
 #include "base/str.h"
+#include "broker/broker.h"
 #include "core/own.h"
 #include "store/store.h"
 
@@ -14,6 +15,7 @@ struct lanes;
 
 struct lanes *lanes_new(int room, size_t bytes); // how many jobs this node holds at most, and how many bytes of documents
 void lanes_free(struct lanes *lanes);
+void lanes_tell(struct lanes *lanes, struct broker *broker); // executors are told which lanes are held, from now on
 
 // Takes one place for a job that is due now or soon and has a document of so many bytes, if its lane is known to the store as not
 // paused, without backlog and within its share of both: the push path. Returns the lane, or 0.

@@ -35,6 +35,31 @@ bool node_alive(struct node *node, int64_t mono_ms)
     return mono_ms < atomic_load(&node->alive_until_ms);
 }
 
+static void tell_renewed(struct node *node, int64_t until_ms)
+{
+    broker_control(node->broker,
+                   &(struct control){.kind = CONTROL_RENEW, .id = atomic_load(&node->incarnation), .until_ms = until_ms});
+}
+
+void node_renew_life(struct node *node, int64_t until_ms)
+{
+    atomic_store(&node->alive_until_ms, until_ms);
+    tell_renewed(node, until_ms);
+}
+
+void node_begin_life(struct node *node, int64_t incarnation, int64_t until_ms)
+{
+    atomic_store(&node->incarnation, incarnation);
+    node_renew_life(node, until_ms);
+}
+
+void node_end_life(struct node *node)
+{
+    atomic_store(&node->alive_until_ms, 0);
+    tell_renewed(node, 0);
+    atomic_store(&node->incarnation, 0);
+}
+
 int64_t node_round(const struct node *node, int64_t mono_ms, int64_t period_ms)
 {
     int64_t phase = (int64_t)((uint64_t)atomic_load(&node->incarnation) % (uint64_t)period_ms);
@@ -55,10 +80,10 @@ void node_submitted(struct node *node, const struct job *job, struct str queue, 
                                                   .name = name});
 }
 
-void node_started(struct node *node, const struct run *run)
+void node_started(struct node *node, const struct outcome *running)
 {
-    const struct job *job = &run->job;
-    tally_started(&node->tally, job, &run->task.policy);
+    const struct job *job = &running->job;
+    tally_started(&node->tally, job, &running->policy);
     if (news_wanted(node->news))
         news_tell(node->news, &(struct news_item){.type = NEWS_STARTED,
                                                   .tenant = job->tenant,
@@ -66,8 +91,8 @@ void node_started(struct node *node, const struct run *run)
                                                   .task_id = job->task_id,
                                                   .job_id = job->id,
                                                   .state = job->state,
-                                                  .queue = run->task.queue,
-                                                  .name = run->task.name,
+                                                  .queue = running->queue,
+                                                  .name = running->name,
                                                   .attempt = job->attempts});
 }
 

@@ -67,7 +67,7 @@ void node_say_failed(struct node *node, const char *who, const struct store_op *
 // What happens to a job is counted, and told to whoever listens: it was stored; an attempt of it begins; a step of it was
 // written, of which the flow thread speaks alone. The log is told of failures.
 void node_submitted(struct node *node, const struct job *job, struct str queue, struct str name, int64_t now_ms);
-void node_started(struct node *node, const struct run *run);
+void node_started(struct node *node, const struct outcome *running);
 void node_changed(struct node *node, const struct job *job, const struct attempt *attempt, struct str queue, struct str name);
 // The same for who has the task only as its document.
 void node_changed_doc(struct node *node, const struct job *job, const struct attempt *attempt, struct str doc);
@@ -75,6 +75,11 @@ void node_changed_doc(struct node *node, const struct job *job, const struct att
 bool node_push_begin(struct node *node); // false: not now
 void node_push_end(struct node *node);
 bool node_alive(struct node *node, int64_t mono_ms);
+
+// A life begins, goes on until so much later on the monotonic clock (I3), or ends: the stages act by it, and executors are told.
+void node_begin_life(struct node *node, int64_t incarnation, int64_t until_ms);
+void node_renew_life(struct node *node, int64_t until_ms);
+void node_end_life(struct node *node);
 
 // When to look again, for who looks once in a period: they all do at the same moment, so that the thread is woken once and the
 // store asked in one transaction. Other lives have other moments, or nodes of one machine would find the same things to do.

@@ -4,7 +4,7 @@
 // the store what this incarnation holds and takes in hand what it does not know of (recount). So a lost hand-over costs time,
 // never the job.
 //
-// It does not decide whether a run may start (dispatch does) nor what follows its end (complete does).
+// It does not decide whether an attempt may begin (dispatch does) nor what follows its end (complete does).
 #include "flow/pull.h"
 
 #include "base/crash.h"
@@ -12,7 +12,9 @@
 #include "base/map.h"
 #include "base/mark.h"
 #include "base/mem.h"
-#include "flow/dispatch.h"
+#include "base/recent.h"
+#include "base/wheel.h"
+#include "flow/ticket.h"
 
 #include <assert.h>
 
@@ -28,32 +30,30 @@ enum {
     BACK_MS = 1000,    // a clock set back by more than this
 };
 
-// A job in hand. The run itself travels, and belongs to whoever has it; it is here only while it waits in the wheel.
+// A job in hand. Its order travels, and belongs to whoever has it; it is here only while it waits in the wheel.
 struct hold {
     int64_t job_id, token, lane;
-    size_t bytes;    // of its document
-    struct run *run; // in the wheel, or NULL: on its way
-    bool given_up;   // and is on its way back without having begun
-    bool asked;      // somebody waits for its end
+    size_t bytes;            // of its document
+    struct order *order;     // in the wheel, or NULL: on its way
+    struct wheel_node timer; // while it is
+    bool given_up;           // its outcome is on its way, without that it began
+    bool asked;              // somebody waits for its end
 };
 
 struct pull {
     struct node *node;
-    struct dispatch *dispatch;
-    struct mailbox pushed;  // runs
+    struct digest_key *key; // of tickets; NULL until the first is written
+    struct mailbox pushed;  // orders
     struct mailbox asks;    // struct pull_ask
     struct mailbox answers; // struct store_op
     struct map held;        // job id -> hold
     struct map returned;    // jobs that came back while a recount was under way, by their token: what it says of them is old
     struct wheel wheel;
-    // Jobs that somebody cancels: a claim or hand-over on its way may still bring them.
-    int64_t called_off[CALLED_OFF];
-    size_t called_off_at;
-    struct map called_off_ids; // job id -> its place in `called_off` + 1
-    struct list open_asks;     // wait for their run to come back
+    struct recent *called_off; // jobs that somebody cancels: a claim or hand-over on its way may still bring them
+    struct list open_asks;     // wait for the outcome of their order
 
     bool claiming, counting;
-    bool quiet;                   // stopping, and every run that was pushed has been taken
+    bool quiet;                   // stopping, and every order that was pushed has been taken
     bool doubt;                   // an answer was lost: until a recount has come, something may be held unknowingly
     int64_t claim_at, recount_at; // monotonic: not before
     int64_t last_wall_ms;
@@ -63,11 +63,11 @@ struct pull {
     struct store_held recount;
 };
 
-struct pull *pull_new(struct node *node, struct dispatch *dispatch)
+struct pull *pull_new(struct node *node)
 {
     struct pull *pull = mem_zero(sizeof *pull);
     pull->node = node;
-    pull->dispatch = dispatch;
+    pull->called_off = recent_new(CALLED_OFF);
     mailbox_init(&pull->pushed, node->flow_waker);
     mailbox_init(&pull->asks, node->flow_waker);
     mailbox_init(&pull->answers, node->flow_waker);
@@ -84,16 +84,17 @@ void pull_free(struct pull *pull)
     list_init(&pushed);
     mailbox_take(&pull->pushed, &pushed);
     list_each (&pushed, link)
-        run_free(list_entry(link, struct run, link));
+        order_free(list_entry(link, struct order, link));
     int64_t id;
     size_t at = 0;
     for (struct hold *hold; (hold = map_next(&pull->held, &at, &id));) {
-        run_free(hold->run);
+        order_free(hold->order);
         mem_free(hold);
     }
     map_done(&pull->held);
     map_done(&pull->returned);
-    map_done(&pull->called_off_ids);
+    recent_free(pull->called_off);
+    digest_key_free(pull->key);
     struct store_op *const ops[] = {&pull->claim.op, &pull->recount.op};
     for (size_t i = 0; i < array_count(ops); i++)
         store_op_done(ops[i]); // of answers that came too late
@@ -103,9 +104,9 @@ void pull_free(struct pull *pull)
     mem_free(pull);
 }
 
-void pull_push(struct pull *pull, struct run *run)
+void pull_push(struct pull *pull, struct order *order)
 {
-    mailbox_post(&pull->pushed, &run->link);
+    mailbox_post(&pull->pushed, &order->link);
 }
 
 void pull_ask(struct pull *pull, struct pull_ask *ask)
@@ -124,29 +125,31 @@ bool pull_idle(const struct pull *pull)
     return pull->quiet && !pull->claiming && !pull->counting && !pull->doubt && pull->held.count == 0;
 }
 
-// Hands a run that did not begin to the completer, which writes what follows.
-static void give_up(struct pull *pull, struct run *run, enum run_end end)
+// Reports that an order did not begin to the completer, which writes what follows.
+static void give_up(struct pull *pull, struct order *order, enum order_end end, int64_t postpone_to)
 {
-    struct hold *hold = map_get(&pull->held, run->job.id);
-    if (hold && hold->token == run->token)
+    struct hold *hold = map_get(&pull->held, order->job.id);
+    if (hold && hold->token == order->job.token)
         hold->given_up = true;
-    run->end = end;
-    run->note = (struct run_note){.run = run};
-    broker_note(pull->node->broker, &run->note);
+    struct outcome *outcome = outcome_new(order);
+    outcome->end = end;
+    outcome->postpone_to = postpone_to;
+    outcome->result.reason = order->why;
+    broker_report(pull->node->broker, outcome);
 }
 
-static void give_up_waiting(struct pull *pull, struct hold *hold, enum run_end end)
+static void give_up_waiting(struct pull *pull, struct hold *hold, enum order_end end, int64_t postpone_to)
 {
-    struct run *run = hold->run;
-    hold->run = NULL;
-    wheel_remove(&pull->wheel, &run->timer);
-    give_up(pull, run, end);
+    struct order *order = hold->order;
+    hold->order = NULL;
+    wheel_remove(&pull->wheel, &hold->timer);
+    give_up(pull, order, end, postpone_to);
 }
 
-static void wait_in_wheel(struct pull *pull, struct hold *hold, struct run *run, int64_t at_ms)
+static void wait_in_wheel(struct pull *pull, struct hold *hold, struct order *order, int64_t at_ms)
 {
-    hold->run = run;
-    wheel_add(&pull->wheel, &run->timer, at_ms);
+    hold->order = order;
+    wheel_add(&pull->wheel, &hold->timer, at_ms);
 }
 
 static void close_asks(struct pull *pull, int64_t job_id)
@@ -165,9 +168,9 @@ static void forget(struct pull *pull, struct hold *hold)
 {
     if (pull->counting)
         map_put(&pull->returned, hold->job_id, (void *)(intptr_t)hold->token);
-    if (hold->run) {
-        wheel_remove(&pull->wheel, &hold->run->timer);
-        run_free(hold->run);
+    if (hold->order) {
+        wheel_remove(&pull->wheel, &hold->timer);
+        order_free(hold->order);
     }
     lanes_give(pull->node->lanes, hold->lane, hold->bytes);
     if (hold->asked)
@@ -184,63 +187,44 @@ void pull_returned(struct pull *pull, int64_t job_id, int64_t token)
     forget(pull, hold);
 }
 
-static bool is_called_off(const struct pull *pull, int64_t job_id)
+// Takes an order in hand whose place is taken already.
+static void take_in_hand(struct pull *pull, struct order *order, struct now now)
 {
-    return map_get(&pull->called_off_ids, job_id) != NULL;
-}
-
-static void call_off(struct pull *pull, int64_t job_id)
-{
-    size_t at = pull->called_off_at++ % CALLED_OFF;
-    int64_t oldest = pull->called_off[at];
-    if (oldest && (size_t)map_get(&pull->called_off_ids, oldest) == at + 1)
-        map_remove(&pull->called_off_ids, oldest);
-    pull->called_off[at] = job_id;
-    map_put(&pull->called_off_ids, job_id, (void *)(at + 1));
-}
-
-// Takes a run in hand whose place is taken already.
-static void take_in_hand(struct pull *pull, struct run *run, struct now now)
-{
+    const struct job *job = &order->job;
     struct hold *hold = mem_alloc(sizeof *hold);
-    *hold = (struct hold){.job_id = run->job.id, .token = run->token, .lane = run->job.lane, .bytes = run->doc_size};
+    *hold = (struct hold){.job_id = job->id, .token = job->token, .lane = job->lane, .bytes = order->doc.n};
     struct hold *earlier = map_put(&pull->held, hold->job_id, hold);
     if (earlier) { // that it could be claimed again shows that its end was written
         mark(MARK_CLAIMED_AGAIN);
         forget(pull, earlier);
     }
-    if (!run->doc_size) { // its task is paused. If it was called off, too: how long to keep it is not known here
+    if (!order->doc.n) { // its task is paused. If it was called off, too: how long to keep it is not known here
         mark(MARK_TASK_PAUSED);
-        run->postpone_to = job_paused_until(&run->job, now.wall_ms);
-        give_up(pull, run, RUN_POSTPONED);
-        return;
-    }
-    if (is_called_off(pull, run->job.id)) {
+        give_up(pull, order, ORDER_POSTPONED, job_paused_until(job, now.wall_ms));
+    } else if (recent_get(pull->called_off, job->id)) {
         mark(MARK_CALLED_OFF);
-        give_up(pull, run, RUN_CANCELLED);
-        return;
+        give_up(pull, order, ORDER_CANCELLED, 0);
+    } else if (order->readable) {
+        assert(target_rule(order->task.target.kind)->dispatch == TARGET_CALLED); // others ask for it by themselves
+        wait_in_wheel(pull, hold, order, time_max(job->due_at, now.wall_ms));
+    } else {
+        log_warn("job %lld cannot be read: %.*s", (long long)job->id, STR_ARG(order->why));
+        give_up(pull, order, ORDER_UNREADABLE, 0);
     }
-    if (run->readable) {
-        assert(target_rule(run->task.target.kind)->dispatch == TARGET_CALLED); // others ask for it by themselves
-        wait_in_wheel(pull, hold, run, time_max(run->job.due_at, now.wall_ms));
-        return;
-    }
-    log_warn("job %lld cannot be read: %.*s", (long long)run->job.id, STR_ARG(run->result.reason));
-    give_up(pull, run, RUN_ENDED);
 }
 
 static void take_claimed(struct pull *pull, const struct store_job *from, struct now now)
 {
-    take_in_hand(pull, run_new(&from->job, from->doc), now);
+    take_in_hand(pull, order_new(&from->job, from->doc), now);
 }
 
 static void take_pushed(struct pull *pull, struct now now)
 {
-    struct list runs;
-    list_init(&runs);
-    mailbox_take(&pull->pushed, &runs);
-    list_each (&runs, link)
-        take_in_hand(pull, list_entry(link, struct run, link), now);
+    struct list orders;
+    list_init(&orders);
+    mailbox_take(&pull->pushed, &orders);
+    list_each (&orders, link)
+        take_in_hand(pull, list_entry(link, struct order, link), now);
 }
 
 static void take_asks(struct pull *pull)
@@ -251,9 +235,9 @@ static void take_asks(struct pull *pull)
     list_each (&asks, link) {
         struct pull_ask *ask = list_entry(link, struct pull_ask, link);
         struct hold *hold = map_get(&pull->held, ask->job_id);
-        if (ask->end == RUN_CANCELLED) // even if it is in hand: a later claim of it may be on its way
-            call_off(pull, ask->job_id);
-        bool wanted = hold && (hold->run || hold->given_up || ask->end == RUN_CANCELLED);
+        if (ask->end == ORDER_CANCELLED) // even if it is in hand: a later claim of it may be on its way
+            recent_put(pull->called_off, ask->job_id, 1);
+        bool wanted = hold && (hold->order || hold->given_up || ask->end == ORDER_CANCELLED);
         if (!wanted) { // what is still called running may be an earlier claim: then the answer with this one is on its way
             ask->found = false;
             ask->begins = hold && hold->token == ask->token;
@@ -262,12 +246,12 @@ static void take_asks(struct pull *pull)
         }
         hold->asked = true;
         list_append(&pull->open_asks, link);
-        if (hold->run) {
-            mark(ask->end == RUN_CANCELLED ? MARK_CANCELLED_WAITING : ask->end == RUN_HURRIED ? MARK_HURRIED : MARK_RECALLED);
-            hold->run->postpone_to = ask->postpone_to;
-            give_up_waiting(pull, hold, ask->end);
+        if (hold->order) {
+            mark(ask->end == ORDER_CANCELLED ? MARK_CANCELLED_WAITING : ask->end == ORDER_HURRIED ? MARK_HURRIED : MARK_RECALLED);
+            give_up_waiting(pull, hold, ask->end, ask->postpone_to);
         } else if (!hold->given_up) {
-            dispatch_revoke(pull->dispatch, ask->job_id);
+            broker_control(pull->node->broker,
+                           &(struct control){.kind = CONTROL_REVOKE, .id = hold->job_id, .token = hold->token});
         }
     }
 }
@@ -317,7 +301,7 @@ static bool adopt(struct pull *pull, const struct store_job *found, struct now n
         take_claimed(pull, found, now);
         return true;
     }
-    give_up(pull, run_new(&found->job, found->doc), RUN_RELEASED);
+    give_up(pull, order_new(&found->job, found->doc), ORDER_RELEASED, 0);
     return false;
 }
 
@@ -356,37 +340,47 @@ static void take_answers(struct pull *pull, struct now now)
     }
 }
 
-static void give_up_marked(struct pull *pull, struct run *run, enum run_end end, enum mark why)
+static void give_up_marked(struct pull *pull, struct order *order, enum order_end end, enum mark why)
 {
     mark(why);
-    give_up(pull, run, end);
+    give_up(pull, order, end, 0);
 }
 
-// I6: a run may go on only in the life that claimed it: of what an earlier life held, others may have hold by now.
-static void publish(struct pull *pull, struct run *run, struct now now)
+static void write_ticket(struct pull *pull, struct order *order)
+{
+    if (order->ticket[0])
+        return; // the broker was full when it was to be published first
+    if (!pull->key)
+        pull->key = node_ticket_key(pull->node);
+    ticket_write(pull->key, order->job.id, order->job.token, order->ticket);
+}
+
+// I6: an order may go on only in the life that claimed it: of what an earlier life held, others may have hold by now.
+static void publish(struct pull *pull, struct hold *hold, struct now now)
 {
     struct node *node = pull->node;
-    struct hold *hold = map_get(&pull->held, run->job.id);
-    hold->run = NULL;
-    if (run->job.holder != atomic_load(&node->incarnation)) {
-        give_up_marked(pull, run, RUN_RELEASED, MARK_OLD_LIFE);
+    struct order *order = hold->order;
+    hold->order = NULL;
+    if (order->job.holder != atomic_load(&node->incarnation)) {
+        give_up_marked(pull, order, ORDER_RELEASED, MARK_OLD_LIFE);
         return;
     }
-    switch (job_wait(&run->job, lanes_is_paused(node->lanes, run->job.lane), now.wall_ms)) {
+    switch (job_wait(&order->job, lanes_is_paused(node->lanes, order->job.lane), now.wall_ms)) {
     case WAIT_TIME: // it lay beyond the wheel's length, or the clock was set back
-        wait_in_wheel(pull, hold, run, run->job.due_at);
+        wait_in_wheel(pull, hold, order, order->job.due_at);
         return;
     case WAIT_QUEUE:
-        give_up_marked(pull, run, RUN_RELEASED, MARK_PAUSED);
+        give_up_marked(pull, order, ORDER_RELEASED, MARK_PAUSED);
         return;
     case WAIT_EXPIRED:
-        give_up_marked(pull, run, RUN_EXPIRED, MARK_EXPIRED_IN_HAND);
+        give_up_marked(pull, order, ORDER_EXPIRED, MARK_EXPIRED_IN_HAND);
         return;
     case WAIT_NOTHING:
-        if (!broker_publish(node->broker, run))
+        write_ticket(pull, order);
+        if (!broker_publish(node->broker, order))
             return;
         mark(MARK_BROKER_FULL);
-        wait_in_wheel(pull, hold, run, now.wall_ms + BUSY_WAIT_MS);
+        wait_in_wheel(pull, hold, order, now.wall_ms + BUSY_WAIT_MS);
     }
 }
 
@@ -396,7 +390,7 @@ static void publish_due(struct pull *pull, struct now now)
     list_init(&due);
     wheel_turn(&pull->wheel, now.wall_ms, &due);
     for (struct list *link; (link = list_take(&due));)
-        publish(pull, list_entry(link, struct run, timer.link), now);
+        publish(pull, list_entry(link, struct hold, timer.link), now);
 }
 
 // Gives back what waits in the wheel and is due after `after_ms`.
@@ -405,9 +399,9 @@ static void give_back(struct pull *pull, int64_t after_ms)
     int64_t id;
     size_t at = 0;
     for (struct hold *hold; (hold = map_next(&pull->held, &at, &id));)
-        if (hold->run && hold->run->job.due_at > after_ms) {
+        if (hold->order && hold->order->job.due_at > after_ms) {
             mark(MARK_GIVEN_BACK);
-            give_up_waiting(pull, hold, RUN_RELEASED);
+            give_up_waiting(pull, hold, ORDER_RELEASED, 0);
         }
 }
 
@@ -487,7 +481,7 @@ static int64_t next_turn(struct pull *pull, struct now now)
 
 int64_t pull_turn(struct pull *pull, struct now now)
 {
-    // Read before the pushed runs are taken: no push begins any more, so when none is under way the mailbox has them all.
+    // Read before the pushed orders are taken: no push begins any more, so when none is under way the mailbox has them all.
     pull->quiet = atomic_load(&pull->node->stopping) && atomic_load(&pull->node->pushing) == 0;
     watch_clock(pull, now);
     take_pushed(pull, now); // before the answers: what a recount finds must be known if it was handed over

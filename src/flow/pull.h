@@ -6,22 +6,22 @@
 #include "flow/node.h"
 
 struct pull;
-struct dispatch;
 
-struct pull *pull_new(struct node *node, struct dispatch *dispatch);
+struct pull *pull_new(struct node *node);
 void pull_free(struct pull *pull);
 int64_t pull_turn(struct pull *pull, struct now now); // on the wall clock: when to turn again
 
-// The push path: a run that was inserted already held. Its place in the lane is taken.
-void pull_push(struct pull *pull, struct run *run);
+// The push path: an order whose job was inserted already held. Its place in the lane is taken.
+void pull_push(struct pull *pull, struct order *order);
 
 // What is to be done with a job, if this node has it in hand.
 struct pull_ask {
     struct list link;
     int64_t job_id, token; // the token is that of the claim that is meant
-    // RUN_CANCELLED: give it up, wherever it is, and if an answer of the store brings it only now. RUN_HURRIED, RUN_POSTPONED:
+    // ORDER_CANCELLED: give it up, wherever it is, and if an answer of the store brings it only now. ORDER_HURRIED,
+    // ORDER_POSTPONED:
     // only if it still waits for its time, or is being given back already
-    enum run_end end;
+    enum order_end end;
     int64_t postpone_to;
     bool found;                         // out: it was in hand, and what became of it is written
     bool begins;                        // out: that claim is in hand, and has begun or is about to
@@ -30,7 +30,7 @@ struct pull_ask {
 };
 void pull_ask(struct pull *pull, struct pull_ask *ask);
 
-// The end of a run is written, or was refused: its place is free. Flow thread.
+// The outcome of an order is written, or was refused: its place is free. Flow thread.
 void pull_returned(struct pull *pull, int64_t job_id, int64_t token);
 
 size_t pull_count(const struct pull *pull); // jobs in hand

@@ -1,14 +1,14 @@
 // A lane may use as many slots as are free besides (core/share), and a host as many of its lane's as are free besides. So one
 // tenant's flood leaves slots for the others, and one hanging host leaves slots for the other hosts of its lane.
 //
-// Runs of one lane and one host stand in one line for each priority. A line whose host has room is in its lane's round for
-// that priority; the lines of a full host are in no round until one of its slots is free, so choosing the next run never looks at
-// runs that cannot start.
+// Orders of one lane and one host stand in one line for each priority. A line whose host has room is in its lane's round for
+// that priority; the lines of a full host are in no round until one of its slots is free, so choosing the next order never looks
+// at orders that cannot start.
 //
 // A host here is one lane's view of it; all lanes' views of one host share a site, which counts for the limit per host.
 //
-// Runs that wait for a full host must not fill the node's room: after STUCK_MS they are set aside, each until about when the host
-// will have come to it, as far as its pace is known, so they do not come back as one wave.
+// Orders that wait for a full host must not fill the node's room: after STUCK_MS they are set aside, each until about when the
+// host will have come to it, as far as its pace is known, so they do not come back as one wave.
 #include "flow/slots.h"
 
 #include "base/clock.h"
@@ -19,9 +19,9 @@
 
 enum { STUCK_MS = 1000, ASIDE_MIN_MS = 500, ASIDE_MAX_MS = 60000 };
 
-// The runs of one host in one lane at one priority.
+// The orders of one host in one lane at one priority.
 struct line {
-    struct list runs;
+    struct list users;
     int waiting;
     struct list turn; // in its lane's round
     bool in_round;
@@ -77,8 +77,6 @@ void slots_free(struct slots *slots)
         return;
     int64_t key;
     size_t at = 0;
-    for (struct run *run; (run = slots_take(slots));)
-        run_free(run);
     for (struct host *host; (host = map_next(&slots->hosts, &at, &key));)
         mem_free(host);
     at = 0;
@@ -127,25 +125,25 @@ static struct site *site_of(struct slots *slots, int64_t key)
     return site;
 }
 
-static int64_t host_key(const struct run *run)
+static int64_t host_key(const struct slots_user *user)
 {
-    return (int64_t)(run->host ^ hash_number(run->job.lane));
+    return (int64_t)(user->host ^ hash_number(user->lane));
 }
 
-static struct host *host_of(struct slots *slots, const struct run *run)
+static struct host *host_of(struct slots *slots, const struct slots_user *user)
 {
-    int64_t key = host_key(run);
+    int64_t key = host_key(user);
     struct host *host = map_get(&slots->hosts, key);
     if (host)
         return host;
     host = mem_zero(sizeof *host);
     host->key = key;
-    host->lane = lane_of(slots, run->job.lane);
+    host->lane = lane_of(slots, user->lane);
     host->lane->hosts++;
-    host->site = site_of(slots, (int64_t)run->host);
+    host->site = site_of(slots, (int64_t)user->host);
     host->site->hosts++;
     for (int i = 0; i < JOB_PRIORITIES; i++)
-        list_init(&host->lines[i].runs);
+        list_init(&host->lines[i].users);
     map_put(&slots->hosts, key, host);
     return host;
 }
@@ -171,16 +169,16 @@ static void drop_idle(struct slots *slots, struct host *host)
     mem_free(lane);
 }
 
-static int line_number(const struct run *run)
+static int line_number(const struct slots_user *user)
 {
-    return JOB_PRIORITIES - 1 - run->job.priority;
+    return JOB_PRIORITIES - 1 - user->priority;
 }
 
 static void enter_round(struct slots *slots, struct host *host, int number)
 {
     struct line *line = &host->lines[number];
     struct lane *lane = host->lane;
-    if (line->in_round || host->full || list_empty(&line->runs))
+    if (line->in_round || host->full || list_empty(&line->users))
         return;
     line->in_round = true;
     list_append(&lane->rounds[number], &line->turn);
@@ -199,12 +197,12 @@ static void leave_round(struct host *host, struct line *line)
         list_remove(&lane->turn);
 }
 
-void slots_wait(struct slots *slots, struct run *run, struct now now)
+void slots_wait(struct slots *slots, struct slots_user *user, struct now now)
 {
-    struct host *host = host_of(slots, run);
-    int number = line_number(run);
-    run->waits_since = now.mono_ms;
-    list_append(&host->lines[number].runs, &run->link);
+    struct host *host = host_of(slots, user);
+    int number = line_number(user);
+    user->waits_since = now.mono_ms;
+    list_append(&host->lines[number].users, &user->link);
     host->lines[number].waiting++;
     host->waiting++;
     host->lane->waiting++;
@@ -212,22 +210,22 @@ void slots_wait(struct slots *slots, struct run *run, struct now now)
     enter_round(slots, host, number);
 }
 
-static void stop_waiting(struct slots *slots, struct host *host, struct run *run)
+static void stop_waiting(struct slots *slots, struct host *host, struct slots_user *user)
 {
-    struct line *line = &host->lines[line_number(run)];
-    list_remove(&run->link);
+    struct line *line = &host->lines[line_number(user)];
+    list_remove(&user->link);
     line->waiting--;
     host->waiting--;
     host->lane->waiting--;
     slots->waiting--;
-    if (list_empty(&line->runs))
+    if (list_empty(&line->users))
         leave_round(host, line);
 }
 
-void slots_withdraw(struct slots *slots, struct run *run)
+void slots_withdraw(struct slots *slots, struct slots_user *user)
 {
-    struct host *host = host_of(slots, run);
-    stop_waiting(slots, host, run);
+    struct host *host = host_of(slots, user);
+    stop_waiting(slots, host, user);
     drop_idle(slots, host);
 }
 
@@ -285,45 +283,45 @@ static void to_the_end(struct list *head, struct list *node)
     list_append(head, node);
 }
 
-// The first run of the lane whose host has room. Hosts found full leave the rounds on the way.
-static struct run *next_of_lane(struct slots *slots, struct lane *lane)
+// The first order of the lane whose host has room. Hosts found full leave the rounds on the way.
+static struct slots_user *next_of_lane(struct slots *slots, struct lane *lane)
 {
     int number;
     for (struct line *line; (line = first_line(lane, &number));) {
         struct host *host = container_of(line, struct host, lines[number]);
-        struct run *run = list_entry(line->runs.next, struct run, link);
+        struct slots_user *user = list_entry(line->users.next, struct slots_user, link);
         if (!has_room(slots, host)) {
             set_full(slots, host);
             continue;
         }
         to_the_end(&lane->rounds[number], &line->turn);
-        stop_waiting(slots, host, run);
+        stop_waiting(slots, host, user);
         host->running++;
         host->site->running++;
         lane->running++;
         slots->used++;
-        return run;
+        return user;
     }
     return NULL;
 }
 
-struct run *slots_next(struct slots *slots)
+struct slots_user *slots_next(struct slots *slots)
 {
     struct list full; // lanes without room: they keep their turn for when there is
-    struct run *run = NULL;
+    struct slots_user *user = NULL;
     list_init(&full);
-    while (!run && slots->used < slots->total && !list_empty(&slots->turns)) {
+    while (!user && slots->used < slots->total && !list_empty(&slots->turns)) {
         struct lane *lane = list_entry(slots->turns.next, struct lane, turn);
         if (limit_of_lane(slots, lane) != SLOTS_FREE) {
             to_the_end(&full, &lane->turn);
             continue;
         }
-        run = next_of_lane(slots, lane);
-        if (run && lane->open)
+        user = next_of_lane(slots, lane);
+        if (user && lane->open)
             to_the_end(&slots->turns, &lane->turn);
     }
     list_splice(&slots->turns, &full);
-    return run;
+    return user;
 }
 
 static void smooth(int64_t *pace_ms, int64_t took)
@@ -331,11 +329,11 @@ static void smooth(int64_t *pace_ms, int64_t took)
     *pace_ms = *pace_ms ? (*pace_ms * 7 + took) / 8 : took;
 }
 
-static void learn_pace(struct host *host, const struct run *run)
+static void learn_pace(struct host *host, int64_t used_ms)
 {
-    if (!run->result.completed_at)
-        return; // it did not start
-    int64_t took = time_max(run->result.completed_at - run->job.started_at, 1);
+    if (used_ms < 0)
+        return;
+    int64_t took = time_max(used_ms, 1);
     smooth(&host->pace_ms, took);
     smooth(&host->lane->pace_ms, took);
 }
@@ -349,14 +347,14 @@ static void open_all(struct slots *slots)
     }
 }
 
-void slots_release(struct slots *slots, struct run *run)
+void slots_release(struct slots *slots, struct slots_user *user, int64_t used_ms)
 {
-    struct host *host = host_of(slots, run);
+    struct host *host = host_of(slots, user);
     host->running--;
     host->site->running--;
     host->lane->running--;
     slots->used--;
-    learn_pace(host, run);
+    learn_pace(host, used_ms);
     open_all(slots); // a free slot raises every share, so every full host may have room again
     drop_idle(slots, host);
 }
@@ -370,13 +368,13 @@ void slots_limit_hosts(struct slots *slots, int per_host)
 }
 
 // Of those that wait equally long, the one of the lowest priority.
-static struct run *longest_waiting(struct host *host)
+static struct slots_user *longest_waiting(struct host *host)
 {
-    struct run *longest = NULL;
+    struct slots_user *longest = NULL;
     for (int i = 0; i < JOB_PRIORITIES; i++) {
-        if (list_empty(&host->lines[i].runs))
+        if (list_empty(&host->lines[i].users))
             continue;
-        struct run *first = list_entry(host->lines[i].runs.next, struct run, link);
+        struct slots_user *first = list_entry(host->lines[i].users.next, struct slots_user, link);
         if (!longest || first->waits_since <= longest->waits_since)
             longest = first;
     }
@@ -398,17 +396,17 @@ static int64_t aside_for(struct host *host, int64_t mono_ms)
     return host->aside_ms - mono_ms;
 }
 
-struct run *slots_stuck(struct slots *slots, struct now now)
+struct slots_user *slots_stuck(struct slots *slots, struct now now, int64_t *ret_aside_ms)
 {
     list_each (&slots->full, link) {
         struct host *host = list_entry(link, struct host, full_link);
-        struct run *run = longest_waiting(host);
-        if (!run || run->waits_since + STUCK_MS > now.mono_ms)
+        struct slots_user *user = longest_waiting(host);
+        if (!user || user->waits_since + STUCK_MS > now.mono_ms)
             continue;
-        run->postpone_to = now.wall_ms + aside_for(host, now.mono_ms);
-        stop_waiting(slots, host, run);
+        *ret_aside_ms = aside_for(host, now.mono_ms);
+        stop_waiting(slots, host, user);
         drop_idle(slots, host);
-        return run;
+        return user;
     }
     return NULL;
 }
@@ -418,19 +416,19 @@ int64_t slots_next_stuck(const struct slots *slots)
     int64_t next = TIME_NEVER;
     list_each (&slots->full, link) {
         struct host *host = list_entry(link, struct host, full_link);
-        struct run *run = longest_waiting(host);
-        if (run)
-            next = time_min(next, run->waits_since + STUCK_MS);
+        struct slots_user *user = longest_waiting(host);
+        if (user)
+            next = time_min(next, user->waits_since + STUCK_MS);
     }
     return next;
 }
 
-// How many in its own line stand before the run; all of them, if it is not there.
+// How many in its own line stand before the order; all of them, if it is not there.
 static int place_in_line(const struct line *line, int64_t job_id)
 {
     int place = 0;
-    list_each (&line->runs, link) {
-        if (list_entry(link, struct run, link)->job.id == job_id)
+    list_each (&line->users, link) {
+        if (list_entry(link, struct slots_user, link)->job_id == job_id)
             return place;
         place++;
     }
@@ -486,13 +484,13 @@ static void look_at_lane(const struct slots *slots, const struct lane *lane, str
     ret_view->patience_ms = TIME_NEVER;
 }
 
-void slots_look(const struct slots *slots, const struct run *like, bool aside, struct now now, struct slots_view *ret_view)
+void slots_look(const struct slots *slots, const struct slots_user *like, bool aside, struct now now, struct slots_view *ret_view)
 {
     static const struct lane idle;
     const struct host *host = map_get(&slots->hosts, host_key(like));
-    const struct lane *known = map_get(&slots->lanes, like->job.lane), *lane = known ? known : &idle;
+    const struct lane *known = map_get(&slots->lanes, like->lane), *lane = known ? known : &idle;
     const struct line *line = host ? &host->lines[line_number(like)] : NULL;
-    int place = line ? place_in_line(line, like->job.id) : 0;
+    int place = line ? place_in_line(line, like->job_id) : 0;
     *ret_view = (struct slots_view){.alone = lane->hosts == (host != NULL)};
     if (host && (aside || (limit_of_lane(slots, lane) == SLOTS_FREE && !has_room(slots, host)))) {
         look_at_host(slots, host, now, ret_view);
@@ -514,16 +512,16 @@ int64_t slots_wait_ms(const struct slots_view *view, int64_t more)
     return wait <= view->patience_ms ? wait : time_max(view->aside_ms, ASIDE_MIN_MS) + wait;
 }
 
-struct run *slots_take(struct slots *slots)
+struct slots_user *slots_take(struct slots *slots)
 {
     int64_t key;
     size_t at = 0;
     for (struct host *host; slots->waiting && (host = map_next(&slots->hosts, &at, &key));) {
-        struct run *run = longest_waiting(host);
-        if (!run)
+        struct slots_user *user = longest_waiting(host);
+        if (!user)
             continue;
-        slots_withdraw(slots, run);
-        return run;
+        slots_withdraw(slots, user);
+        return user;
     }
     return NULL;
 }

@@ -178,7 +178,7 @@ static void asked(struct pull_ask *ask)
     read_record(work);
 }
 
-static void ask_back(struct work *work, const struct job *job, enum run_end end, bool written)
+static void ask_back(struct work *work, const struct job *job, enum order_end end, bool written)
 {
     work->asked_id = job->id;
     work->asked_token = job->token;
@@ -298,7 +298,7 @@ static void cancel_one(struct work *work, const struct job *open)
         return;
     }
     if (in_our_hand(work, open) && !was_asked(work, open)) {
-        ask_back(work, open, RUN_CANCELLED, false);
+        ask_back(work, open, ORDER_CANCELLED, false);
         return;
     }
     struct job_policy policy = task_policy(work->get.task.doc, &work->get.op.arena);
@@ -315,7 +315,7 @@ static void cancel(struct work *work)
     if (!open) {
         const struct job *cancelled = find_cancelled(work);
         if (cancelled && !work->called_off) // by somebody else: this node may still have it in hand
-            ask_back(work, cancelled, RUN_CANCELLED, true);
+            ask_back(work, cancelled, ORDER_CANCELLED, true);
         else
             finish(work, cancelled ? ERR_OK : ERR_ILLEGAL_TRANSITION, cancelled ? "" : "it has ended already");
         return;
@@ -347,7 +347,7 @@ static void run_now(struct work *work)
         return;
     }
     if (in_our_hand(work, open)) {
-        ask_back(work, open, RUN_HURRIED, false);
+        ask_back(work, open, ORDER_HURRIED, false);
         return;
     }
     if (in_others_hand(work, open)) {
@@ -399,7 +399,7 @@ static void retry(struct work *work)
 static void recall_own(struct work *work, const struct job *job)
 {
     if (!was_asked(work, job)) {
-        ask_back(work, job, RUN_POSTPONED, false);
+        ask_back(work, job, ORDER_POSTPONED, false);
     } else if (may_wait(work, job)) {
         work->asked_id = 0;
         look_later(work);
@@ -440,7 +440,7 @@ static void recall_one(struct work *work)
     const struct job *job = &work->get.jobs[0];
     bool waits = in_our_hand(work, job) && job->state == JOB_WATCHING;
     if (waits && !was_asked(work, job) && !is_beginning(work, job))
-        ask_back(work, job, RUN_POSTPONED, false);
+        ask_back(work, job, ORDER_POSTPONED, false);
     else
         finish(work, ERR_OK, "");
 }
@@ -765,7 +765,7 @@ static void take_change(struct work *work)
     else
         work->tries = 0;
     if (!work->write.err && work->job.state == JOB_CANCELLED)
-        ask_back(work, &work->job, RUN_CANCELLED, true);
+        ask_back(work, &work->job, ORDER_CANCELLED, true);
     else
         read_record(work);
 }

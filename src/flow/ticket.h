@@ -6,9 +6,9 @@
 // job_standing().
 #pragma once
 #include "base/digest.h"
-#include "broker/run.h"
+#include "core/order.h"
 
-enum { TICKET_TEXT_SIZE = RUN_TICKET_SIZE };
+enum { TICKET_TEXT_SIZE = ORDER_TICKET_SIZE };
 
 void ticket_write(struct digest_key *key, int64_t job_id, int64_t number, char ret_text[TICKET_TEXT_SIZE]);
 bool ticket_read(struct digest_key *key, int64_t job_id, struct str text, int64_t *ret_number); // false: not one for this job

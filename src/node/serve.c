@@ -218,7 +218,9 @@ static bool start_flow(struct server *server, const struct shares *shares, char 
     if (exec_http_new(&server->exec, &exec, why))
         return false;
     struct waker *exec_waker = exec_http_waker(server->exec);
-    server->broker = broker_local_new(room, exec_waker, &server->flow_loop.waker);
+    struct broker_config broker = {.max = room, .orders_waker = exec_waker, .outcomes_waker = &server->flow_loop.waker};
+    if (broker_open(&server->broker, "local:", &broker, why))
+        return false;
     server->flow = flow_new(&flow, server->store, server->broker, server->exec, &server->flow_loop.waker, exec_waker);
     return true;
 }
@@ -334,7 +336,7 @@ static void stop(struct server *server, const sigset_t *signals)
     log_info("stopping: running attempts have %lld s to end; another signal gives them up at once", (long long)grace_ms / 1000);
     watch_stopping(&server->watch, grace_ms + INTERRUPT_MS + CLOSE_MS);
     http_server_quiesce(server->http);
-    atomic_store(&server->flow->node.stopping, true);
+    flow_stop(server->flow);
     if (!wait_drained(server, signals, grace_ms)) {
         dispatch_interrupt(server->flow->dispatch);
         if (!wait_drained(server, signals, INTERRUPT_MS))

@@ -1,4 +1,4 @@
-// What a call costs: the run made from a document, the request sent, the answer taken. One after the other over one connection.
+// What a call costs: the order made from a document, the request sent, the answer taken. One after the other over one connection.
 //
 // The target is played within epoll_pwait2(), which every poll of the executor calls before it sleeps: so the answer is always
 // there when it is looked for, and the count does not depend on how quick somebody else was.
@@ -15,7 +15,7 @@
 enum { CALLS = 1000, WARM = 20 };
 
 static int listener, served = -1;
-static struct run *ended;
+static struct exec_attempt *ended;
 
 // A request comes in one piece here, and has no body.
 static void target_turn(void)
@@ -35,10 +35,10 @@ int epoll_pwait2(int epoll, struct epoll_event *events, int max, const struct ti
     return epoll_pwait(epoll, events, max, wait ? (int)(wait->tv_sec * 1000 + (wait->tv_nsec + 999999) / 1000000) : -1, mask);
 }
 
-static void on_ended(void *ctx, struct run *run)
+static void on_ended(void *ctx, struct exec_attempt *attempt)
 {
     (void)ctx;
-    ended = run;
+    ended = attempt;
 }
 
 static int target_listen(void)
@@ -56,13 +56,15 @@ static void make_calls(struct exec *exec, struct str doc, int count)
 {
     struct job job = {.id = 1LL << 60, .task_id = 1LL << 60, .attempts = 1, .scheduled_at = 1800000000000};
     for (int i = 0; i < count; i++) {
+        struct exec_attempt attempt = {.order = order_new(&job, doc)};
+        attempt.outcome = outcome_new(attempt.order);
         ended = NULL;
-        exec->ops->start(exec, run_new(&job, doc), clock_now());
+        exec->ops->start(exec, &attempt, clock_now());
         while (!ended)
             exec->ops->poll(exec, 1000000000);
-        if (ended->result.outcome != OUTCOME_SUCCESS)
+        if (attempt.outcome->result.outcome != OUTCOME_SUCCESS)
             guard_die("call", "a call did not succeed");
-        run_free(ended);
+        outcome_free(attempt.outcome);
     }
 }
 

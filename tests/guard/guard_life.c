@@ -40,7 +40,7 @@ static size_t run_all(struct play *play)
     while (play->exec.count) {
         count += play->exec.count;
         while (play->exec.count) // the one that was started last is found and taken out without moving others
-            play_end(play, play->exec.running[0]->job.id, OUTCOME_SUCCESS);
+            play_end(play, play->exec.running[0]->order->job.id, OUTCOME_SUCCESS);
         play_turn(play);
     }
     return count;

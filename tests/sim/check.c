@@ -316,45 +316,45 @@ void check_operation(struct sim_node *node, struct store_op *op)
 }
 
 // I4, and I15: a pause holds once everybody can have heard of it.
-static void check_time(struct sim_node *node, const struct run *run, const struct shadow *shadow)
+static void check_time(struct sim_node *node, const struct exec_attempt *attempt, const struct shadow *shadow)
 {
     struct world *world = node->world;
-    int64_t wall = node_now(node).wall_ms, id = run->job.id;
-    bool hurried = map_get(&world->hurried, run->job.task_id) != NULL;
-    if (run->job.due_at > wall || (!hurried && shadow->not_before > wall))
+    int64_t wall = node_now(node).wall_ms, id = attempt->outcome->job.id;
+    bool hurried = map_get(&world->hurried, attempt->outcome->job.task_id) != NULL;
+    if (attempt->outcome->job.due_at > wall || (!hurried && shadow->not_before > wall))
         violate(world, 4, "job %lld started %lld ms early", (long long)id,
-                (long long)(time_max(run->job.due_at, shadow->not_before) - wall));
-    if (run->job.expires_at && run->job.expires_at <= wall)
+                (long long)(time_max(attempt->outcome->job.due_at, shadow->not_before) - wall));
+    if (attempt->outcome->job.expires_at && attempt->outcome->job.expires_at <= wall)
         violate(world, 4, "job %lld started after it had expired", (long long)id);
-    int64_t paused = world->paused_since[run->job.lane % LANES_MAX];
+    int64_t paused = world->paused_since[attempt->outcome->job.lane % LANES_MAX];
     if (paused && world->now - paused > PAUSE_KNOWN_MS && world->now - world->outage_until > PAUSE_KNOWN_MS)
         violate(world, 15, "job %lld started in a queue that has been paused for %lld ms", (long long)id,
                 (long long)(world->now - paused));
-    int64_t late = EPOCH + world->now - time_max(run->job.due_at, EPOCH + shadow->added_at);
+    int64_t late = EPOCH + world->now - time_max(attempt->outcome->job.due_at, EPOCH + shadow->added_at);
     if (world->late_max_ms > 0 && late > world->late_max_ms)
         violate(world, 12, "job %lld started %lld ms late, with nothing in its way", (long long)id, (long long)late);
 }
 
-void check_start(struct sim_node *node, const struct run *run, int64_t end)
+void check_start(struct sim_node *node, const struct exec_attempt *attempt, int64_t end)
 {
     struct world *world = node->world;
-    struct shadow *shadow = shadow_of(world, run->job.id);
-    trace(node, run->job.id, "start", &run->job);
-    check_time(node, run, shadow);
-    check_task_start(node, run, shadow);
+    struct shadow *shadow = shadow_of(world, attempt->outcome->job.id);
+    trace(node, attempt->outcome->job.id, "start", &attempt->outcome->job);
+    check_time(node, attempt, shadow);
+    check_task_start(node, attempt, shadow);
     if (shadow->cancelled)
-        violate(world, 5, "job %lld was started after its cancel was confirmed", (long long)run->job.id);
+        violate(world, 5, "job %lld was started after its cancel was confirmed", (long long)attempt->outcome->job.id);
     if (!node->flow->node.pulls)
-        violate(world, 17, "job %lld was started on a node that only takes requests", (long long)run->job.id);
-    bool ours = shadow->job.token == run->token && shadow->job.holder == run->job.holder;
+        violate(world, 17, "job %lld was started on a node that only takes requests", (long long)attempt->outcome->job.id);
+    bool ours = shadow->job.token == attempt->outcome->token && shadow->job.holder == attempt->outcome->job.holder;
     // Between the writing of a cancel and its confirmation a start is not wrong: the two crossed.
     if (!ours && shadow->job.state != JOB_CANCELLED)
-        violate(world, 6, "job %lld was started with token %lld, the record has %lld", (long long)run->job.id,
-                (long long)run->token, (long long)shadow->job.token);
+        violate(world, 6, "job %lld was started with token %lld, the record has %lld", (long long)attempt->outcome->job.id,
+                (long long)attempt->outcome->token, (long long)shadow->job.token);
     // The call before this one may still be on its way only if its holder was lost.
     bool same_life = shadow->last_call_node == node->number && shadow->last_call_life == node->life;
     if (shadow->calls && shadow->last_call_end > world->now && same_life && node->frozen_until == 0)
-        violate(world, 6, "job %lld runs twice at once in one life", (long long)run->job.id);
+        violate(world, 6, "job %lld runs twice at once in one life", (long long)attempt->outcome->job.id);
     shadow->calls++;
     shadow->not_before = 0; // until it fails and is to be tried again
     shadow->clock_was_wrong |= node_clock_wrong(node);
@@ -364,13 +364,14 @@ void check_start(struct sim_node *node, const struct run *run, int64_t end)
     shadow->last_call_life = node->life;
 }
 
-void check_said(struct sim_node *node, const struct run *run)
+void check_said(struct sim_node *node, const struct exec_attempt *attempt)
 {
-    struct shadow *shadow = shadow_of(node->world, run->job.id);
-    if (run->result.later)
+    struct shadow *shadow = shadow_of(node->world, attempt->outcome->job.id);
+    if (attempt->outcome->result.later)
         return; // that says nothing yet
-    shadow->said[shadow->said_count++ % SAID_MAX] =
-        (struct said){.token = run->token, .outcome = run->result.outcome, .retry_after_ms = run->result.retry_after_ms};
+    shadow->said[shadow->said_count++ % SAID_MAX] = (struct said){.token = attempt->outcome->token,
+                                                                  .outcome = attempt->outcome->result.outcome,
+                                                                  .retry_after_ms = attempt->outcome->result.retry_after_ms};
 }
 
 // Under the token of its claim while its call is open, or under the one of its lease.

@@ -139,20 +139,20 @@ void check_confirmed(struct sim_node *node, const struct steer_op *op, int seria
     }
 }
 
-void check_task_start(struct sim_node *node, const struct run *run, const struct shadow *shadow)
+void check_task_start(struct sim_node *node, const struct exec_attempt *attempt, const struct shadow *shadow)
 {
     struct world *world = node->world;
-    const struct task_shadow *task = map_get(&world->tasks, run->job.task_id);
+    const struct task_shadow *task = map_get(&world->tasks, attempt->outcome->job.task_id);
     if (!task)
         return;
-    if (task->pause_confirmed && run->token != shadow->paused_token)
-        violate(world, 19, "job %lld was started after the pause of its task was confirmed", (long long)run->job.id);
-    int64_t version = version_of(task, serial_of_url(run->task.target.http.url));
-    if (version < task->least_version && run->token != shadow->patched_token)
-        violate(world, 20, "job %lld was started as version %lld of its task says, %lld was confirmed", (long long)run->job.id,
-                (long long)version, (long long)task->least_version);
+    if (task->pause_confirmed && attempt->outcome->token != shadow->paused_token)
+        violate(world, 19, "job %lld was started after the pause of its task was confirmed", (long long)attempt->outcome->job.id);
+    int64_t version = version_of(task, serial_of_url(attempt->order->task.target.http.url));
+    if (version < task->least_version && attempt->outcome->token != shadow->patched_token)
+        violate(world, 20, "job %lld was started as version %lld of its task says, %lld was confirmed",
+                (long long)attempt->outcome->job.id, (long long)version, (long long)task->least_version);
     if (task->gone)
-        violate(world, 21, "job %lld was started after its task was deleted", (long long)run->job.id);
+        violate(world, 21, "job %lld was started after its task was deleted", (long long)attempt->outcome->job.id);
 }
 
 static bool lives(struct world *world, int64_t incarnation)

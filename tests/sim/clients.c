@@ -165,7 +165,7 @@ void clients_crash(struct world *world, struct sim_node *node)
         struct client_task *task = everybody[i];
         if (task->node != node)
             continue;
-        run_free(task->admission.runs[0]);
+        order_free(task->admission.orders[0]);
         arena_done(&task->admission.add.op.arena);
         again_or_give_up(task);
     }

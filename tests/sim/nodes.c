@@ -105,9 +105,8 @@ static void leave(struct sim_node *node)
     store_op_done(&forget.op);
     node->up = false;
     flow_free(node->flow);
-    sim_broker_close(node->broker);
+    broker_close(node->broker);
     keep(world, node->store);
-    keep(world, node->broker);
     keep(world, node->exec);
     node_start_later(node, between(world, 100, 10000));
 }
@@ -196,7 +195,7 @@ void node_start_later(struct sim_node *node, int64_t delay_ms)
 void node_stop(struct sim_node *node)
 {
     node->stop_since = node->world->now;
-    atomic_store(&node->flow->node.stopping, true);
+    flow_stop(node->flow);
     schedule(node, node->world->now);
 }
 

@@ -1,103 +1,74 @@
-// The broker and the executor as a node sees them. The broker is the shipped local one behind a front that doubles, delays and
-// refuses; the executor plays the targets.
+// The broker and the executor as a node sees them. The broker is the shipped local one behind a front that does all that a broker
+// may do (support/faulty_broker); the executor plays the targets.
+#include "support/faulty_broker.h"
 #include "world.h"
+
+#include <stdlib.h>
 
 // ---- broker
 
-struct sim_broker {
-    struct broker broker;
-    struct broker *local;
-    struct sim_node *node;
+struct later {
+    struct event event;
+    void (*then)(void *arg);
+    void *arg;
 };
 
-struct late_run {
-    struct event event;
-    struct sim_broker *broker;
-    struct run *run;
-    int life;
-};
+static bool fault_chance(void *ctx, int in_thousand)
+{
+    struct world *world = ctx;
+    return world->faults && chance(world, in_thousand);
+}
+
+static int64_t fault_between(void *ctx, int64_t least, int64_t most)
+{
+    return between(ctx, least, most);
+}
+
+static void come_later(struct event *event)
+{
+    struct later *later = container_of(event, struct later, event);
+    later->then(later->arg);
+    mem_free(later);
+}
+
+static void fault_later(void *ctx, int64_t delay_ms, void (*then)(void *arg), void *arg)
+{
+    struct world *world = ctx;
+    struct later *later = mem_zero(sizeof *later);
+    later->then = then;
+    later->arg = arg;
+    world_at(world, world->now + delay_ms, &later->event, come_later);
+}
+
+struct broker *sim_broker_new(struct sim_node *node)
+{
+    struct broker_config config = {.max = ROOM / 2, .orders_waker = &node->waker, .outcomes_waker = &node->waker};
+    struct fault_world world = {.chance = fault_chance, .between = fault_between, .later = fault_later, .ctx = node->world};
+    struct broker *local;
+    char why[ERR_WHY_MAX];
+    if (broker_open(&local, "local:", &config, why))
+        abort();
+    return faulty_broker_new(local, &world);
+}
 
 static void wake_node(struct sim_node *node)
 {
     node->waker.wake(&node->waker);
 }
 
-static void publish_late(struct event *event)
-{
-    struct late_run *late = container_of(event, struct late_run, event);
-    struct sim_node *node = late->broker->node;
-    bool lost = !node->up || node->life != late->life || broker_publish(late->broker->local, late->run);
-    if (lost)
-        run_free(late->run);
-    mem_free(late);
-}
-
-static void later(struct sim_broker *broker, struct run *run, int64_t delay)
-{
-    struct late_run *late = mem_zero(sizeof *late);
-    late->broker = broker;
-    late->run = run;
-    late->life = broker->node->life;
-    world_at(broker->node->world, broker->node->world->now + delay, &late->event, publish_late);
-}
-
-static enum err publish(struct broker *port, struct run *run)
-{
-    struct sim_broker *broker = (struct sim_broker *)port;
-    struct world *world = broker->node->world;
-    if (world->faults && chance(world, 20))
-        return ERR_BUSY;
-    if (world->faults && chance(world, 30))
-        later(broker, run_copy(run), between(world, 0, 3000)); // it comes twice
-    return broker_publish(broker->local, run);
-}
-
-static void take(struct broker *port, struct list *ret_runs)
-{
-    broker_take(((struct sim_broker *)port)->local, ret_runs);
-}
-
-static void note(struct broker *port, struct run_note *word)
-{
-    broker_note(((struct sim_broker *)port)->local, word);
-}
-
-static void take_notes(struct broker *port, struct list *ret_notes)
-{
-    broker_take_notes(((struct sim_broker *)port)->local, ret_notes);
-}
-
-static const struct broker_ops broker_ops = {
-    .scheme = "sim", .publish = publish, .take = take, .note = note, .take_notes = take_notes};
-
-struct broker *sim_broker_new(struct sim_node *node)
-{
-    struct sim_broker *broker = mem_zero(sizeof *broker);
-    broker->broker.ops = &broker_ops;
-    broker->local = broker_local_new(ROOM / 2, &node->waker, &node->waker);
-    broker->node = node;
-    return &broker->broker;
-}
-
-// The front stays: a late double may still come, and finds its life gone.
-void sim_broker_close(struct broker *port)
-{
-    broker_close(((struct sim_broker *)port)->local);
-}
-
 // ---- executor
 
 struct call {
     struct list link;
-    struct run *run;
+    struct exec_attempt *attempt;
     int64_t end; // true time
     struct job_result result;
 };
 
-// A run whose target's name is being looked up.
+// An attempt whose target's name is being looked up.
 struct looking {
     struct list link;
-    struct run *run;
+    struct exec_attempt *attempt;
     int64_t end; // true time
 };
 
@@ -107,23 +78,23 @@ struct sim_exec {
     struct list calls, looking;
 };
 
-static bool prepare(struct exec *port, struct run *run)
+static bool prepare(struct exec *port, struct exec_attempt *attempt)
 {
     struct sim_exec *exec = (struct sim_exec *)port;
     struct world *world = exec->node->world;
     if (!world->faults || !chance(world, 100))
         return true;
     struct looking *looking = mem_zero(sizeof *looking);
-    *looking = (struct looking){.run = run, .end = world->now + between(world, 1, 14000)};
-    run->exec = looking;
+    *looking = (struct looking){.attempt = attempt, .end = world->now + between(world, 1, 14000)};
+    attempt->own = looking;
     list_append(&exec->looking, &looking->link);
     return false;
 }
 
-static void forget(struct exec *port, struct run *run)
+static void forget(struct exec *port, struct exec_attempt *attempt)
 {
-    struct looking *looking = run->exec;
-    run->exec = NULL;
+    struct looking *looking = attempt->own;
+    attempt->own = NULL;
     list_remove(&looking->link);
     mem_free(looking);
 }
@@ -147,46 +118,47 @@ static struct job_result played_later(void)
 
 // In the storm any target may answer 202. In the calm those named later-… do, and complete 10 s afterwards; those named
 // silent-… fall silent the first time.
-static void play_later(struct world *world, const struct run *run, struct call *call)
+static void play_later(struct world *world, const struct exec_attempt *attempt, struct call *call)
 {
-    bool spoken = str_starts(run->task.target.http.url, STR("http://later-")),
-         silent = str_starts(run->task.target.http.url, STR("http://silent-"));
+    bool spoken = str_starts(attempt->order->task.target.http.url, STR("http://later-")),
+         silent = str_starts(attempt->order->task.target.http.url, STR("http://silent-"));
     if (world->faults && chance(world, 200)) {
         call->result = played_later();
-        words_plan(world, run, call->end);
+        words_plan(world, attempt, call->end);
     } else if (spoken) {
         call->result = played_later();
-        words_say(world, run, SETTLE_COMPLETE, call->end + 10000);
+        words_say(world, attempt, SETTLE_COMPLETE, call->end + 10000);
     } else if (silent) {
-        call->result = run->job.attempts == 1 ? played_later() : (struct job_result){.outcome = OUTCOME_SUCCESS, .status = 200};
+        call->result =
+            attempt->outcome->job.attempts == 1 ? played_later() : (struct job_result){.outcome = OUTCOME_SUCCESS, .status = 200};
     }
 }
 
-static void start(struct exec *port, struct run *run, struct now now)
+static void start(struct exec *port, struct exec_attempt *attempt, struct now now)
 {
     struct sim_exec *exec = (struct sim_exec *)port;
     struct world *world = exec->node->world;
     struct call *call = mem_zero(sizeof *call);
-    call->run = run;
-    bool slow = str_starts(run->task.target.http.url, STR("http://slow-"));
+    call->attempt = attempt;
+    bool slow = str_starts(attempt->order->task.target.http.url, STR("http://slow-"));
     call->result = play_target(world, slow);
     int64_t length = world->faults && chance(world, 50) ? between(world, 1000, 60000) : between(world, 1, 300);
     call->end = world->now + (slow ? SLOW_MS : length);
-    play_later(world, run, call);
-    run->exec = call;
+    play_later(world, attempt, call);
+    attempt->own = call;
     list_append(&exec->calls, &call->link);
-    check_start(exec->node, run, call->end);
+    check_start(exec->node, attempt, call->end);
 }
 
-static void cancel(struct exec *port, struct run *run)
+static void cancel(struct exec *port, struct exec_attempt *attempt)
 {
     struct sim_exec *exec = (struct sim_exec *)port;
-    struct call *call = run->exec;
+    struct call *call = attempt->own;
     if (call->end <= exec->node->world->now)
         return; // it had ended by itself
     call->end = exec->node->world->now;
     call->result = (struct job_result){.outcome = OUTCOME_CANCELLED, .reason = STR("called off")};
-    struct shadow *shadow = shadow_of(exec->node->world, run->job.id);
+    struct shadow *shadow = shadow_of(exec->node->world, attempt->order->job.id);
     shadow->last_call_end = call->end;
     wake_node(exec->node);
 }
@@ -196,23 +168,23 @@ static void poll(struct exec *port, int64_t wait_ns)
     struct sim_exec *exec = (struct sim_exec *)port;
     list_each (&exec->looking, link) {
         struct looking *looking = list_entry(link, struct looking, link);
-        struct run *run = looking->run;
+        struct exec_attempt *attempt = looking->attempt;
         if (looking->end > exec->node->world->now)
             continue;
-        forget(port, run);
-        exec->exec.prepared(exec->exec.ctx, run);
+        forget(port, attempt);
+        exec->exec.prepared(exec->exec.ctx, attempt);
     }
     list_each (&exec->calls, link) {
         struct call *call = list_entry(link, struct call, link);
         if (call->end > exec->node->world->now)
             continue;
         list_remove(link);
-        struct run *run = call->run;
-        run->result = call->result;
-        run->result.completed_at = node_now(exec->node).wall_ms;
+        struct exec_attempt *attempt = call->attempt;
+        attempt->outcome->result = call->result;
+        attempt->outcome->result.completed_at = node_now(exec->node).wall_ms;
         mem_free(call);
-        check_said(exec->node, run);
-        exec->exec.ended(exec->exec.ctx, run);
+        check_said(exec->node, attempt);
+        exec->exec.ended(exec->exec.ctx, attempt);
     }
 }
 
@@ -232,7 +204,7 @@ void sim_exec_crash(struct exec *port)
     struct sim_exec *exec = (struct sim_exec *)port;
     list_each (&exec->calls, link) {
         struct call *call = list_entry(link, struct call, link);
-        mem_free(call); // its run is freed with the dispatcher
+        mem_free(call); // its order is freed with the dispatcher
     }
     list_init(&exec->calls);
 }

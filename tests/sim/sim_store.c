@@ -95,7 +95,8 @@ static void submit(struct store *port, struct store_op *op)
         pending->fail_before = world->now < world->outage_until || chance(world, often);
         pending->fail_after = !pending->fail_before && chance(world, often);
     }
-    int64_t delay = world->faults && chance(world, 10) ? between(world, 50, 2000) : between(world, 0, 3);
+    int slow = op->verb == STORE_DIVIDE ? 200 : 10; // there are few of them, and somebody else is to be quicker now and then
+    int64_t delay = world->faults && chance(world, slow) ? between(world, 50, 2000) : between(world, 0, 3);
     list_append(&store->pending, &pending->link);
     world_at(world, world->now + delay, &pending->event, carry_out);
 }

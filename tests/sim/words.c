@@ -14,7 +14,7 @@ struct word {
     struct sim_node *node;
     int64_t job_id, number;
     enum settle_word word;
-    char ticket[RUN_TICKET_SIZE];
+    char ticket[ORDER_TICKET_SIZE];
     bool after_cancel; // the cancel of the job was confirmed before this was said
     int tries;
 };
@@ -88,34 +88,34 @@ static void send(struct event *event)
     settle_submit(node->flow->settle, &word->op);
 }
 
-void words_say(struct world *world, const struct run *run, enum settle_word what, int64_t at)
+void words_say(struct world *world, const struct exec_attempt *attempt, enum settle_word what, int64_t at)
 {
     struct word *word = mem_zero(sizeof *word);
-    word->job_id = run->job.id;
-    word->number = run->token;
+    word->job_id = attempt->outcome->job.id;
+    word->number = attempt->outcome->token;
     word->word = what;
-    memcpy(word->ticket, run->ticket, sizeof word->ticket);
+    memcpy(word->ticket, attempt->order->ticket, sizeof word->ticket);
     open_words++;
     world_at(world, at, &word->event, send);
 }
 
 // What became of an attempt that is answered with 202 at `answer`.
-void words_plan(struct world *world, const struct run *run, int64_t answer)
+void words_plan(struct world *world, const struct exec_attempt *attempt, int64_t answer)
 {
     enum settle_word end = chance(world, 700) ? SETTLE_COMPLETE : SETTLE_FAIL;
     int64_t at = chance(world, 300) ? between(world, world->now, answer + 5) : answer + between(world, 0, LEASE_MS - 5000);
     if (chance(world, 200)) // it works longer than it has, and says so, or does not
         for (int64_t last = at + between(world, 20000, 90000); at < last; at += between(world, 5000, 25000))
-            words_say(world, run, SETTLE_BEAT, at);
+            words_say(world, attempt, SETTLE_BEAT, at);
     if (chance(world, 150))
         return; // and then falls silent
     if (chance(world, 100))
         at += LEASE_MS;
-    words_say(world, run, end, at);
+    words_say(world, attempt, end, at);
     if (chance(world, 300))
-        words_say(world, run, end, at + between(world, 0, 60000));
+        words_say(world, attempt, end, at + between(world, 0, 60000));
     if (chance(world, 100))
-        words_say(world, run, end == SETTLE_FAIL ? SETTLE_COMPLETE : SETTLE_FAIL, at + between(world, 1, 60000));
+        words_say(world, attempt, end == SETTLE_FAIL ? SETTLE_COMPLETE : SETTLE_FAIL, at + between(world, 1, 60000));
 }
 
 // What a dead node was told it may have done or not: it is said again. The word that it had is among its own memory.

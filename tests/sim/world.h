@@ -155,7 +155,6 @@ bool sim_store_idle(const struct store *store);          // nothing is in flight
 void sim_store_hold(struct store *store, int64_t until); // what has not been carried out is, then
 void sim_store_crash(struct store *store);               // what is in flight is carried out or not, and never answered
 struct broker *sim_broker_new(struct sim_node *node);
-void sim_broker_close(struct broker *broker);
 struct exec *sim_exec_new(struct sim_node *node);
 int64_t sim_exec_next(struct exec *exec); // true time of the next end
 void sim_exec_crash(struct exec *exec);
@@ -186,15 +185,15 @@ bool clients_done(struct world *world);                                         
 void clients_crash(struct world *world, struct sim_node *node);
 
 // What targets say later about attempts they answered with 202.
-void words_plan(struct world *world, const struct run *run, int64_t answer); // anything may happen
-void words_say(struct world *world, const struct run *run, enum settle_word what, int64_t at);
+void words_plan(struct world *world, const struct exec_attempt *attempt, int64_t answer); // anything may happen
+void words_say(struct world *world, const struct exec_attempt *attempt, enum settle_word what, int64_t at);
 void words_crash(struct world *world, struct sim_node *node);
 bool words_done(struct world *world); // everything is said
 
 // Called by the store when it has carried out an operation, before anybody hears of it.
 void check_operation(struct sim_node *node, struct store_op *op);
-void check_start(struct sim_node *node, const struct run *run, int64_t end);
-void check_said(struct sim_node *node, const struct run *run);                                  // how the target answered
+void check_start(struct sim_node *node, const struct exec_attempt *attempt, int64_t end);
+void check_said(struct sim_node *node, const struct exec_attempt *attempt);                     // how the target answered
 void check_word(struct world *world, int64_t job_id, int64_t number, enum job_outcome outcome); // … later
 void check_turn(struct sim_node *node);                                                         // after each turn
 void check_waiting(struct world *world); // now and then: does anything wait without need?
@@ -202,7 +201,7 @@ void check_amend(struct sim_node *node, const struct store_amend *amend);
 void check_remove(struct sim_node *node, const struct store_remove *remove);
 void check_handed_out(struct world *world, const struct store_job *job);
 void check_confirmed(struct sim_node *node, const struct steer_op *op, int serial); // to a client
-void check_task_start(struct sim_node *node, const struct run *run, const struct shadow *shadow);
+void check_task_start(struct sim_node *node, const struct exec_attempt *attempt, const struct shadow *shadow);
 void check_bulk_write(struct sim_node *node, const struct store_bulk_row *row);
 void check_bulk(struct world *world, const struct store_bulk_row *row);
 void take_record(struct shadow *shadow, const struct job *job);

@@ -210,21 +210,21 @@ void play_peer_beats(struct play *play, int64_t incarnation)
 
 // ---- the executor
 
-static bool exec_prepare(struct exec *port, struct run *run)
+static bool exec_prepare(struct exec *port, struct exec_attempt *attempt)
 {
     struct play_exec *exec = container_of(port, struct play_exec, exec);
-    if (run->job.id > exec->unknown_to)
+    if (attempt->order->job.id > exec->unknown_to)
         return true;
     assert_true(exec->preparing_count < array_count(exec->preparing));
-    exec->preparing[exec->preparing_count++] = run;
+    exec->preparing[exec->preparing_count++] = attempt;
     return false;
 }
 
-static void exec_forget(struct exec *port, struct run *run)
+static void exec_forget(struct exec *port, struct exec_attempt *attempt)
 {
     struct play_exec *exec = container_of(port, struct play_exec, exec);
     size_t at = 0;
-    while (at < exec->preparing_count && exec->preparing[at] != run)
+    while (at < exec->preparing_count && exec->preparing[at] != attempt)
         at++;
     assert_true(at < exec->preparing_count);
     exec->preparing[at] = exec->preparing[--exec->preparing_count];
@@ -234,38 +234,38 @@ void play_prepare(struct play *play, int64_t job_id)
 {
     struct play_exec *exec = &play->exec;
     for (size_t i = 0; i < exec->preparing_count; i++) {
-        struct run *run = exec->preparing[i];
-        if (run->job.id != job_id)
+        struct exec_attempt *attempt = exec->preparing[i];
+        if (attempt->order->job.id != job_id)
             continue;
-        exec_forget(&exec->exec, run);
-        exec->exec.prepared(exec->exec.ctx, run);
+        exec_forget(&exec->exec, attempt);
+        exec->exec.prepared(exec->exec.ctx, attempt);
         return;
     }
     fail_msg("nothing is found out for job %lld", (long long)job_id);
 }
 
-static void exec_start(struct exec *port, struct run *run, struct now now)
+static void exec_start(struct exec *port, struct exec_attempt *attempt, struct now now)
 {
     struct play_exec *exec = container_of(port, struct play_exec, exec);
     assert_true(exec->count < array_count(exec->running));
-    exec->running[exec->count++] = run;
+    exec->running[exec->count++] = attempt;
     exec->started++;
 }
 
-static void exec_cancel(struct exec *port, struct run *run)
+static void exec_cancel(struct exec *port, struct exec_attempt *attempt)
 {
     struct play_exec *exec = container_of(port, struct play_exec, exec);
-    run->exec = exec; // ended by the next poll
+    attempt->own = exec; // ended by the next poll
     exec->cancelled++;
 }
 
 static void end_at(struct play_exec *exec, size_t at, struct job_result result)
 {
-    struct run *run = exec->running[at];
+    struct exec_attempt *attempt = exec->running[at];
     exec->count--;
-    memmove(&exec->running[at], &exec->running[at + 1], (exec->count - at) * sizeof run);
-    run->result = result;
-    exec->exec.ended(exec->exec.ctx, run);
+    memmove(&exec->running[at], &exec->running[at + 1], (exec->count - at) * sizeof attempt);
+    attempt->outcome->result = result;
+    exec->exec.ended(exec->exec.ctx, attempt);
 }
 
 static void exec_poll(struct exec *port, int64_t wait_ns)
@@ -273,7 +273,7 @@ static void exec_poll(struct exec *port, int64_t wait_ns)
     struct play_exec *exec = container_of(port, struct play_exec, exec);
     struct play *play = container_of(exec, struct play, exec);
     for (size_t i = 0; i < exec->count;)
-        if (exec->running[i]->exec)
+        if (exec->running[i]->own)
             end_at(exec, i, (struct job_result){.outcome = OUTCOME_CANCELLED, .completed_at = play->now.wall_ms});
         else
             i++;
@@ -285,12 +285,12 @@ static const struct exec_ops exec_played = {
 static size_t place_of(struct play *play, int64_t job_id)
 {
     size_t i = 0;
-    while (i < play->exec.count && play->exec.running[i]->job.id != job_id)
+    while (i < play->exec.count && play->exec.running[i]->order->job.id != job_id)
         i++;
     return i;
 }
 
-struct run *play_running(struct play *play, int64_t job_id)
+struct exec_attempt *play_running(struct play *play, int64_t job_id)
 {
     size_t at = place_of(play, job_id);
     return at < play->exec.count ? play->exec.running[at] : NULL;
@@ -310,9 +310,9 @@ void play_detach(struct play *play, int64_t job_id)
     end_at(&play->exec, at, (struct job_result){.outcome = OUTCOME_SUCCESS, .status = 202, .later = true});
 }
 
-// ---- runs
+// ---- orders
 
-struct run *play_run(struct play *play, int64_t id, int64_t lane, int priority)
+struct order *play_order(struct play *play, int64_t id, int64_t lane, int priority)
 {
     struct store_job from = {.job = {.id = id,
                                      .task_id = id,
@@ -327,29 +327,27 @@ struct run *play_run(struct play *play, int64_t id, int64_t lane, int priority)
                                      .holder = PLAY_LIFE,
                                      .token = 2},
                              .doc = STR("{\"url\":\"http://h/\",\"retry\":{\"max\":1}}")};
-    return run_new(&from.job, from.doc);
+    return order_new(&from.job, from.doc);
 }
 
-struct run *play_back(struct play *play, struct run_began **ret_began)
+struct outcome *play_back(struct play *play, struct outcome **ret_began)
 {
-    struct list notes, *link;
-    struct run *run = NULL;
-    list_init(&notes);
-    broker_take_notes(play->broker, &notes);
-    while (!run && (link = list_take(&notes))) {
-        struct run_note *note = list_entry(link, struct run_note, link);
-        run = note->run;
-        if (run)
-            continue;
-        struct run_began *began = container_of(note, struct run_began, note);
-        if (ret_began && !*ret_began)
-            *ret_began = began;
+    struct list outcomes, *link;
+    struct outcome *back = NULL;
+    list_init(&outcomes);
+    broker_take_outcomes(play->broker, &outcomes);
+    while (!back && (link = list_take(&outcomes))) {
+        struct outcome *outcome = list_entry(link, struct outcome, link);
+        if (outcome->end != ORDER_BEGAN)
+            back = outcome;
+        else if (ret_began && !*ret_began)
+            *ret_began = outcome;
         else
-            mem_free(began);
+            outcome_free(outcome);
     }
-    while ((link = list_take(&notes)))
-        broker_note(play->broker, list_entry(link, struct run_note, link));
-    return run;
+    while ((link = list_take(&outcomes)))
+        broker_report(play->broker, list_entry(link, struct outcome, link));
+    return back;
 }
 
 // ---- the whole
@@ -370,7 +368,9 @@ struct play *play_new(struct play_config config)
     play->store.store.ops = &store_played;
     list_init(&play->store.waiting);
     assert_int_equal(store_open(&play->store.memory, "memory:", why), ERR_OK);
-    play->broker = broker_local_new(config.broker_max ? config.broker_max : 100, &play->waker, &play->waker);
+    struct broker_config broker = {
+        .max = config.broker_max ? config.broker_max : 100, .orders_waker = &play->waker, .outcomes_waker = &play->waker};
+    assert_int_equal(broker_open(&play->broker, "local:", &broker, why), ERR_OK);
     play->exec.exec.ops = &exec_played;
     struct flow_config flow = {.room = config.room ? config.room : 100,
                                .room_bytes = config.room_bytes ? config.room_bytes : 64 << 20,
@@ -381,9 +381,8 @@ struct play *play_new(struct play_config config)
     play->lanes = play->flow->lanes;
     play_peer(play, PLAY_LIFE);
     play->node->has_secret = true;
-    atomic_store(&play->node->incarnation, PLAY_LIFE);
     id_maker_init(&play->node->ids, 0, 0);
-    play_live(play);
+    node_begin_life(play->node, PLAY_LIFE, play->now.mono_ms + BEAT_ALIVE_MS);
     return play;
 }
 
@@ -409,7 +408,7 @@ void play_pass(struct play *play, int64_t ms)
 
 void play_live(struct play *play)
 {
-    atomic_store(&play->node->alive_until_ms, play->now.mono_ms + BEAT_ALIVE_MS);
+    node_renew_life(play->node, play->now.mono_ms + BEAT_ALIVE_MS);
 }
 
 int64_t play_turn(struct play *play)

@@ -19,11 +19,11 @@ struct play_store {
 // The executor: what was started runs until the test ends it.
 struct play_exec {
     struct exec exec;
-    struct run *running[64]; // in the order they were started
+    struct exec_attempt *running[64]; // in the order they were started
     size_t count;
     int started, cancelled;
-    int64_t unknown_to;        // what the jobs up to this one need is not known …
-    struct run *preparing[64]; // … and found out, until play_prepare()
+    int64_t unknown_to;                 // what the jobs up to this one need is not known …
+    struct exec_attempt *preparing[64]; // … and found out, until play_prepare()
     size_t preparing_count;
 };
 
@@ -80,16 +80,16 @@ void play_pause(struct play *play, const char *queue, bool paused); // in the st
 void play_peer(struct play *play, int64_t incarnation);
 void play_peer_beats(struct play *play, int64_t incarnation);
 
-// ---- runs, for who has no use for a store
+// ---- orders, for who has no use for a store
 
-struct run *play_run(struct play *play, int64_t id, int64_t lane, int priority); // claimed by this life, token 2
+struct order *play_order(struct play *play, int64_t id, int64_t lane, int priority); // claimed by this life, token 2
 
-// What came back, one a call: the run (the caller's), or NULL. A note that something began is left in *ret_began if it is given,
+// What was reported, one a call: the outcome (the caller's), or NULL. That something began is left in *ret_began if it is given,
 // else freed.
-struct run *play_back(struct play *play, struct run_began **ret_began);
+struct outcome *play_back(struct play *play, struct outcome **ret_began);
 
 // ---- the executor
 
-struct run *play_running(struct play *play, int64_t job_id); // NULL: it does not run
+struct exec_attempt *play_running(struct play *play, int64_t job_id); // NULL: it does not run
 void play_end(struct play *play, int64_t job_id, enum job_outcome outcome);
 void play_detach(struct play *play, int64_t job_id); // its target answers that it will say later how it ended

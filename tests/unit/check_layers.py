@@ -29,9 +29,6 @@ BELOW = {
     "node": ["base", "core", "store", "broker", "coord", "blob", "http", "exec", "flow", "api"],
 }
 
-# What crosses between ports: a plain struct, no calls.
-SHARED = {"exec": ["broker/run.h"]}
-
 # Folders whose headers are for themselves: the command line knows its verbs only by their rows.
 CLOSED = ["cli/verbs"]
 
@@ -76,7 +73,7 @@ def why_not_own(place, name):
         return "only its own folder may know it"
     folder = place.split("/")[0]
     other = name.split("/")[0]
-    if other == folder or other in BELOW[folder] or name in SHARED.get(folder, []):
+    if other == folder or other in BELOW[folder]:
         return None
     return f"{folder} may not know {other}"
 

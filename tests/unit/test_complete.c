@@ -19,8 +19,8 @@ static struct store_change *written(struct play *play)
     return op ? container_of(op, struct store_change, op) : NULL;
 }
 
-// A job that this node has claimed and published: its run.
-static struct run *run_in_hand(struct play *play, const char *doc)
+// A job that this node has claimed and published, as it comes back.
+static struct outcome *in_hand(struct play *play, const char *doc)
 {
     int64_t id = play_add(play, (struct play_job){.doc = doc});
     for (int i = 0; i < 12; i++) {
@@ -29,29 +29,28 @@ static struct run *run_in_hand(struct play *play, const char *doc)
         pull_turn(play->flow->pull, play->now);
         play_pass(play, 1000);
     }
-    struct list runs;
-    list_init(&runs);
-    broker_take(play->broker, &runs);
-    struct list *link = list_take(&runs);
+    struct list orders;
+    list_init(&orders);
+    broker_take(play->broker, &orders);
+    struct list *link = list_take(&orders);
     assert_non_null(link);
-    struct run *run = list_entry(link, struct run, link);
-    assert_int_equal(run->job.id, id);
-    return run;
+    struct outcome *outcome = outcome_new(list_entry(link, struct order, link));
+    assert_int_equal(outcome->job.id, id);
+    return outcome;
 }
 
-static void come_back(struct play *play, struct run *run, enum run_end end)
+static void come_back(struct play *play, struct outcome *outcome, enum order_end end)
 {
-    run->end = end;
-    run->note = (struct run_note){.run = run};
-    broker_note(play->broker, &run->note);
+    outcome->end = end;
+    broker_report(play->broker, outcome);
 }
 
 // The attempt began and ended.
-static void end_run(struct play *play, struct run *run, enum job_outcome outcome)
+static void end_attempt(struct play *play, struct outcome *outcome, enum job_outcome how)
 {
-    assert_int_equal(job_start(&run->job, &run->task.policy, play->now.wall_ms), ERR_OK);
-    run->result = (struct job_result){.outcome = outcome, .completed_at = play->now.wall_ms};
-    come_back(play, run, RUN_ENDED);
+    assert_int_equal(job_start(&outcome->job, &outcome->policy, play->now.wall_ms), ERR_OK);
+    outcome->result = (struct job_result){.outcome = how, .completed_at = play->now.wall_ms};
+    come_back(play, outcome, ORDER_ENDED);
 }
 
 enum { REST_EACH_MS = 2, REST_MAX_MS = 10 }; // as complete.c has them
@@ -59,9 +58,9 @@ enum { REST_EACH_MS = 2, REST_MAX_MS = 10 }; // as complete.c has them
 static void a_lone_outcome_does_not_wait(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    struct run *run = run_in_hand(play, NULL);
-    int64_t id = run->job.id;
-    end_run(play, run, OUTCOME_SUCCESS);
+    struct outcome *outcome = in_hand(play, NULL);
+    int64_t id = outcome->job.id;
+    end_attempt(play, outcome, OUTCOME_SUCCESS);
     turn(play);
     turn(play);
     assert_int_equal(play_job_of(play, id).state, JOB_SUCCESS);
@@ -74,18 +73,18 @@ static void a_lone_outcome_does_not_wait(void **state)
 static void one_batch_holds_what_came_meanwhile(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    struct run *runs[6];
+    struct outcome *outcomes[6];
     for (int i = 0; i < 6; i++)
-        runs[i] = run_in_hand(play, NULL);
+        outcomes[i] = in_hand(play, NULL);
     play->store.hold[STORE_CHANGE] = true;
     for (int i = 0; i < 2; i++) {
-        end_run(play, runs[i], OUTCOME_SUCCESS);
+        end_attempt(play, outcomes[i], OUTCOME_SUCCESS);
         turn(play);
         play_pass(play, REST_EACH_MS);
     }
     int batches = play->store.count[STORE_CHANGE];
     for (int i = 2; i < 6; i++) {
-        end_run(play, runs[i], OUTCOME_SUCCESS);
+        end_attempt(play, outcomes[i], OUTCOME_SUCCESS);
         turn(play);
     }
     assert_int_equal(play->store.count[STORE_CHANGE], batches); // those under way are enough
@@ -104,25 +103,25 @@ static void one_batch_holds_what_came_meanwhile(void **state)
 static void after_a_batch_the_next_ones_gather_for_a_moment(void **state)
 {
     static const struct {
-        int outcomes;
+        int count;
         int64_t rest_ms;
     } rows[] = {{1, REST_EACH_MS}, {3, 3 * REST_EACH_MS}, {16, REST_MAX_MS}};
     for (size_t row = 0; row < array_count(rows); row++) {
         struct play *play = play_new((struct play_config){0});
-        struct run *runs[18];
-        for (size_t i = 0; i < array_count(runs); i++)
-            runs[i] = run_in_hand(play, NULL);
+        struct outcome *outcomes[18];
+        for (size_t i = 0; i < array_count(outcomes); i++)
+            outcomes[i] = in_hand(play, NULL);
         int before = play->store.count[STORE_CHANGE], at = 0;
-        while (at < rows[row].outcomes)
-            end_run(play, runs[at++], OUTCOME_SUCCESS);
+        while (at < rows[row].count)
+            end_attempt(play, outcomes[at++], OUTCOME_SUCCESS);
         turn(play);
         assert_int_equal(play->store.count[STORE_CHANGE], before + 1);
         int woken = play->woken;
-        end_run(play, runs[at++], OUTCOME_SUCCESS);
+        end_attempt(play, outcomes[at++], OUTCOME_SUCCESS);
         assert_int_equal(play->woken, woken + 1);
         assert_int_equal(turn(play), play->now.wall_ms + rows[row].rest_ms);
         play_pass(play, rows[row].rest_ms - 1);
-        end_run(play, runs[at++], OUTCOME_SUCCESS);
+        end_attempt(play, outcomes[at++], OUTCOME_SUCCESS);
         assert_int_equal(play->woken, woken + 1); // it is known by then that something waits
         assert_int_equal(turn(play), play->now.wall_ms + 1);
         assert_int_equal(play->store.count[STORE_CHANGE], before + 1);
@@ -131,9 +130,9 @@ static void after_a_batch_the_next_ones_gather_for_a_moment(void **state)
         assert_int_equal(play->store.count[STORE_CHANGE], before + 2); // both
         turn(play);
         assert_true(complete_idle(play->flow->complete));
-        assert_int_equal(pull_count(play->flow->pull), array_count(runs) - (size_t)at);
-        while ((size_t)at < array_count(runs))
-            run_free(runs[at++]);
+        assert_int_equal(pull_count(play->flow->pull), array_count(outcomes) - (size_t)at);
+        while ((size_t)at < array_count(outcomes))
+            outcome_free(outcomes[at++]);
         play_free(play);
     }
 }
@@ -141,10 +140,10 @@ static void after_a_batch_the_next_ones_gather_for_a_moment(void **state)
 static void a_failed_batch_is_written_again_unchanged(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    struct run *run = run_in_hand(play, "{\"url\":\"http://h/\",\"retry\":{\"max\":5,\"delay\":\"1h\"}}");
-    int64_t id = run->job.id;
+    struct outcome *outcome = in_hand(play, "{\"url\":\"http://h/\",\"retry\":{\"max\":5,\"delay\":\"1h\"}}");
+    int64_t id = outcome->job.id;
     play->store.hold[STORE_CHANGE] = true;
-    end_run(play, run, OUTCOME_FAILED); // when it is tried again is decided by dice, once
+    end_attempt(play, outcome, OUTCOME_FAILED); // when it is tried again is decided by dice, once
     turn(play);
     int64_t due = written(play)->steps[0].job->due_at;
     play_refuse(play, play_waiting(play, STORE_CHANGE), ERR_STORE_UNAVAILABLE);
@@ -166,10 +165,10 @@ static void a_failed_batch_is_written_again_unchanged(void **state)
 static void a_batch_whose_answer_was_lost_is_not_written_twice(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    struct run *run = run_in_hand(play, NULL);
-    int64_t id = run->job.id;
+    struct outcome *outcome = in_hand(play, NULL);
+    int64_t id = outcome->job.id;
     play->store.hold[STORE_CHANGE] = true;
-    end_run(play, run, OUTCOME_FAILED);
+    end_attempt(play, outcome, OUTCOME_FAILED);
     turn(play);
     play_lose(play, play_waiting(play, STORE_CHANGE));
     turn(play);
@@ -188,12 +187,12 @@ static void a_store_that_is_away_is_asked_less_and_less_and_in_few_batches(void 
 {
     enum { JOBS = 20 };
     struct play *play = play_new((struct play_config){0});
-    struct run *runs[JOBS];
+    struct outcome *outcomes[JOBS];
     for (int i = 0; i < JOBS; i++)
-        runs[i] = run_in_hand(play, NULL);
+        outcomes[i] = in_hand(play, NULL);
     play->store.fails[STORE_CHANGE] = ERR_STORE_UNAVAILABLE;
     for (int i = 0; i < JOBS; i++) { // one every millisecond
-        end_run(play, runs[i], OUTCOME_SUCCESS);
+        end_attempt(play, outcomes[i], OUTCOME_SUCCESS);
         turn(play);
         turn(play);
         play_pass(play, 1);
@@ -217,17 +216,17 @@ static void a_store_that_is_away_is_asked_less_and_less_and_in_few_batches(void 
 static void a_write_with_an_old_token_is_refused_and_the_place_is_free(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    struct run *run = run_in_hand(play, NULL);
-    int64_t id = run->job.id;
-    struct job job = run->job;
+    struct outcome *outcome = in_hand(play, NULL);
+    int64_t id = outcome->job.id;
+    struct job job = outcome->job;
     struct job_step lost;
-    assert_int_equal(job_lose(&job, &run->task.policy, play->now.wall_ms, &lost), ERR_OK);
-    struct store_step step = {.token = run->token, .job = &job};
+    assert_int_equal(job_lose(&job, &outcome->policy, play->now.wall_ms, &lost), ERR_OK);
+    struct store_step step = {.token = outcome->token, .job = &job};
     struct store_change change = {.steps = &step, .count = 1};
     store_op_init(&change.op, STORE_CHANGE, NULL);
     store_call(play->store.memory, &change.op); // somebody took it away
     store_op_done(&change.op);
-    end_run(play, run, OUTCOME_SUCCESS);
+    end_attempt(play, outcome, OUTCOME_SUCCESS);
     turn(play);
     turn(play);
     assert_int_equal(play_job_of(play, id).state, JOB_READY);
@@ -254,23 +253,24 @@ static void a_document_that_cannot_be_read_ends_its_job_and_not_the_loop(void **
 static void each_way_back_is_written_as_what_it_is(void **state)
 {
     static const struct {
-        enum run_end end;
+        enum order_end end;
         bool began;
         enum job_state after;
         int32_t attempts;
     } ways[] = {
-        {RUN_RELEASED, false, JOB_READY, 0},    {RUN_POSTPONED, false, JOB_DELAYED, 0},   {RUN_HURRIED, false, JOB_READY, 0},
-        {RUN_INTERRUPTED, true, JOB_READY, 1},  {RUN_CANCELLED, false, JOB_CANCELLED, 0}, {RUN_CANCELLED, true, JOB_CANCELLED, 1},
-        {RUN_EXPIRED, false, JOB_CANCELLED, 0},
+        {ORDER_RELEASED, false, JOB_READY, 0},      {ORDER_POSTPONED, false, JOB_DELAYED, 0},
+        {ORDER_HURRIED, false, JOB_READY, 0},       {ORDER_INTERRUPTED, true, JOB_READY, 1},
+        {ORDER_CANCELLED, false, JOB_CANCELLED, 0}, {ORDER_CANCELLED, true, JOB_CANCELLED, 1},
+        {ORDER_EXPIRED, false, JOB_CANCELLED, 0},
     };
     for (size_t i = 0; i < array_count(ways); i++) {
         struct play *play = play_new((struct play_config){0});
-        struct run *run = run_in_hand(play, NULL);
-        int64_t id = run->job.id;
-        run->postpone_to = play->now.wall_ms + 10000;
+        struct outcome *outcome = in_hand(play, NULL);
+        int64_t id = outcome->job.id;
+        outcome->postpone_to = play->now.wall_ms + 10000;
         if (ways[i].began)
-            assert_int_equal(job_start(&run->job, &run->task.policy, play->now.wall_ms), ERR_OK);
-        come_back(play, run, ways[i].end);
+            assert_int_equal(job_start(&outcome->job, &outcome->policy, play->now.wall_ms), ERR_OK);
+        come_back(play, outcome, ways[i].end);
         turn(play);
         turn(play);
         assert_int_equal(play_job_of(play, id).state, ways[i].after);
@@ -280,7 +280,7 @@ static void each_way_back_is_written_as_what_it_is(void **state)
     }
 }
 
-static void a_word_that_it_began_keeps_the_run_in_hand(void **state)
+static void a_word_that_it_began_keeps_the_job_in_hand(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     int64_t id = play_add(play, (struct play_job){0});
@@ -323,7 +323,7 @@ static void a_stop_while_the_store_fails_is_not_drained_until_it_is_written(void
     int64_t id = play_add(play, (struct play_job){0});
     play_turn(play);
     play->store.fails[STORE_CHANGE] = ERR_STORAGE_FULL;
-    atomic_store(&play->node->stopping, true);
+    flow_stop(play->flow);
     dispatch_interrupt(play->flow->dispatch);
     for (int i = 0; i < 50; i++) {
         play_turn(play);
@@ -353,7 +353,7 @@ int main(void)
         cmocka_unit_test(a_write_with_an_old_token_is_refused_and_the_place_is_free),
         cmocka_unit_test(a_document_that_cannot_be_read_ends_its_job_and_not_the_loop),
         cmocka_unit_test(each_way_back_is_written_as_what_it_is),
-        cmocka_unit_test(a_word_that_it_began_keeps_the_run_in_hand),
+        cmocka_unit_test(a_word_that_it_began_keeps_the_job_in_hand),
         cmocka_unit_test(what_is_tried_again_is_claimed_when_it_is_due),
         cmocka_unit_test(a_stop_while_the_store_fails_is_not_drained_until_it_is_written),
     };

@@ -8,14 +8,19 @@
 
 #include <cmocka.h>
 
-static void publish(struct play *play, struct run *run)
+static void publish(struct play *play, struct order *order)
 {
-    assert_int_equal(broker_publish(play->broker, run), ERR_OK);
+    assert_int_equal(broker_publish(play->broker, order), ERR_OK);
 }
 
 static void publish_new(struct play *play, int64_t id, int64_t lane, int priority)
 {
-    publish(play, play_run(play, id, lane, priority));
+    publish(play, play_order(play, id, lane, priority));
+}
+
+static void revoke(struct play *play, int64_t id)
+{
+    broker_control(play->broker, &(struct control){.kind = CONTROL_REVOKE, .id = id, .token = 2});
 }
 
 static int64_t turn(struct play *play)
@@ -25,19 +30,19 @@ static int64_t turn(struct play *play)
     return next;
 }
 
-static void assert_back(struct play *play, int64_t id, enum run_end end)
+static void assert_back(struct play *play, int64_t id, enum order_end end)
 {
-    struct run *run = play_back(play, NULL);
-    assert_non_null(run);
-    assert_int_equal(run->job.id, id);
-    assert_int_equal(run->end, end);
-    run_free(run);
+    struct outcome *outcome = play_back(play, NULL);
+    assert_non_null(outcome);
+    assert_int_equal(outcome->job.id, id);
+    assert_int_equal(outcome->end, end);
+    outcome_free(outcome);
 }
 
 static void end_and_forget(struct play *play, int64_t id)
 {
     play_end(play, id, OUTCOME_SUCCESS);
-    assert_back(play, id, RUN_ENDED);
+    assert_back(play, id, ORDER_ENDED);
 }
 
 static void within_a_lane_the_highest_priority_is_first(void **state)
@@ -99,7 +104,7 @@ static void a_lane_that_floods_leaves_slots_for_the_others(void **state)
     play_free(play);
 }
 
-static void a_run_that_comes_twice_is_started_once(void **state)
+static void an_order_that_comes_twice_is_started_once(void **state)
 {
     struct play *play = play_new((struct play_config){.slots = 2});
     publish_new(play, 1, 1, 5);
@@ -120,15 +125,15 @@ static void a_newer_claim_ends_what_still_runs_and_is_tried_again_once(void **st
     struct play *play = play_new((struct play_config){0});
     publish_new(play, 1, 1, 5);
     turn(play);
-    struct run *newer = play_run(play, 1, 1, 5), *copy = play_run(play, 1, 1, 5);
-    newer->token = copy->token = 5;
+    struct order *newer = play_order(play, 1, 1, 5), *copy = play_order(play, 1, 1, 5);
+    newer->job.token = copy->job.token = 5;
     publish(play, newer);
     dispatch_turn(play->flow->dispatch, play->now);
-    assert_back(play, 1, RUN_POSTPONED);
+    assert_back(play, 1, ORDER_POSTPONED);
     assert_int_equal(play->exec.cancelled, 1);
     play->exec.exec.ops->poll(&play->exec.exec, 0);
-    assert_back(play, 1, RUN_CANCELLED); // which is refused by its token
-    publish(play, copy);                 // the broker brings the newer one a second time
+    assert_back(play, 1, ORDER_CANCELLED); // which is refused by its token
+    publish(play, copy);                   // the broker brings the newer one a second time
     turn(play);
     assert_int_equal(play->exec.started, 1);
     play_free(play);
@@ -152,22 +157,23 @@ static void what_an_earlier_life_claimed_is_given_back(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     publish_new(play, 1, 1, 5);
-    atomic_store(&play->node->incarnation, PLAY_LIFE + 1);
+    node_end_life(play->node);
+    node_begin_life(play->node, PLAY_LIFE + 1, play->now.mono_ms + BEAT_ALIVE_MS);
     turn(play);
     assert_int_equal(play->exec.started, 0);
-    assert_back(play, 1, RUN_RELEASED);
+    assert_back(play, 1, ORDER_RELEASED);
     play_free(play);
 }
 
 static void what_has_expired_is_not_started(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    struct run *run = play_run(play, 1, 1, 5);
-    run->job.expires_at = play->now.wall_ms;
-    publish(play, run);
+    struct order *order = play_order(play, 1, 1, 5);
+    order->job.expires_at = play->now.wall_ms;
+    publish(play, order);
     turn(play);
     assert_int_equal(play->exec.started, 0);
-    assert_back(play, 1, RUN_EXPIRED);
+    assert_back(play, 1, ORDER_EXPIRED);
     play_free(play);
 }
 
@@ -178,19 +184,19 @@ static void what_is_early_again_or_paused_meanwhile_is_given_back(void **state)
     publish_new(play, 1, lane, 5);
     play->now.wall_ms -= 2000; // the clock was set back
     turn(play);
-    assert_back(play, 1, RUN_RELEASED);
+    assert_back(play, 1, ORDER_RELEASED);
     lanes_pause(play->lanes, lane, PLAY_TENANT, STR("q"), true);
     publish_new(play, 2, lane, 5);
     turn(play);
-    assert_back(play, 2, RUN_RELEASED);
+    assert_back(play, 2, ORDER_RELEASED);
     assert_int_equal(play->exec.started, 0);
     play_free(play);
 }
 
-static void a_run_that_takes_longer_is_noted_as_begun_once(void **state)
+static void an_attempt_that_takes_longer_is_noted_as_begun_once(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    struct run_began *began = NULL, *again = NULL;
+    struct outcome *began = NULL, *again = NULL;
     publish_new(play, 1, 1, 5);
     int64_t next = turn(play);
     assert_true(next <= play->now.wall_ms + 100);
@@ -209,15 +215,15 @@ static void a_run_that_takes_longer_is_noted_as_begun_once(void **state)
     turn(play);
     assert_null(play_back(play, &again));
     assert_null(again);
-    mem_free(began);
+    outcome_free(began);
     end_and_forget(play, 1);
     play_free(play);
 }
 
-static void a_quick_run_is_not_noted_at_all(void **state)
+static void a_quick_attempt_is_not_noted_at_all(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    struct run_began *began = NULL;
+    struct outcome *began = NULL;
     publish_new(play, 1, 1, 5);
     turn(play);
     end_and_forget(play, 1);
@@ -228,74 +234,74 @@ static void a_quick_run_is_not_noted_at_all(void **state)
     play_free(play);
 }
 
-static void a_revoked_run_that_waits_is_never_started(void **state)
+static void a_revoked_order_that_waits_is_never_started(void **state)
 {
     struct play *play = play_new((struct play_config){.slots = 1});
     publish_new(play, 1, 1, 5);
     publish_new(play, 2, 1, 5);
     turn(play);
-    dispatch_revoke(play->flow->dispatch, 2);
+    revoke(play, 2);
     turn(play);
-    assert_back(play, 2, RUN_CANCELLED);
+    assert_back(play, 2, ORDER_CANCELLED);
     end_and_forget(play, 1);
     turn(play);
     assert_int_equal(play->exec.started, 1);
     play_free(play);
 }
 
-static void a_revoked_run_that_runs_is_ended(void **state)
+static void a_revoked_order_that_runs_is_ended(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     publish_new(play, 1, 1, 5);
     turn(play);
-    dispatch_revoke(play->flow->dispatch, 1);
+    revoke(play, 1);
     turn(play);
-    assert_back(play, 1, RUN_CANCELLED);
+    assert_back(play, 1, ORDER_CANCELLED);
     assert_int_equal(dispatch_count(play->flow->dispatch), 0);
-    dispatch_revoke(play->flow->dispatch, 1); // it has gone: that is fine
+    revoke(play, 1); // it has gone: that is fine
     turn(play);
     play_free(play);
 }
 
-static void a_run_that_ended_by_itself_just_before_its_revoke_has_ended(void **state)
+static void an_attempt_that_ended_by_itself_just_before_its_revoke_has_ended(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     publish_new(play, 1, 1, 5);
     turn(play);
-    dispatch_revoke(play->flow->dispatch, 1);
+    revoke(play, 1);
     dispatch_turn(play->flow->dispatch, play->now);
     play_end(play, 1, OUTCOME_SUCCESS);
-    assert_back(play, 1, RUN_ENDED);
+    assert_back(play, 1, ORDER_ENDED);
     play_free(play);
 }
 
 // A broker that lets the puller publish and revoke just after the dispatcher has looked.
 static struct play *crossing;
 
-static void take_then_cross(struct broker *broker, struct list *ret_runs)
+static void take_then_cross(struct broker *broker, struct list *ret_orders)
 {
     if (!crossing)
         return;
     struct play *play = crossing;
     crossing = NULL;
-    broker_take(play->broker, ret_runs);
+    broker_local_ops.take(broker, ret_orders);
     publish_new(play, 1, 1, 5);
-    dispatch_revoke(play->flow->dispatch, 1);
+    revoke(play, 1);
 }
 
-static void a_revoke_that_crosses_its_run_is_not_lost(void **state)
+static void a_revoke_that_crosses_its_order_is_not_lost(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    struct broker_ops ops = *play->broker->ops;
-    struct broker crossed = {.ops = &ops};
+    const struct broker_ops *shipped = play->broker->ops;
+    struct broker_ops ops = *shipped;
     ops.take = take_then_cross;
     crossing = play;
-    play->node->broker = &crossed;
-    dispatch_turn(play->flow->dispatch, play->now); // the run and its revoke come while this turn looks
-    play->node->broker = play->broker;
+    play->broker->ops = &ops;
+    dispatch_turn(play->flow->dispatch, play->now); // the order and its revoke come while this turn looks
+    play->broker->ops = shipped;
     turn(play);
     assert_int_equal(play->exec.started, 0);
-    assert_back(play, 1, RUN_CANCELLED);
+    assert_back(play, 1, ORDER_CANCELLED);
     play_free(play);
 }
 
@@ -305,11 +311,11 @@ static void stopping_gives_back_what_waits_and_lets_what_runs_end(void **state)
     publish_new(play, 1, 1, 5);
     publish_new(play, 2, 1, 5);
     turn(play);
-    atomic_store(&play->node->stopping, true);
+    flow_stop(play->flow);
     publish_new(play, 3, 2, 5);
     turn(play);
-    assert_back(play, 2, RUN_RELEASED);
-    assert_back(play, 3, RUN_RELEASED);
+    assert_back(play, 2, ORDER_RELEASED);
+    assert_back(play, 3, ORDER_RELEASED);
     assert_non_null(play_running(play, 1));
     end_and_forget(play, 1);
     assert_int_equal(dispatch_count(play->flow->dispatch), 0);
@@ -324,18 +330,18 @@ static void what_still_runs_when_patience_ends_is_interrupted(void **state)
     play_pass(play, 200);
     publish_new(play, 2, 1, 5);
     turn(play); // one is noted as begun, one is fresh
-    struct run_began *began = NULL;
+    struct outcome *began = NULL;
     assert_null(play_back(play, &began));
-    mem_free(began);
-    atomic_store(&play->node->stopping, true);
+    outcome_free(began);
+    flow_stop(play->flow);
     dispatch_interrupt(play->flow->dispatch);
     turn(play);
     assert_int_equal(play->exec.count, 0);
     for (int i = 0; i < 2; i++) {
-        struct run *run = play_back(play, NULL);
-        assert_non_null(run);
-        assert_int_equal(run->end, RUN_INTERRUPTED);
-        run_free(run);
+        struct outcome *outcome = play_back(play, NULL);
+        assert_non_null(outcome);
+        assert_int_equal(outcome->end, ORDER_INTERRUPTED);
+        outcome_free(outcome);
     }
     play_free(play);
 }
@@ -353,9 +359,9 @@ static void what_is_to_be_found_out_first_takes_no_slot_and_no_attempt(void **st
     end_and_forget(play, 11);
     play_prepare(play, 3);
     turn(play);
-    const struct run *run = play_running(play, 3);
-    assert_non_null(run);
-    assert_int_equal(run->job.attempts, 1);
+    const struct exec_attempt *attempt = play_running(play, 3);
+    assert_non_null(attempt);
+    assert_int_equal(attempt->outcome->job.attempts, 1);
     end_and_forget(play, 3);
     assert_int_equal(play->exec.started, 2);
     play_free(play);
@@ -374,9 +380,9 @@ static void it_is_found_out_once_and_may_be_called_off(void **state)
     end_and_forget(play, 10);
     turn(play);
     assert_int_equal(play->exec.preparing_count, 2);
-    dispatch_revoke(play->flow->dispatch, 1);
+    revoke(play, 1);
     turn(play);
-    assert_back(play, 1, RUN_CANCELLED);
+    assert_back(play, 1, ORDER_CANCELLED);
     assert_int_equal(play->exec.preparing_count, 1);
     publish_new(play, 11, 1, 5);
     turn(play);
@@ -398,9 +404,9 @@ static void when_stopping_it_is_given_back(void **state)
     publish_new(play, 1, 1, 5);
     turn(play);
     assert_int_equal(play->exec.preparing_count, 1);
-    atomic_store(&play->node->stopping, true);
+    flow_stop(play->flow);
     turn(play);
-    assert_back(play, 1, RUN_RELEASED);
+    assert_back(play, 1, ORDER_RELEASED);
     assert_int_equal(play->exec.preparing_count, 0);
     play_free(play);
 }
@@ -416,12 +422,12 @@ static void what_cannot_be_found_out_in_a_second_is_set_aside(void **state)
     assert_null(play_back(play, NULL));
     play_pass(play, 1);
     turn(play);
-    struct run *run = play_back(play, NULL);
-    assert_int_equal(run->end, RUN_POSTPONED);
-    assert_int_equal(run->postpone_to, play->now.wall_ms + 3000);
-    assert_int_equal(run->job.attempts, 0);
+    struct outcome *outcome = play_back(play, NULL);
+    assert_int_equal(outcome->end, ORDER_POSTPONED);
+    assert_int_equal(outcome->postpone_to, play->now.wall_ms + 3000);
+    assert_int_equal(outcome->job.attempts, 0);
     assert_int_equal(play->exec.preparing_count, 0);
-    run_free(run);
+    outcome_free(outcome);
     play_free(play);
 }
 
@@ -429,14 +435,14 @@ static void what_expires_meanwhile_does_not_start(void **state)
 {
     struct play *play = play_new((struct play_config){.slots = 1});
     play->exec.unknown_to = 1;
-    struct run *run = play_run(play, 1, 1, 5);
-    run->job.expires_at = play->now.wall_ms + 100;
-    publish(play, run);
+    struct order *order = play_order(play, 1, 1, 5);
+    order->job.expires_at = play->now.wall_ms + 100;
+    publish(play, order);
     turn(play);
     play_pass(play, 200);
     play_prepare(play, 1);
     turn(play);
-    assert_back(play, 1, RUN_EXPIRED);
+    assert_back(play, 1, ORDER_EXPIRED);
     play_free(play);
 }
 
@@ -447,18 +453,18 @@ int main(void)
         cmocka_unit_test(lanes_take_turns),
         cmocka_unit_test(no_more_run_at_once_than_there_are_slots),
         cmocka_unit_test(a_lane_that_floods_leaves_slots_for_the_others),
-        cmocka_unit_test(a_run_that_comes_twice_is_started_once),
+        cmocka_unit_test(an_order_that_comes_twice_is_started_once),
         cmocka_unit_test(a_newer_claim_ends_what_still_runs_and_is_tried_again_once),
         cmocka_unit_test(nothing_starts_while_this_life_is_not_sure_to_be_alive),
         cmocka_unit_test(what_an_earlier_life_claimed_is_given_back),
         cmocka_unit_test(what_has_expired_is_not_started),
         cmocka_unit_test(what_is_early_again_or_paused_meanwhile_is_given_back),
-        cmocka_unit_test(a_run_that_takes_longer_is_noted_as_begun_once),
-        cmocka_unit_test(a_quick_run_is_not_noted_at_all),
-        cmocka_unit_test(a_revoked_run_that_waits_is_never_started),
-        cmocka_unit_test(a_revoked_run_that_runs_is_ended),
-        cmocka_unit_test(a_run_that_ended_by_itself_just_before_its_revoke_has_ended),
-        cmocka_unit_test(a_revoke_that_crosses_its_run_is_not_lost),
+        cmocka_unit_test(an_attempt_that_takes_longer_is_noted_as_begun_once),
+        cmocka_unit_test(a_quick_attempt_is_not_noted_at_all),
+        cmocka_unit_test(a_revoked_order_that_waits_is_never_started),
+        cmocka_unit_test(a_revoked_order_that_runs_is_ended),
+        cmocka_unit_test(an_attempt_that_ended_by_itself_just_before_its_revoke_has_ended),
+        cmocka_unit_test(a_revoke_that_crosses_its_order_is_not_lost),
         cmocka_unit_test(stopping_gives_back_what_waits_and_lets_what_runs_end),
         cmocka_unit_test(what_still_runs_when_patience_ends_is_interrupted),
         cmocka_unit_test(what_is_to_be_found_out_first_takes_no_slot_and_no_attempt),

@@ -64,12 +64,12 @@ static const struct target_script scripts[] = {
 
 static struct target *target;
 static struct exec *executor;
-static struct list ended; // runs that came back
+static struct list ended; // outcomes of attempts
 static int ended_count;
 
-static void on_ended(void *ctx, struct run *run)
+static void on_ended(void *ctx, struct exec_attempt *attempt)
 {
-    list_append(&ended, &run->link);
+    list_append(&ended, &attempt->outcome->link);
     ended_count++;
 }
 
@@ -99,28 +99,29 @@ static int teardown(void **state)
     return 0;
 }
 
-// A run for a URL, %d in which is the target's port, with more members of the task's document.
-static struct run *make(const char *url, const char *members)
+// An attempt to call a URL, %d in which is the target's port, with more members of the task's document. It lives in its order.
+static struct exec_attempt *make(const char *url, const char *members)
 {
     char where[300], doc[2000];
     snprintf(where, sizeof where, url, target_port(target));
     snprintf(doc, sizeof doc, "{\"url\":\"%s\"%s%s}", where, *members ? "," : "", members);
-    struct store_job from = {.job = {.id = JOB_ID, .task_id = JOB_ID, .attempts = 2, .scheduled_at = 1700000000123},
-                             .doc = str_of(doc)};
-    struct run *run = run_new(&from.job, from.doc);
-    if (!run->readable)
-        fail_msg("%s: %.*s", doc, STR_ARG(run->result.reason));
-    strcpy(run->ticket, "2-0123456789abcdef");
-    return run;
+    struct job job = {.id = JOB_ID, .task_id = JOB_ID, .attempts = 2, .scheduled_at = 1700000000123};
+    struct order *order = order_new(&job, str_of(doc));
+    if (!order->readable)
+        fail_msg("%s: %.*s", doc, STR_ARG(order->why));
+    strcpy(order->ticket, "2-0123456789abcdef");
+    struct exec_attempt *call = arena_alloc(&order->arena, sizeof *call);
+    *call = (struct exec_attempt){.order = order, .outcome = outcome_new(order)};
+    return call;
 }
 
-static struct run *begin(const char *url, const char *members)
+static struct exec_attempt *begin(const char *url, const char *members)
 {
-    struct run *run = make(url, members);
+    struct exec_attempt *call = make(url, members);
     int before = ended_count;
-    executor->ops->start(executor, run, clock_now());
+    executor->ops->start(executor, call, clock_now());
     assert_int_equal(ended_count, before); // never from within start
-    return run;
+    return call;
 }
 
 static void poll_until_ended(int count)
@@ -133,26 +134,27 @@ static void free_ended(void)
 {
     struct list *node;
     while ((node = list_take(&ended)))
-        run_free(list_entry(node, struct run, link));
+        outcome_free(list_entry(node, struct outcome, link));
 }
 
-static struct run *attempt(const char *url, const char *members)
+// The outcome of one.
+static struct outcome *attempt(const char *url, const char *members)
 {
-    struct run *run = begin(url, members);
+    struct outcome *outcome = begin(url, members)->outcome;
     poll_until_ended(ended_count + 1);
-    assert_true(run->result.completed_at > 0);
-    list_remove(&run->link);
-    return run;
+    assert_true(outcome->result.completed_at > 0);
+    list_remove(&outcome->link);
+    return outcome;
 }
 
 static void expect(const char *url, const char *members, enum job_outcome outcome, int status)
 {
-    struct run *run = attempt(url, members);
-    if (run->result.outcome != outcome || run->result.status != status)
-        fail_msg("%s: %s %d (" STR_FMT ")", url, job_outcome_text(run->result.outcome), run->result.status,
-                 STR_ARG(run->result.reason));
-    assert_int_equal(run->result.reason.n == 0, outcome == OUTCOME_SUCCESS);
-    run_free(run);
+    struct outcome *ended_as = attempt(url, members);
+    if (ended_as->result.outcome != outcome || ended_as->result.status != status)
+        fail_msg("%s: %s %d (" STR_FMT ")", url, job_outcome_text(ended_as->result.outcome), ended_as->result.status,
+                 STR_ARG(ended_as->result.reason));
+    assert_int_equal(ended_as->result.reason.n == 0, outcome == OUTCOME_SUCCESS);
+    outcome_free(ended_as);
 }
 
 #define HERE "http://127.0.0.1:%d"
@@ -160,12 +162,12 @@ static void expect(const char *url, const char *members, enum job_outcome outcom
 
 static void an_answer_is_kept(void **state)
 {
-    struct run *run = attempt(HERE "/ok", "");
-    assert_int_equal(run->result.outcome, OUTCOME_SUCCESS);
-    assert_int_equal(run->result.status, 200);
-    assert_true(str_is(run->result.response, "ok"));
-    assert_false(run->result.truncated);
-    run_free(run);
+    struct outcome *ended_as = attempt(HERE "/ok", "");
+    assert_int_equal(ended_as->result.outcome, OUTCOME_SUCCESS);
+    assert_int_equal(ended_as->result.status, 200);
+    assert_true(str_is(ended_as->result.response, "ok"));
+    assert_false(ended_as->result.truncated);
+    outcome_free(ended_as);
 }
 
 static void assert_sent(const char *line)
@@ -182,8 +184,8 @@ static void assert_not_sent(const char *line)
 
 static void a_call_carries_what_api_md_says(void **state)
 {
-    run_free(attempt(HERE "/ok?a=b",
-                     "\"body\":{ \"n\": 1.50 },\"traceparent\":\"00-0123456789abcdef0123456789abcdef-0123456789abcdef-01\""));
+    outcome_free(attempt(HERE "/ok?a=b",
+                         "\"body\":{ \"n\": 1.50 },\"traceparent\":\"00-0123456789abcdef0123456789abcdef-0123456789abcdef-01\""));
     assert_sent("POST /ok?a=b HTTP/1.1\r\n");
     assert_sent("\r\nRota-Job-Id: j0000000000c1s\r\n");
     assert_sent("\r\nRota-Task-Id: t0000000000c1s\r\n");
@@ -202,7 +204,7 @@ static void a_call_carries_what_api_md_says(void **state)
 
 static void text_is_sent_as_it_is(void **state)
 {
-    run_free(attempt(HERE "/ok", "\"body\":\"a\\nb \\u00e4\",\"method\":\"PUT\""));
+    outcome_free(attempt(HERE "/ok", "\"body\":\"a\\nb \\u00e4\",\"method\":\"PUT\""));
     assert_sent("PUT /ok HTTP/1.1\r\n");
     assert_sent("\r\n\r\na\nb \xc3\xa4");
     assert_not_sent("Content-Type");
@@ -210,7 +212,7 @@ static void text_is_sent_as_it_is(void **state)
 
 static void the_tasks_own_headers_win(void **state)
 {
-    run_free(
+    outcome_free(
         attempt(HERE "/ok",
                 "\"body\":[],\"headers\":{\"content-type\":\"text/x\",\"X-Empty\":\"\",\"User-Agent\":\"me\",\"X-A\":\"a: b\"}"));
     assert_sent("\r\ncontent-type: text/x\r\n");
@@ -229,7 +231,7 @@ static void every_method_is_sent_with_and_without_a_body(void **state)
             char members[100], line[32];
             snprintf(members, sizeof members, "\"method\":\"%s\"%s", methods[i], with_body ? ",\"body\":\"hey\"" : "");
             snprintf(line, sizeof line, "%s /ok HTTP/1.1\r\n", methods[i]);
-            run_free(attempt(HERE "/ok", members));
+            outcome_free(attempt(HERE "/ok", members));
             assert_int_equal(strncmp(target_request(target), line, strlen(line)), 0);
             assert_not_sent("Content-Type");
             if (with_body)
@@ -240,19 +242,19 @@ static void every_method_is_sent_with_and_without_a_body(void **state)
 
 static void a_url_without_a_path_asks_for_the_root(void **state)
 {
-    run_free(attempt(HERE "?q=../x", SOON));
+    outcome_free(attempt(HERE "?q=../x", SOON));
     assert_sent("POST /?q=../x HTTP/1.1\r\n");
-    run_free(attempt(HERE "/a/../b//c", SOON));
+    outcome_free(attempt(HERE "/a/../b//c", SOON));
     assert_sent("POST /a/../b//c HTTP/1.1\r\n");
 }
 
 static void an_answer_decides_by_its_status(void **state)
 {
-    struct run *run = attempt(HERE "/500", "");
-    assert_int_equal(run->result.outcome, OUTCOME_FAILED);
-    assert_true(str_is(run->result.reason, "HTTP 500"));
-    assert_true(str_is(run->result.response, "ouch"));
-    run_free(run);
+    struct outcome *ended_as = attempt(HERE "/500", "");
+    assert_int_equal(ended_as->result.outcome, OUTCOME_FAILED);
+    assert_true(str_is(ended_as->result.reason, "HTTP 500"));
+    assert_true(str_is(ended_as->result.response, "ouch"));
+    outcome_free(ended_as);
     expect(HERE "/404", "", OUTCOME_FAILED, 404);
     expect(HERE "/404", "\"success_codes\":[\"2xx\",404]", OUTCOME_SUCCESS, 404);
     expect(HERE "/302", "", OUTCOME_FAILED, 302); // an answer, never followed
@@ -270,33 +272,33 @@ static void only_202_with_its_header_means_later(void **state)
         {HERE "/async_500", OUTCOME_FAILED, false},  {HERE "/async_short", OUTCOME_BAD_RESPONSE, false},
     };
     for (size_t i = 0; i < array_count(cases); i++) {
-        struct run *run = attempt(cases[i].url, "");
-        assert_int_equal(run->result.outcome, cases[i].outcome);
-        assert_int_equal(run->result.later, cases[i].later);
-        run_free(run);
+        struct outcome *ended_as = attempt(cases[i].url, "");
+        assert_int_equal(ended_as->result.outcome, cases[i].outcome);
+        assert_int_equal(ended_as->result.later, cases[i].later);
+        outcome_free(ended_as);
     }
-    struct run *run = attempt(HERE "/async", "\"success_codes\":[200]"); // it says nothing of success yet
-    assert_true(run->result.later && run->result.status == 202 && str_is(run->result.response, "soon"));
-    run_free(run);
+    struct outcome *ended_as = attempt(HERE "/async", "\"success_codes\":[200]"); // it says nothing of success yet
+    assert_true(ended_as->result.later && ended_as->result.status == 202 && str_is(ended_as->result.response, "soon"));
+    outcome_free(ended_as);
 }
 
 static void a_long_answer_is_cut_and_says_so(void **state)
 {
-    struct run *run = attempt(HERE "/hundred", "");
-    assert_int_equal(run->result.response.n, RESPONSE_MAX);
-    assert_false(run->result.truncated);
-    run_free(run);
-    run = attempt(HERE "/more", "");
-    assert_int_equal(run->result.response.n, RESPONSE_MAX);
-    assert_true(run->result.truncated);
-    run_free(run);
-    run = attempt(HERE "/gzip", "");
-    assert_true(str_is(run->result.response, "\x1f\x8b??")); // as it came
-    run_free(run);
-    run = attempt(HERE "/endless", "");
-    assert_int_equal(run->result.outcome, OUTCOME_SUCCESS);
-    assert_true(run->result.truncated);
-    run_free(run);
+    struct outcome *ended_as = attempt(HERE "/hundred", "");
+    assert_int_equal(ended_as->result.response.n, RESPONSE_MAX);
+    assert_false(ended_as->result.truncated);
+    outcome_free(ended_as);
+    ended_as = attempt(HERE "/more", "");
+    assert_int_equal(ended_as->result.response.n, RESPONSE_MAX);
+    assert_true(ended_as->result.truncated);
+    outcome_free(ended_as);
+    ended_as = attempt(HERE "/gzip", "");
+    assert_true(str_is(ended_as->result.response, "\x1f\x8b??")); // as it came
+    outcome_free(ended_as);
+    ended_as = attempt(HERE "/endless", "");
+    assert_int_equal(ended_as->result.outcome, OUTCOME_SUCCESS);
+    assert_true(ended_as->result.truncated);
+    outcome_free(ended_as);
     expect(HERE "/close", "", OUTCOME_SUCCESS, 200);
 }
 
@@ -338,10 +340,10 @@ static void a_name_is_looked_up_and_all_its_addresses_tried(void **state)
 
 static void a_name_that_does_not_exist_is_a_dns_error(void **state)
 {
-    struct run *run = attempt("http://nowhere.invalid/", "\"timeout\":\"2s\"");
+    struct outcome *ended_as = attempt("http://nowhere.invalid/", "\"timeout\":\"2s\"");
     // Without a name server that answers it is the timeout that ends it.
-    assert_true(run->result.outcome == OUTCOME_DNS_ERROR || run->result.outcome == OUTCOME_TIMEOUT);
-    run_free(run);
+    assert_true(ended_as->result.outcome == OUTCOME_DNS_ERROR || ended_as->result.outcome == OUTCOME_TIMEOUT);
+    outcome_free(ended_as);
 }
 
 static void calls_to_one_unknown_name_share_the_question(void **state)
@@ -352,26 +354,26 @@ static void calls_to_one_unknown_name_share_the_question(void **state)
     free_ended();
 }
 
-static struct run *told;
+static struct exec_attempt *told;
 
-static void on_prepared(void *ctx, struct run *run)
+static void on_prepared(void *ctx, struct exec_attempt *call)
 {
-    told = run;
+    told = call;
 }
 
 // /etc/hosts answers from within the question. A poll that slept before it told would sleep for an hour here.
 static void a_name_that_is_answered_at_once_is_told_before_anybody_sleeps(void **state)
 {
-    struct run *run = make("http://localhost:%d/ok", "");
+    struct exec_attempt *call = make("http://localhost:%d/ok", "");
     executor->prepared = on_prepared;
     told = NULL;
-    assert_false(executor->ops->prepare(executor, run));
+    assert_false(executor->ops->prepare(executor, call));
     executor->ops->poll(executor, 3600 * INT64_C(1000000000));
-    assert_ptr_equal(told, run);
-    assert_true(executor->ops->prepare(executor, run));
-    executor->ops->start(executor, run, clock_now());
+    assert_ptr_equal(told, call);
+    assert_true(executor->ops->prepare(executor, call));
+    executor->ops->start(executor, call, clock_now());
     poll_until_ended(1);
-    assert_int_equal(run->result.outcome, OUTCOME_SUCCESS);
+    assert_int_equal(call->outcome->result.outcome, OUTCOME_SUCCESS);
     free_ended();
 }
 
@@ -382,11 +384,11 @@ static void only_addresses_need_no_look_up(void **state)
         bool known;
     } rows[] = {{"http://127.0.0.1/", true}, {"http://[::1]/", true}, {"http://dead1/", false}, {"http://dead.invalid2/", false}};
     for (size_t i = 0; i < array_count(rows); i++) {
-        struct run *run = make(rows[i].url, "");
-        if (executor->ops->prepare(executor, run) != rows[i].known)
+        struct exec_attempt *call = make(rows[i].url, "");
+        if (executor->ops->prepare(executor, call) != rows[i].known)
             fail_msg("%s", rows[i].url);
-        executor->ops->forget(executor, run);
-        run_free(run);
+        executor->ops->forget(executor, call);
+        outcome_free(call->outcome);
     }
 }
 
@@ -407,10 +409,10 @@ static void retry_after_is_read_in_all_its_forms(void **state)
         {HERE "/500", 0, 0},
     };
     for (size_t i = 0; i < array_count(rows); i++) {
-        struct run *run = attempt(rows[i].url, "");
-        if (run->result.retry_after_ms < rows[i].at_least || run->result.retry_after_ms > rows[i].at_most)
-            fail_msg("%s: %lld", rows[i].url, (long long)run->result.retry_after_ms);
-        run_free(run);
+        struct outcome *ended_as = attempt(rows[i].url, "");
+        if (ended_as->result.retry_after_ms < rows[i].at_least || ended_as->result.retry_after_ms > rows[i].at_most)
+            fail_msg("%s: %lld", rows[i].url, (long long)ended_as->result.retry_after_ms);
+        outcome_free(ended_as);
     }
 }
 
@@ -441,9 +443,9 @@ static void some_addresses_are_never_allowed(void **state)
 
 static void a_call_can_be_cancelled_at_any_time(void **state)
 {
-    struct run *fresh = begin(HERE "/hang", ""), *running = begin(HERE "/hang", ""),
-               *looking = begin("http://nowhere.invalid/", "");
-    struct run *denied = begin("http://0.0.0.0/", "");
+    struct exec_attempt *fresh = begin(HERE "/hang", ""), *running = begin(HERE "/hang", ""),
+                        *looking = begin("http://nowhere.invalid/", "");
+    struct exec_attempt *denied = begin("http://0.0.0.0/", "");
     executor->ops->cancel(executor, fresh);
     executor->ops->cancel(executor, looking);
     executor->ops->cancel(executor, denied); // had ended by itself
@@ -453,10 +455,10 @@ static void a_call_can_be_cancelled_at_any_time(void **state)
     executor->ops->cancel(executor, running);
     executor->ops->poll(executor, 0);
     assert_int_equal(ended_count, 4);
-    assert_int_equal(fresh->result.outcome, OUTCOME_CANCELLED);
-    assert_int_equal(running->result.outcome, OUTCOME_CANCELLED);
-    assert_int_equal(looking->result.outcome, OUTCOME_CANCELLED);
-    assert_int_equal(denied->result.outcome, OUTCOME_EGRESS_DENIED);
+    assert_int_equal(fresh->outcome->result.outcome, OUTCOME_CANCELLED);
+    assert_int_equal(running->outcome->result.outcome, OUTCOME_CANCELLED);
+    assert_int_equal(looking->outcome->result.outcome, OUTCOME_CANCELLED);
+    assert_int_equal(denied->outcome->result.outcome, OUTCOME_EGRESS_DENIED);
     free_ended();
     expect(HERE "/ok", "", OUTCOME_SUCCESS, 200);
 }
@@ -486,25 +488,25 @@ static void an_attempt_is_sent_once_even_if_a_reused_connection_ends(void **stat
 
 static void a_header_without_end_is_a_bad_response(void **state)
 {
-    struct run *run = attempt(HERE "/endless_line", "");
-    assert_int_equal(run->result.outcome, OUTCOME_BAD_RESPONSE);
-    assert_true(str_is(run->result.reason, "a header of the answer is too long"));
-    run_free(run);
+    struct outcome *ended_as = attempt(HERE "/endless_line", "");
+    assert_int_equal(ended_as->result.outcome, OUTCOME_BAD_RESPONSE);
+    assert_true(str_is(ended_as->result.reason, "a header of the answer is too long"));
+    outcome_free(ended_as);
 }
 
 static void a_bad_neighbour_does_not_disturb(void **state)
 {
-    struct run *bad[] = {begin(HERE "/hang", SOON), begin(HERE "/drip", SOON), begin(HERE "/endless", ""),
-                         begin(HERE "/reset", "")};
+    struct exec_attempt *bad[] = {begin(HERE "/hang", SOON), begin(HERE "/drip", SOON), begin(HERE "/endless", ""),
+                                  begin(HERE "/reset", "")};
     for (int i = 0; i < 50; i++)
         begin(HERE "/ok", "");
     poll_until_ended(54);
     struct list *node;
     int good = 0;
     while ((node = list_take(&ended))) {
-        struct run *run = list_entry(node, struct run, link);
-        good += run->result.outcome == OUTCOME_SUCCESS && run->result.response.n == 2;
-        run_free(run);
+        struct outcome *ended_as = list_entry(node, struct outcome, link);
+        good += ended_as->result.outcome == OUTCOME_SUCCESS && ended_as->result.response.n == 2;
+        outcome_free(ended_as);
     }
     assert_int_equal(good, 50);
     assert_non_null(bad[0]);

@@ -23,22 +23,22 @@ static void settle(struct play *play)
         turn(play);
 }
 
-static struct run *published(struct play *play)
+static struct order *published(struct play *play)
 {
-    struct list runs, *link;
-    list_init(&runs);
-    broker_take(play->broker, &runs);
-    link = list_take(&runs);
-    assert_true(list_empty(&runs));
-    return link ? list_entry(link, struct run, link) : NULL;
+    struct list orders, *link;
+    list_init(&orders);
+    broker_take(play->broker, &orders);
+    link = list_take(&orders);
+    assert_true(list_empty(&orders));
+    return link ? list_entry(link, struct order, link) : NULL;
 }
 
 static void assert_published(struct play *play, int64_t id)
 {
-    struct run *run = published(play);
-    assert_non_null(run);
-    assert_int_equal(run->job.id, id);
-    run_free(run);
+    struct order *order = published(play);
+    assert_non_null(order);
+    assert_int_equal(order->job.id, id);
+    order_free(order);
 }
 
 static void assert_nothing_published(struct play *play)
@@ -46,14 +46,14 @@ static void assert_nothing_published(struct play *play)
     assert_null(published(play));
 }
 
-static void assert_given_up(struct play *play, int64_t id, enum run_end end)
+static void assert_given_up(struct play *play, int64_t id, enum order_end end)
 {
-    struct run *run = play_back(play, NULL);
-    assert_non_null(run);
-    assert_int_equal(run->job.id, id);
-    assert_int_equal(run->end, end);
-    pull_returned(play->flow->pull, id, run->token);
-    run_free(run);
+    struct outcome *outcome = play_back(play, NULL);
+    assert_non_null(outcome);
+    assert_int_equal(outcome->job.id, id);
+    assert_int_equal(outcome->end, end);
+    pull_returned(play->flow->pull, id, outcome->token);
+    outcome_free(outcome);
 }
 
 static void nothing_is_published_before_its_time(void **state)
@@ -178,20 +178,20 @@ static void what_came_back_during_a_recount_is_not_adopted(void **state)
     struct play *play = play_new((struct play_config){0});
     int64_t id = play_add(play, (struct play_job){0});
     settle(play);
-    struct run *run = published(play);
-    assert_non_null(run);
+    struct order *order = published(play);
+    assert_non_null(order);
     play->store.hold[STORE_HELD] = true;
     play_pass(play, 40000);
     play_live(play);
     settle(play);
     struct store_op *recount = play_waiting(play, STORE_HELD);
     play_do(play, recount); // the store still has it in hand
-    pull_returned(play->flow->pull, id, run->token);
+    pull_returned(play->flow->pull, id, order->job.token);
     play_deliver(play, recount);
     settle(play);
     assert_int_equal(pull_count(play->flow->pull), 0);
     assert_int_equal(lanes_held(play->lanes), 0);
-    run_free(run);
+    order_free(order);
     play_free(play);
 }
 
@@ -200,7 +200,7 @@ static void a_store_that_does_not_answer_is_not_asked_in_a_loop(void **state)
     struct play *play = play_new((struct play_config){0});
     play_add(play, (struct play_job){0});
     settle(play);
-    run_free(published(play));
+    order_free(published(play));
     for (int verb = 0; verb < STORE_VERB_COUNT; verb++)
         play->store.hold[verb] = true;
     lanes_due(play->lanes, 1, play->now.wall_ms);
@@ -247,7 +247,7 @@ static void a_pause_gives_back_what_is_in_hand(void **state)
     play_pass(play, 1000);
     turn(play);
     assert_nothing_published(play);
-    assert_given_up(play, id, RUN_RELEASED);
+    assert_given_up(play, id, ORDER_RELEASED);
     assert_int_equal(lanes_held(play->lanes), 0);
     play_free(play);
 }
@@ -278,7 +278,7 @@ static void what_has_expired_in_the_wheel_is_given_up(void **state)
     play_pass(play, 1010);
     turn(play);
     assert_nothing_published(play);
-    assert_given_up(play, id, RUN_EXPIRED);
+    assert_given_up(play, id, ORDER_EXPIRED);
     play_free(play);
 }
 
@@ -288,7 +288,7 @@ static void a_document_that_cannot_be_read_goes_to_its_end_and_not_to_the_broker
     int64_t id = play_add(play, (struct play_job){.doc = "{\"url\":"});
     settle(play);
     assert_nothing_published(play);
-    assert_given_up(play, id, RUN_ENDED);
+    assert_given_up(play, id, ORDER_UNREADABLE);
     play_free(play);
 }
 
@@ -299,12 +299,12 @@ static void a_clock_set_back_gives_back_what_is_far_again(void **state)
     settle(play);
     play->now.wall_ms -= 3600000;
     turn(play);
-    assert_given_up(play, id, RUN_RELEASED);
+    assert_given_up(play, id, ORDER_RELEASED);
     assert_nothing_published(play);
     play_free(play);
 }
 
-static void the_runs_of_an_earlier_life_are_given_back(void **state)
+static void the_orders_of_an_earlier_life_are_given_back(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     int64_t id = play_add(play, (struct play_job){.state = JOB_DELAYED, .due_at = play->now.wall_ms + 1000});
@@ -313,7 +313,7 @@ static void the_runs_of_an_earlier_life_are_given_back(void **state)
     play_pass(play, 1000);
     turn(play);
     assert_nothing_published(play);
-    assert_given_up(play, id, RUN_RELEASED);
+    assert_given_up(play, id, ORDER_RELEASED);
     play_free(play);
 }
 
@@ -327,14 +327,14 @@ static void answered(struct pull_ask *ask)
     container_of(ask, struct question, ask)->answered = true;
 }
 
-static void ask_for(struct play *play, struct question *question, int64_t id, int64_t token, enum run_end end)
+static void ask_for(struct play *play, struct question *question, int64_t id, int64_t token, enum order_end end)
 {
     *question = (struct question){.ask = {.job_id = id, .token = token, .end = end, .done = answered}};
     pull_ask(play->flow->pull, &question->ask);
     turn(play);
 }
 
-static void ask(struct play *play, struct question *question, int64_t id, enum run_end end)
+static void ask(struct play *play, struct question *question, int64_t id, enum order_end end)
 {
     ask_for(play, question, id, 2, end); // its first claim
 }
@@ -344,12 +344,12 @@ static void a_question_is_answered_when_the_end_is_written(void **state)
     struct play *play = play_new((struct play_config){0});
     struct question question;
     int64_t id = play_add(play, (struct play_job){.state = JOB_DELAYED, .due_at = play->now.wall_ms + 1000});
-    ask(play, &question, id, RUN_CANCELLED);
+    ask(play, &question, id, ORDER_CANCELLED);
     assert_true(question.answered && !question.ask.found); // not in hand yet
     settle(play);
-    ask(play, &question, id, RUN_CANCELLED);
+    ask(play, &question, id, ORDER_CANCELLED);
     assert_false(question.answered);
-    assert_given_up(play, id, RUN_CANCELLED);
+    assert_given_up(play, id, ORDER_CANCELLED);
     assert_true(question.answered && question.ask.found);
     play_free(play);
 }
@@ -362,12 +362,12 @@ static void a_claim_that_brings_a_cancelled_job_is_refused(void **state)
     play->store.hold[STORE_CLAIM] = true;
     settle(play);
     play_do(play, play_waiting(play, STORE_CLAIM));
-    ask(play, &question, id, RUN_CANCELLED);
+    ask(play, &question, id, ORDER_CANCELLED);
     assert_true(question.answered);
     play_deliver(play, play_waiting(play, STORE_CLAIM));
     turn(play);
     assert_nothing_published(play);
-    assert_given_up(play, id, RUN_CANCELLED);
+    assert_given_up(play, id, ORDER_CANCELLED);
     play_free(play);
 }
 
@@ -379,11 +379,11 @@ static void a_second_claim_of_a_cancelled_job_is_refused_too(void **state)
     struct question question;
     int64_t id = play_add(play, (struct play_job){0});
     settle(play);
-    struct run *older = published(play);
+    struct order *older = published(play);
     assert_non_null(older);
     struct job job = play_job_of(play, id);
     assert_int_equal(job_release(&job, job.due_at, play->now.wall_ms), ERR_OK);
-    struct store_step step = {.token = older->token, .job = &job};
+    struct store_step step = {.token = older->job.token, .job = &job};
     struct store_change change = {.steps = &step, .count = 1};
     store_op_init(&change.op, STORE_CHANGE, NULL);
     store_call(play->store.memory, &change.op);
@@ -393,13 +393,13 @@ static void a_second_claim_of_a_cancelled_job_is_refused_too(void **state)
     lanes_due(play->lanes, job.lane, play->now.wall_ms);
     settle(play);
     play_do(play, play_waiting(play, STORE_CLAIM));
-    ask(play, &question, id, RUN_CANCELLED);
+    ask(play, &question, id, ORDER_CANCELLED);
     play_deliver(play, play_waiting(play, STORE_CLAIM));
     turn(play);
     assert_true(question.answered);
     assert_nothing_published(play);
-    assert_given_up(play, id, RUN_CANCELLED);
-    run_free(older);
+    assert_given_up(play, id, ORDER_CANCELLED);
+    order_free(older);
     play_free(play);
 }
 
@@ -409,14 +409,14 @@ static void thousands_of_cancels_later_the_oldest_is_forgotten_and_no_other(void
     struct question question;
     int64_t old = play_add(play, (struct play_job){0}), recent = play_add(play, (struct play_job){0});
     play->store.hold[STORE_LANES] = true; // nothing is claimed until this node knows the lane
-    ask(play, &question, old, RUN_CANCELLED);
+    ask(play, &question, old, ORDER_CANCELLED);
     for (int64_t id = 1; id < 8192; id++)
-        ask(play, &question, 100000 + id, RUN_CANCELLED);
-    ask(play, &question, recent, RUN_CANCELLED);
+        ask(play, &question, 100000 + id, ORDER_CANCELLED);
+    ask(play, &question, recent, ORDER_CANCELLED);
     play_answer(play, play_waiting(play, STORE_LANES));
     settle(play);
     assert_published(play, old);
-    assert_given_up(play, recent, RUN_CANCELLED);
+    assert_given_up(play, recent, ORDER_CANCELLED);
     play_free(play);
 }
 
@@ -431,12 +431,12 @@ static void stopping_gives_everything_back_and_waits_for_what_is_under_way(void 
     turn(play);
     atomic_store(&play->node->stopping, true);
     turn(play);
-    assert_given_up(play, first, RUN_RELEASED);
+    assert_given_up(play, first, ORDER_RELEASED);
     assert_int_equal(pull_count(play->flow->pull), 0);
     assert_false(flow_drained(play->flow)); // a claim may still bring something
     play_answer(play, play_waiting(play, STORE_CLAIM));
     turn(play);
-    assert_given_up(play, second, RUN_RELEASED);
+    assert_given_up(play, second, ORDER_RELEASED);
     assert_true(flow_drained(play->flow));
     play_free(play);
 }
@@ -450,13 +450,13 @@ static void stopping_waits_for_a_push_that_is_under_way(void **state)
     atomic_store(&play->node->stopping, true);
     turn(play);
     assert_false(flow_drained(play->flow));
-    struct run *run = play_run(play, 5, lane, 5);
-    assert_int_equal(lanes_take(play->lanes, PLAY_TENANT, STR("q"), run->doc_size, play->now.wall_ms), lane);
-    pull_push(play->flow->pull, run);
+    struct order *order = play_order(play, 5, lane, 5);
+    assert_int_equal(lanes_take(play->lanes, PLAY_TENANT, STR("q"), order->doc.n, play->now.wall_ms), lane);
+    pull_push(play->flow->pull, order);
     node_push_end(play->node);
     assert_false(flow_drained(play->flow));
     turn(play);
-    assert_given_up(play, 5, RUN_RELEASED);
+    assert_given_up(play, 5, ORDER_RELEASED);
     turn(play);
     assert_true(flow_drained(play->flow));
     assert_false(node_push_begin(play->node)); // and no other begins
@@ -500,19 +500,19 @@ static void pause_task(struct play *play, int64_t id)
 }
 
 // What is on its way back without having begun, and until when it is put off. It stays in hand.
-static struct run *given_up(struct play *play, int64_t id, enum run_end end)
+static struct outcome *given_up(struct play *play, int64_t id, enum order_end end)
 {
-    struct run *run = play_back(play, NULL);
-    assert_non_null(run);
-    assert_int_equal(run->job.id, id);
-    assert_int_equal(run->end, end);
-    return run;
+    struct outcome *outcome = play_back(play, NULL);
+    assert_non_null(outcome);
+    assert_int_equal(outcome->job.id, id);
+    assert_int_equal(outcome->end, end);
+    return outcome;
 }
 
-static void come_back(struct play *play, struct run *run)
+static void come_back(struct play *play, struct outcome *outcome)
 {
-    pull_returned(play->flow->pull, run->job.id, run->token);
-    run_free(run);
+    pull_returned(play->flow->pull, outcome->job.id, outcome->token);
+    outcome_free(outcome);
 }
 
 static void a_claimed_job_of_a_paused_task_is_put_off(void **state)
@@ -522,9 +522,9 @@ static void a_claimed_job_of_a_paused_task_is_put_off(void **state)
     pause_task(play, id);
     settle(play);
     assert_nothing_published(play);
-    struct run *run = given_up(play, id, RUN_POSTPONED);
-    assert_int_equal(run->postpone_to, play->now.wall_ms + 60000);
-    come_back(play, run);
+    struct outcome *outcome = given_up(play, id, ORDER_POSTPONED);
+    assert_int_equal(outcome->postpone_to, play->now.wall_ms + 60000);
+    come_back(play, outcome);
     assert_int_equal(pull_count(play->flow->pull), 0);
     assert_int_equal(lanes_held(play->lanes), 0);
     play_free(play);
@@ -544,7 +544,7 @@ static void an_adopted_job_of_a_paused_task_is_put_off(void **state)
         settle(play);
     }
     assert_nothing_published(play);
-    come_back(play, given_up(play, id, RUN_POSTPONED));
+    come_back(play, given_up(play, id, ORDER_POSTPONED));
     play_free(play);
 }
 
@@ -555,9 +555,9 @@ static void what_is_paused_and_called_off_is_put_off_too(void **state)
     int64_t id = play_add(play, (struct play_job){0});
     struct question question;
     pause_task(play, id);
-    ask(play, &question, id, RUN_CANCELLED);
+    ask(play, &question, id, ORDER_CANCELLED);
     settle(play);
-    come_back(play, given_up(play, id, RUN_POSTPONED));
+    come_back(play, given_up(play, id, ORDER_POSTPONED));
     play_free(play);
 }
 
@@ -567,15 +567,15 @@ static void what_waits_in_the_wheel_can_be_called_back(void **state)
     int64_t id = play_add(play, (struct play_job){.state = JOB_DELAYED, .due_at = play->now.wall_ms + 3000});
     struct question first, second;
     settle(play);
-    first =
-        (struct question){.ask = {.job_id = id, .end = RUN_POSTPONED, .postpone_to = play->now.wall_ms + 9000, .done = answered}};
+    first = (struct question){
+        .ask = {.job_id = id, .end = ORDER_POSTPONED, .postpone_to = play->now.wall_ms + 9000, .done = answered}};
     pull_ask(play->flow->pull, &first.ask);
     turn(play);
-    struct run *run = given_up(play, id, RUN_POSTPONED);
-    assert_int_equal(run->postpone_to, play->now.wall_ms + 9000);
-    ask(play, &second, id, RUN_POSTPONED); // it is on its way back already
+    struct outcome *outcome = given_up(play, id, ORDER_POSTPONED);
+    assert_int_equal(outcome->postpone_to, play->now.wall_ms + 9000);
+    ask(play, &second, id, ORDER_POSTPONED); // it is on its way back already
     assert_false(first.answered || second.answered);
-    come_back(play, run);
+    come_back(play, outcome);
     assert_true(first.answered && first.ask.found && !first.ask.begins);
     assert_true(second.answered && second.ask.found && !second.ask.begins);
     play_free(play);
@@ -588,8 +588,8 @@ static void what_begins_is_said_to_and_what_is_unknown_too(void **state)
     struct question begins, unknown;
     settle(play);
     assert_published(play, id);
-    ask(play, &begins, id, RUN_POSTPONED);
-    ask(play, &unknown, 999, RUN_POSTPONED);
+    ask(play, &begins, id, ORDER_POSTPONED);
+    ask(play, &unknown, 999, ORDER_POSTPONED);
     assert_true(begins.answered && !begins.ask.found && begins.ask.begins);
     assert_true(unknown.answered && !unknown.ask.found && !unknown.ask.begins);
     play_free(play);
@@ -604,9 +604,9 @@ static void an_earlier_claim_that_runs_says_nothing_of_a_later_one(void **state)
     settle(play);
     assert_published(play, id);
     int64_t token = play_job_of(play, id).token;
-    ask_for(play, &question, id, token, RUN_POSTPONED);
+    ask_for(play, &question, id, token, ORDER_POSTPONED);
     assert_true(question.answered && !question.ask.found && question.ask.begins);
-    ask_for(play, &question, id, token + 2, RUN_POSTPONED);
+    ask_for(play, &question, id, token + 2, ORDER_POSTPONED);
     assert_true(question.answered && !question.ask.found && !question.ask.begins);
     play_free(play);
 }
@@ -663,7 +663,7 @@ int main(void)
         cmocka_unit_test(what_has_expired_in_the_wheel_is_given_up),
         cmocka_unit_test(a_document_that_cannot_be_read_goes_to_its_end_and_not_to_the_broker),
         cmocka_unit_test(a_clock_set_back_gives_back_what_is_far_again),
-        cmocka_unit_test(the_runs_of_an_earlier_life_are_given_back),
+        cmocka_unit_test(the_orders_of_an_earlier_life_are_given_back),
         cmocka_unit_test(a_question_is_answered_when_the_end_is_written),
         cmocka_unit_test(a_claim_that_brings_a_cancelled_job_is_refused),
         cmocka_unit_test(a_second_claim_of_a_cancelled_job_is_refused_too),

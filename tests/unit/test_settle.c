@@ -69,18 +69,18 @@ static void pass_turning(struct play *play, int64_t ms)
 }
 
 // A job whose attempt has just begun, and what its target was sent.
-static int64_t started(struct play *play, char ret_ticket[RUN_TICKET_SIZE])
+static int64_t started(struct play *play, char ret_ticket[ORDER_TICKET_SIZE])
 {
     int64_t id = play_add(play, (struct play_job){.doc = DOC});
     play_turn(play);
     for (int i = 0; i < 50 && !play_running(play, id); i++) // until its lane was looked at
         pass_turning(play, 100);
     assert_non_null(play_running(play, id));
-    strcpy(ret_ticket, play_running(play, id)->ticket);
+    strcpy(ret_ticket, play_running(play, id)->order->ticket);
     return id;
 }
 
-static int64_t detached(struct play *play, char ret_ticket[RUN_TICKET_SIZE])
+static int64_t detached(struct play *play, char ret_ticket[ORDER_TICKET_SIZE])
 {
     int64_t id = started(play, ret_ticket);
     play_detach(play, id);
@@ -91,7 +91,7 @@ static int64_t detached(struct play *play, char ret_ticket[RUN_TICKET_SIZE])
 static void an_attempt_that_was_answered_with_202_needs_no_hand(void **state)
 {
     struct play *play = play_new((struct play_config){.slots = 1});
-    char ticket[RUN_TICKET_SIZE];
+    char ticket[ORDER_TICKET_SIZE];
     int64_t id = detached(play, ticket);
     struct job job = play_job_of(play, id);
     assert_int_equal(job.state, JOB_RESERVED);
@@ -112,7 +112,7 @@ static void an_attempt_that_was_answered_with_202_needs_no_hand(void **state)
 static void the_same_word_again_is_fine_and_another_is_not(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    char ticket[RUN_TICKET_SIZE];
+    char ticket[ORDER_TICKET_SIZE];
     int64_t id = detached(play, ticket);
     assert_int_equal(complete(play, id, ticket, "1"), ERR_OK);
     assert_int_equal(complete(play, id, ticket, "1"), ERR_OK);
@@ -133,14 +133,14 @@ static void the_same_word_again_is_fine_and_another_is_not(void **state)
 static void an_old_token_is_refused_once_another_attempt_has_begun(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    char old[RUN_TICKET_SIZE];
+    char old[ORDER_TICKET_SIZE];
     int64_t id = detached(play, old);
     assert_int_equal(fails(play, id, old), ERR_OK);
     pass_turning(play, 1200);
     assert_non_null(play_running(play, id));
-    assert_string_not_equal(play_running(play, id)->ticket, old);
-    char ticket[RUN_TICKET_SIZE];
-    strcpy(ticket, play_running(play, id)->ticket);
+    assert_string_not_equal(play_running(play, id)->order->ticket, old);
+    char ticket[ORDER_TICKET_SIZE];
+    strcpy(ticket, play_running(play, id)->order->ticket);
     assert_int_equal(fails(play, id, old), ERR_LEASE_LOST);
     assert_int_equal(complete(play, id, old, "1"), ERR_LEASE_LOST);
     play_detach(play, id);
@@ -154,7 +154,7 @@ static void an_old_token_is_refused_once_another_attempt_has_begun(void **state)
 static void a_failure_for_good_is_tried_no_more(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    char ticket[RUN_TICKET_SIZE];
+    char ticket[ORDER_TICKET_SIZE];
     int64_t id = detached(play, ticket);
     assert_int_equal(settle(play, SETTLE_FAIL, id, ticket, (struct str){0}, true), ERR_OK);
     assert_int_equal(play_job_of(play, id).state, JOB_ABORTED);
@@ -166,7 +166,7 @@ static void a_failure_for_good_is_tried_no_more(void **state)
 static void a_word_while_the_call_is_open_ends_the_attempt(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    char ticket[RUN_TICKET_SIZE];
+    char ticket[ORDER_TICKET_SIZE];
     int64_t id = started(play, ticket);
     pass_turning(play, 200); // by now it is written that it began
     assert_int_equal(complete(play, id, ticket, "1"), ERR_OK);
@@ -183,7 +183,7 @@ static void a_word_while_the_call_is_open_ends_the_attempt(void **state)
 static void a_word_before_the_start_is_written_waits_for_it(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    char ticket[RUN_TICKET_SIZE];
+    char ticket[ORDER_TICKET_SIZE];
     int64_t id = started(play, ticket);
     int64_t began = play->now.wall_ms;
     struct request request;
@@ -204,7 +204,7 @@ static void a_word_before_the_start_is_written_waits_for_it(void **state)
 static void a_word_that_crosses_the_answer_is_not_dropped(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    char ticket[RUN_TICKET_SIZE];
+    char ticket[ORDER_TICKET_SIZE];
     int64_t id = started(play, ticket);
     pass_turning(play, 200);
     struct request request;
@@ -228,7 +228,7 @@ static void a_word_that_crosses_the_answer_is_not_dropped(void **state)
 static void a_heartbeat_makes_the_lease_longer(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    char ticket[RUN_TICKET_SIZE];
+    char ticket[ORDER_TICKET_SIZE];
     int64_t id = detached(play, ticket);
     for (int i = 0; i < 5; i++) {
         pass_turning(play, 15000);
@@ -245,7 +245,7 @@ static void a_heartbeat_makes_the_lease_longer(void **state)
 static void a_heartbeat_wins_against_a_lapse_that_was_decided_before_it(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    char ticket[RUN_TICKET_SIZE];
+    char ticket[ORDER_TICKET_SIZE];
     pass_turning(play, 21000); // so that nothing is spared any more
     int64_t id = detached(play, ticket);
     pass_turning(play, 19000);
@@ -270,7 +270,7 @@ static void steered(struct steer_op *op)
 static void a_cancel_ends_it_at_once_and_later_words_are_refused(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    char ticket[RUN_TICKET_SIZE];
+    char ticket[ORDER_TICKET_SIZE];
     int64_t id = detached(play, ticket);
     struct steer_op cancel = {.act = STEER_CANCEL, .tenant = PLAY_TENANT, .job_id = id, .err = ERR_COUNT};
     cancel.done = steered;
@@ -287,7 +287,7 @@ static void a_cancel_ends_it_at_once_and_later_words_are_refused(void **state)
 static void who_has_no_right_token_learns_only_of_its_own_jobs(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    char ticket[RUN_TICKET_SIZE], other[RUN_TICKET_SIZE];
+    char ticket[ORDER_TICKET_SIZE], other[ORDER_TICKET_SIZE];
     int64_t id = detached(play, ticket);
     detached(play, other);
     assert_int_equal(complete(play, id, "nonsense", "1"), ERR_LEASE_LOST);
@@ -308,7 +308,7 @@ static void who_has_no_right_token_learns_only_of_its_own_jobs(void **state)
 static void a_word_whose_answer_was_lost_can_be_said_again(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    char ticket[RUN_TICKET_SIZE];
+    char ticket[ORDER_TICKET_SIZE];
     int64_t id = detached(play, ticket);
     struct request request;
     play->store.hold[STORE_CHANGE] = true;
@@ -326,7 +326,7 @@ static void a_word_whose_answer_was_lost_can_be_said_again(void **state)
 static void waiting_for_what_does_not_come_ends(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    char ticket[RUN_TICKET_SIZE];
+    char ticket[ORDER_TICKET_SIZE];
     int64_t id = started(play, ticket);
     pass_turning(play, 200);
     struct request request;

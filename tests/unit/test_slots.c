@@ -1,11 +1,13 @@
 // Slots: who is next, and that no lane, host or priority stands in everybody's way.
 #include "flow/slots.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -16,46 +18,46 @@ static struct now later(int64_t ms)
     return (struct now){NOW.wall_ms + ms, NOW.mono_ms + ms};
 }
 
-static struct run *make_run(int64_t id, int64_t lane, const char *host, int priority)
+static struct slots_user *make_user(int64_t id, int64_t lane, const char *host, int priority)
 {
-    char doc[64];
-    snprintf(doc, sizeof doc, "{\"url\":\"http://%s/\"}", host);
-    return run_new(&(struct job){.id = id, .lane = lane, .priority = (uint8_t)priority}, str_of(doc));
+    struct slots_user *user = mem_alloc(sizeof *user);
+    *user = (struct slots_user){.job_id = id, .lane = lane, .host = hash_bytes(host, strlen(host)), .priority = priority};
+    return user;
 }
 
 static void wait(struct slots *slots, int64_t id, int64_t lane, const char *host, int priority, struct now now)
 {
-    slots_wait(slots, make_run(id, lane, host, priority), now);
+    slots_wait(slots, make_user(id, lane, host, priority), now);
 }
 
-static int start_all(struct slots *slots, struct run **ret_runs)
+static int start_all(struct slots *slots, struct slots_user **ret_users)
 {
     int count = 0;
-    for (struct run *run; (run = slots_next(slots));)
-        ret_runs[count++] = run;
+    for (struct slots_user *user; (user = slots_next(slots));)
+        ret_users[count++] = user;
     return count;
 }
 
-static void release_all(struct slots *slots, struct run **runs, int count)
+static void release_all(struct slots *slots, struct slots_user **users, int count)
 {
     for (int i = 0; i < count; i++) {
-        slots_release(slots, runs[i]);
-        run_free(runs[i]);
+        slots_release(slots, users[i], -1);
+        mem_free(users[i]);
     }
 }
 
 static void what_is_taken_is_given_back_to_the_last_slot(void **state)
 {
     struct slots *slots = slots_new(8);
-    struct run *runs[8];
+    struct slots_user *users[8];
     for (int round = 0; round < 3; round++) {
         for (int64_t id = 1; id <= 8; id++)
             wait(slots, id, id, "h", 5, NOW);
-        int count = start_all(slots, runs);
-        assert_int_equal(count, 8); // eight lanes with one run each
+        int count = start_all(slots, users);
+        assert_int_equal(count, 8); // eight lanes with one order each
         assert_int_equal(slots_used(slots), 8);
         assert_int_equal(slots_waiting(slots), 0);
-        release_all(slots, runs, count);
+        release_all(slots, users, count);
         assert_int_equal(slots_used(slots), 0);
     }
     slots_free(slots);
@@ -64,28 +66,28 @@ static void what_is_taken_is_given_back_to_the_last_slot(void **state)
 static void a_hanging_host_leaves_slots_for_the_other_hosts_of_its_lane(void **state)
 {
     struct slots *slots = slots_new(16);
-    struct run *runs[16], *other;
+    struct slots_user *users[16], *other;
     for (int64_t id = 1; id <= 40; id++)
         wait(slots, id, 1, "hangs", 9, NOW);
-    int count = start_all(slots, runs);
+    int count = start_all(slots, users);
     assert_true(count > 0 && count < 16);
     wait(slots, 100, 1, "fine", 0, NOW);
     assert_non_null(other = slots_next(slots));
-    assert_int_equal(other->job.id, 100);
-    release_all(slots, runs, count);
+    assert_int_equal(other->job_id, 100);
+    release_all(slots, users, count);
     release_all(slots, &other, 1);
     slots_free(slots);
 }
 
-static void a_full_host_has_room_again_when_one_of_its_runs_ends(void **state)
+static void a_full_host_has_room_again_when_one_of_its_orders_ends(void **state)
 {
     struct slots *slots = slots_new(4);
-    struct run *runs[8];
+    struct slots_user *users[8];
     for (int64_t id = 1; id <= 8; id++)
         wait(slots, id, 1, "h", 5, NOW);
     int left = 8;
-    for (int count; (count = start_all(slots, runs)) > 0; left -= count)
-        release_all(slots, runs, count);
+    for (int count; (count = start_all(slots, users)) > 0; left -= count)
+        release_all(slots, users, count);
     assert_int_equal(left, 0);
     slots_free(slots);
 }
@@ -93,17 +95,17 @@ static void a_full_host_has_room_again_when_one_of_its_runs_ends(void **state)
 static void what_waits_long_for_a_full_host_is_set_aside_one_after_the_other(void **state)
 {
     struct slots *slots = slots_new(4);
-    struct run *running[4];
+    struct slots_user *running[4];
     for (int64_t id = 1; id <= 6; id++)
         wait(slots, id, 1, "h", 5, NOW);
     int count = start_all(slots, running);
-    assert_null(slots_stuck(slots, later(999)));
-    int64_t last = 0;
+    assert_null(slots_stuck(slots, later(999), &(int64_t){0}));
+    int64_t last = 0, aside_ms;
     int stuck = 0;
-    for (struct run *run; (run = slots_stuck(slots, later(1000))); stuck++) {
-        assert_true(run->postpone_to > later(1000).wall_ms && run->postpone_to > last);
-        last = run->postpone_to;
-        run_free(run);
+    for (struct slots_user *user; (user = slots_stuck(slots, later(1000), &aside_ms)); stuck++) {
+        assert_true(aside_ms > 0 && aside_ms > last);
+        last = aside_ms;
+        mem_free(user);
     }
     assert_int_equal(stuck, 6 - count);
     assert_int_equal(slots_waiting(slots), 0);
@@ -111,10 +113,10 @@ static void what_waits_long_for_a_full_host_is_set_aside_one_after_the_other(voi
     slots_free(slots);
 }
 
-static void fresh_urgent_runs_do_not_hide_what_is_stuck_behind_them(void **state)
+static void fresh_urgent_orders_do_not_hide_what_is_stuck_behind_them(void **state)
 {
     struct slots *slots = slots_new(4);
-    struct run *running[4];
+    struct slots_user *running[4];
     for (int64_t id = 1; id <= 6; id++)
         wait(slots, id, 1, "h", 1, NOW);
     int count = start_all(slots, running);
@@ -122,9 +124,9 @@ static void fresh_urgent_runs_do_not_hide_what_is_stuck_behind_them(void **state
         wait(slots, id, 1, "h", 9, later(1000));
     assert_true(slots_next_stuck(slots) <= later(1000).mono_ms);
     int stuck = 0;
-    for (struct run *run; (run = slots_stuck(slots, later(1000))); stuck++) {
-        assert_int_equal(run->job.priority, 1);
-        run_free(run);
+    for (struct slots_user *user; (user = slots_stuck(slots, later(1000), &(int64_t){0})); stuck++) {
+        assert_int_equal(user->priority, 1);
+        mem_free(user);
     }
     assert_int_equal(stuck, 6 - count);
     release_all(slots, running, count);
@@ -134,13 +136,13 @@ static void fresh_urgent_runs_do_not_hide_what_is_stuck_behind_them(void **state
 static void what_is_withdrawn_is_nobody_s_turn(void **state)
 {
     struct slots *slots = slots_new(4);
-    struct run *first = make_run(1, 1, "h", 5), *second = make_run(2, 1, "h", 5), *next;
+    struct slots_user *first = make_user(1, 1, "h", 5), *second = make_user(2, 1, "h", 5), *next;
     slots_wait(slots, first, NOW);
     slots_wait(slots, second, NOW);
     slots_withdraw(slots, first);
-    run_free(first);
+    mem_free(first);
     assert_non_null(next = slots_next(slots));
-    assert_int_equal(next->job.id, 2);
+    assert_int_equal(next->job_id, 2);
     assert_null(slots_next(slots));
     release_all(slots, &next, 1);
     assert_null(slots_take(slots));
@@ -150,12 +152,12 @@ static void what_is_withdrawn_is_nobody_s_turn(void **state)
 static void all_that_waits_can_be_taken_out_of_full_hosts_too(void **state)
 {
     struct slots *slots = slots_new(2);
-    struct run *running[2];
+    struct slots_user *running[2];
     for (int64_t id = 1; id <= 20; id++)
         wait(slots, id, id % 3, id % 2 ? "a" : "b", (int)(id % 10), NOW);
     int count = start_all(slots, running), taken = 0;
-    for (struct run *run; (run = slots_take(slots)); taken++)
-        run_free(run);
+    for (struct slots_user *user; (user = slots_take(slots)); taken++)
+        mem_free(user);
     assert_int_equal(taken, 20 - count);
     release_all(slots, running, count);
     slots_free(slots);
@@ -164,17 +166,17 @@ static void all_that_waits_can_be_taken_out_of_full_hosts_too(void **state)
 static void a_limit_per_host_counts_over_all_lanes_and_leaves_other_hosts_alone(void **state)
 {
     struct slots *slots = slots_new(64);
-    struct run *runs[64], *rest[64];
+    struct slots_user *users[64], *rest[64];
     slots_limit_hosts(slots, 2);
     for (int64_t id = 1; id <= 9; id++)
         wait(slots, id, id % 3, "h", 5, NOW);
     wait(slots, 10, 1, "other", 5, NOW);
-    int count = start_all(slots, runs), to_h = 0;
+    int count = start_all(slots, users), to_h = 0;
     for (int i = 0; i < count; i++)
-        to_h += runs[i]->job.id < 10;
+        to_h += users[i]->job_id < 10;
     assert_int_equal(to_h, 2);
     assert_int_equal(count, 3);
-    release_all(slots, runs, count);
+    release_all(slots, users, count);
     int left = 7;
     for (; (count = start_all(slots, rest)) > 0; left -= count) {
         assert_true(count <= 2);
@@ -187,52 +189,50 @@ static void a_limit_per_host_counts_over_all_lanes_and_leaves_other_hosts_alone(
 static void a_limit_per_host_can_be_raised_lowered_and_lifted(void **state)
 {
     struct slots *slots = slots_new(64);
-    struct run *runs[64];
+    struct slots_user *users[64];
     for (int64_t id = 1; id <= 12; id++)
         wait(slots, id, 1, "h", 5, NOW);
     slots_limit_hosts(slots, 3);
-    int count = start_all(slots, runs);
+    int count = start_all(slots, users);
     assert_int_equal(count, 3);
     slots_limit_hosts(slots, 5);
-    count += start_all(slots, runs + count);
+    count += start_all(slots, users + count);
     assert_int_equal(count, 5);
     slots_limit_hosts(slots, 1);
-    assert_int_equal(start_all(slots, runs + count), 0);
-    release_all(slots, runs + 1, 4);
-    assert_int_equal(start_all(slots, runs + 1), 0); // one is still running
+    assert_int_equal(start_all(slots, users + count), 0);
+    release_all(slots, users + 1, 4);
+    assert_int_equal(start_all(slots, users + 1), 0); // one is still running
     slots_limit_hosts(slots, 0);
-    count = 1 + start_all(slots, runs + 1);
+    count = 1 + start_all(slots, users + 1);
     assert_int_equal(count, 8);
-    release_all(slots, runs, count);
+    release_all(slots, users, count);
     slots_free(slots);
 }
 
-// What a run that comes now, or the one with this id, meets.
+// What an order that comes now, or the one with this id, meets.
 static struct slots_view look(struct slots *slots, int64_t id, int64_t lane, const char *host, struct now now)
 {
     struct slots_view view;
-    struct run *run = make_run(id, lane, host, 5);
-    slots_look(slots, run, false, now, &view);
-    run_free(run);
+    struct slots_user *user = make_user(id, lane, host, 5);
+    slots_look(slots, user, false, now, &view);
+    mem_free(user);
     return view;
 }
 
-static void end_one(struct slots *slots, struct run *run, int64_t took_ms)
+static void end_one(struct slots *slots, struct slots_user *user, int64_t took_ms)
 {
-    run->job.started_at = NOW.wall_ms;
-    run->result.completed_at = NOW.wall_ms + took_ms;
-    slots_release(slots, run);
-    run_free(run);
+    slots_release(slots, user, took_ms);
+    mem_free(user);
 }
 
-static void the_limit_that_holds_a_run_is_named(void **state)
+static void the_limit_that_holds_an_order_is_named(void **state)
 {
     struct slots *slots = slots_new(16);
-    struct run *runs[16];
+    struct slots_user *users[16];
     assert_int_equal(look(slots, 1, 1, "h", NOW).limit, SLOTS_FREE);
     for (int64_t id = 1; id <= 20; id++)
         wait(slots, id, 1, "h", 5, NOW);
-    int count = start_all(slots, runs);
+    int count = start_all(slots, users);
     struct slots_view view = look(slots, 20, 1, "h", NOW);
     assert_int_equal(view.limit, SLOTS_HOST);
     assert_int_equal(view.running, count);
@@ -243,77 +243,74 @@ static void the_limit_that_holds_a_run_is_named(void **state)
     view = look(slots, 20, 1, "h", NOW);
     assert_int_equal(view.limit, SLOTS_PER_HOST);
     assert_int_equal(view.most, 2);
-    release_all(slots, runs, count);
+    release_all(slots, users, count);
     slots_free(slots);
 }
 
 static void a_lane_that_has_its_share_and_slots_that_are_all_taken_are_named(void **state)
 {
     struct slots *slots = slots_new(4);
-    struct run *runs[8];
+    struct slots_user *users[8];
     char host[8];
     for (int64_t id = 1; id <= 8; id++) {
         snprintf(host, sizeof host, "h%d", (int)id);
         wait(slots, id, 1, host, 5, NOW);
     }
-    int count = start_all(slots, runs);
+    int count = start_all(slots, users);
     struct slots_view view = look(slots, 8, 1, "h8", NOW);
     assert_int_equal(view.limit, SLOTS_LANE);
     assert_int_equal(view.running, count);
     assert_int_equal(view.before, 8 - count - 1); // one of each other host goes before it
     for (int64_t lane = 2; slots_used(slots) < 4; lane++) {
         wait(slots, 100 + lane, lane, "x", 5, NOW);
-        count += start_all(slots, runs + count);
+        count += start_all(slots, users + count);
     }
     view = look(slots, 8, 1, "h8", NOW);
     assert_int_equal(view.limit, SLOTS_ALL);
     assert_int_equal(view.most, 4);
-    release_all(slots, runs, count);
+    release_all(slots, users, count);
     slots_free(slots);
 }
 
 static void how_long_it_takes_is_known_once_a_call_has_ended(void **state)
 {
     struct slots *slots = slots_new(64);
-    struct run *runs[64];
+    struct slots_user *users[64];
     slots_limit_hosts(slots, 2);
     for (int64_t id = 1; id <= 12; id++)
         wait(slots, id, 1, "h", 5, NOW);
-    assert_int_equal(start_all(slots, runs), 2);
+    assert_int_equal(start_all(slots, users), 2);
     struct slots_view view = look(slots, 4, 1, "h", NOW);
     assert_int_equal(slots_wait_ms(&view, 0), -1);
-    end_one(slots, runs[0], 200);
-    assert_int_equal(start_all(slots, runs), 1);
+    end_one(slots, users[0], 200);
+    assert_int_equal(start_all(slots, users), 1);
     view = look(slots, 5, 1, "h", NOW);
     assert_int_equal(view.before, 1);
     assert_int_equal(slots_wait_ms(&view, 0), 200); // two at once, each 200 ms: one every 100 ms
     assert_int_equal(slots_wait_ms(&view, 3), 500);
-    end_one(slots, runs[1], 200);
-    end_one(slots, runs[0], 200);
+    end_one(slots, users[1], 200);
+    end_one(slots, users[0], 200);
     slots_free(slots);
 }
 
 static void what_will_be_set_aside_is_expected_behind_those_that_were(void **state)
 {
     struct slots *slots = slots_new(64);
-    struct run *runs[64];
+    struct slots_user *users[64];
     slots_limit_hosts(slots, 1);
     for (int64_t id = 1; id <= 12; id++)
         wait(slots, id, 1, "h", 5, NOW);
-    assert_int_equal(start_all(slots, runs), 1);
-    end_one(slots, runs[0], 1000);
-    assert_int_equal(start_all(slots, runs), 1);
-    struct run *aside, *last = NULL;
-    while ((aside = slots_stuck(slots, later(1000)))) {
-        run_free(last);
-        last = aside;
-    }
+    assert_int_equal(start_all(slots, users), 1);
+    end_one(slots, users[0], 1000);
+    assert_int_equal(start_all(slots, users), 1);
+    int64_t aside_ms = 0;
+    for (struct slots_user *aside; (aside = slots_stuck(slots, later(1000), &aside_ms));)
+        mem_free(aside);
     struct slots_view view = look(slots, 99, 1, "h", later(1000));
     assert_int_equal(view.before, 0);
     assert_int_equal(slots_wait_ms(&view, 0), 1000); // it may be in time, before it is set aside
-    assert_true(later(1000).wall_ms + slots_wait_ms(&view, 1) > last->postpone_to);
-    run_free(last);
-    end_one(slots, runs[0], 1000);
+    assert_true(slots_wait_ms(&view, 1) > aside_ms);
+    end_one(slots, users[0], 1000);
     slots_free(slots);
 }
 
@@ -322,14 +319,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_taken_is_given_back_to_the_last_slot),
         cmocka_unit_test(a_hanging_host_leaves_slots_for_the_other_hosts_of_its_lane),
-        cmocka_unit_test(a_full_host_has_room_again_when_one_of_its_runs_ends),
+        cmocka_unit_test(a_full_host_has_room_again_when_one_of_its_orders_ends),
         cmocka_unit_test(what_waits_long_for_a_full_host_is_set_aside_one_after_the_other),
-        cmocka_unit_test(fresh_urgent_runs_do_not_hide_what_is_stuck_behind_them),
+        cmocka_unit_test(fresh_urgent_orders_do_not_hide_what_is_stuck_behind_them),
         cmocka_unit_test(what_is_withdrawn_is_nobody_s_turn),
         cmocka_unit_test(all_that_waits_can_be_taken_out_of_full_hosts_too),
         cmocka_unit_test(a_limit_per_host_counts_over_all_lanes_and_leaves_other_hosts_alone),
         cmocka_unit_test(a_limit_per_host_can_be_raised_lowered_and_lifted),
-        cmocka_unit_test(the_limit_that_holds_a_run_is_named),
+        cmocka_unit_test(the_limit_that_holds_an_order_is_named),
         cmocka_unit_test(a_lane_that_has_its_share_and_slots_that_are_all_taken_are_named),
         cmocka_unit_test(how_long_it_takes_is_known_once_a_call_has_ended),
         cmocka_unit_test(what_will_be_set_aside_is_expected_behind_those_that_were),

@@ -637,7 +637,7 @@ static void a_change_takes_the_job_in_the_wheel_with_it(void **state)
     assert_int_equal(job.lane, play_lane(play, "z"));
     assert_int_equal(job.due_at, play->now.wall_ms + 1000);
     pass_turning(play, 2500);
-    assert_true(str_is(play_running(play, id)->task.target.http.url, "http://new/"));
+    assert_true(str_is(play_running(play, id)->order->task.target.http.url, "http://new/"));
     play_free(play);
 }
 
@@ -756,7 +756,7 @@ static void a_change_that_meets_a_retry_calls_it_back(void **state)
     assert_int_equal(play_job_of(play, id).due_at, job.due_at);
     pass_turning(play, 4000);
     assert_non_null(play_running(play, id));
-    assert_true(str_is(play_running(play, id)->task.target.http.url, "http://new/"));
+    assert_true(str_is(play_running(play, id)->order->task.target.http.url, "http://new/"));
     play_free(play);
 }
 
@@ -789,7 +789,7 @@ static void a_retry_that_was_claimed_before_its_failure_was_heard_of_follows_a_c
     assert_int_equal(request.op.err, ERR_OK);
     pass_turning(play, 8000);
     assert_non_null(play_running(play, id));
-    assert_true(str_is(play_running(play, id)->task.target.http.url, "http://new/"));
+    assert_true(str_is(play_running(play, id)->order->task.target.http.url, "http://new/"));
     play_free(play);
 }
 
