@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/when.h"
-#include "core/beside.h"
+#include "core/task_headers.h"
 
 #include <stdio.h>
 
@@ -32,7 +32,7 @@ struct submission {
     struct item *items;
     size_t count;
     bool bulk, brief;
-    struct beside beside; // what its headers say of the task
+    struct task_headers headers;
     struct buf scratch;
     struct now now;
 };
@@ -56,12 +56,12 @@ static enum err add_document(struct submission *submission, struct json doc, str
         return problem_set(why, ERR_TOO_LARGE, NULL, "A task may have 1 MiB, this one has %zu bytes.", doc.raw.n);
     enum err err = task_parse(ret_task, doc, arena, why);
     if (!err)
-        err = beside_key(&submission->beside, ret_task, why);
+        err = task_headers_key(&submission->headers, ret_task, why);
     if (err)
         return why->err = err;
     if (ret_task->key.n)
         make_digest(submission, ret_task, digest);
-    err = beside_document(&submission->beside, ret_task, doc, arena, &text, why);
+    err = task_headers_document(&submission->headers, ret_task, doc, arena, &text, why);
     if (!err)
         err =
             admission_add(&submission->admission, ret_task, text, ret_task->key.n ? digest : NULL, submission->now.wall_ms, why);
@@ -387,12 +387,12 @@ static bool read_key(struct submission *submission)
     struct str key = http_header(request, PARAMS_KEY);
     if (!key.p)
         return true;
-    const char *wrong = beside_key_wrong(key);
+    const char *wrong = task_headers_key_wrong(key);
     if (!wrong && http_header_count(request, PARAMS_KEY) > 1)
         wrong = "Idempotency-Key is given twice.";
     if (wrong)
         problem_say(request, ERR_INVALID_FIELD, PARAMS_KEY, "%s", wrong);
-    submission->beside.key = arena_copy(http_arena(request), key); // the header goes when the client does
+    submission->headers.key = arena_copy(http_arena(request), key); // the header goes when the client does
     return !wrong;
 }
 
@@ -404,7 +404,7 @@ static struct submission *begin(const struct api_call *call)
     submission->now = clock_now();
     struct str traceparent = http_header(call->request, "traceparent");
     if (task_traceparent_fits(traceparent))
-        submission->beside.traceparent = arena_copy(http_arena(call->request), traceparent);
+        submission->headers.traceparent = arena_copy(http_arena(call->request), traceparent);
     return read_key(submission) ? submission : NULL;
 }
 

@@ -1,13 +1,13 @@
 // A member that rota adds takes the place of one of the same name that is null, which says nothing: a name that stood there
 // twice would make a document that nobody can read any more. So the document is put together anew, and read again as it will be
 // read when its job is due. Only requests with such a header pay for it.
-#include "core/beside.h"
+#include "core/task_headers.h"
 
 #include "base/mem.h"
 
 enum { KEY_MAX = TASK_KEY_MAX };
 
-const char *beside_key_wrong(struct str value)
+const char *task_headers_key_wrong(struct str value)
 {
     bool good = value.n >= 1 && value.n <= KEY_MAX;
     for (size_t i = 0; i < value.n && good; i++)
@@ -15,15 +15,15 @@ const char *beside_key_wrong(struct str value)
     return good ? NULL : "Idempotency-Key must be 1 to 255 printable ASCII characters; any other key goes into the field `key`.";
 }
 
-enum err beside_key(const struct beside *beside, struct task *task, struct problem *why)
+enum err task_headers_key(const struct task_headers *headers, struct task *task, struct problem *why)
 {
-    if (!beside->key.n || str_eq(beside->key, task->key))
+    if (!headers->key.n || str_eq(headers->key, task->key))
         return ERR_OK;
     if (task->key.n)
         return problem_set(
             why, ERR_INVALID_FIELD, "/key",
             "The header Idempotency-Key and the field `key` mean the same and are different here: give one of them.");
-    task->key = beside->key;
+    task->key = headers->key;
     return ERR_OK;
 }
 
@@ -77,16 +77,16 @@ static enum err read_again(struct task *task, struct str doc, struct arena *aren
     return ERR_OK;
 }
 
-enum err beside_document(const struct beside *beside, struct task *task, struct json doc, struct arena *arena,
-                         struct str *ret_doc, struct problem *why)
+enum err task_headers_document(const struct task_headers *headers, struct task *task, struct json doc, struct arena *arena,
+                               struct str *ret_doc, struct problem *why)
 {
-    bool adds_key = beside->key.n && task->key.p == beside->key.p; // from beside_key(), and not from the document
-    bool adds_trace = beside->traceparent.n && !task->traceparent.n;
+    bool adds_key = headers->key.n && task->key.p == headers->key.p; // from task_headers_key(), and not from the document
+    bool adds_trace = headers->traceparent.n && !task->traceparent.n;
     *ret_doc = doc.raw;
     if (!adds_key && !adds_trace)
         return ERR_OK;
-    struct addition additions[] = {{"key", adds_key ? beside->key : (struct str){0}},
-                                   {"traceparent", adds_trace ? beside->traceparent : (struct str){0}}};
+    struct addition additions[] = {{"key", adds_key ? headers->key : (struct str){0}},
+                                   {"traceparent", adds_trace ? headers->traceparent : (struct str){0}}};
     *ret_doc = put_together(doc, additions, array_count(additions), arena);
     return read_again(task, *ret_doc, arena, why);
 }
