@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ static _Atomic enum fullness {
 } fullness;
 static atomic_int wal_begun;          // how often it was begun, or begun anew
 static atomic_bool moving_is_held_up; // the mover waits before it writes its next page
+static atomic_bool rest_is_held_up;   // likewise the writer, which moves what is left when nobody is waiting
 static sem_t mover_waits, mover_may_go;
 
 static bool is_mover(void)
@@ -77,7 +79,7 @@ static bool ends_commit(struct disk_file *file, const char *from, int n)
 static int write_unless_full(struct disk_file *file, const void *from, int n, sqlite3_int64 at)
 {
     bool is_database = file->mine;
-    if (is_database && is_mover() && atomic_exchange(&moving_is_held_up, false)) {
+    if (is_database && atomic_exchange(is_mover() ? &moving_is_held_up : &rest_is_held_up, false)) {
         sem_post(&mover_waits);
         sem_wait(&mover_may_go);
     }
@@ -112,6 +114,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
+    rest_is_held_up = false;
     world_free(*state);
     return 0;
 }
@@ -658,6 +661,48 @@ static void a_log_that_lost_its_end_is_said_at_the_start(void **state)
     assert_string_equal(start_after(world, "truncate -s -1 rota.db-wal && rm rota.extent"), "");
 }
 
+// The note behind a beat. Its pages are in the log then and not in the database: the writer is held up before it moves the first.
+static struct extent_note beat_and_hold(struct world *world, int64_t beats_before)
+{
+    struct extent_note note = {0};
+    char path[160];
+    snprintf(path, sizeof path, "%s/data/rota.extent", world->dir);
+    rest_is_held_up = true;
+    assert_int_equal(beat(world), ERR_OK);
+    int fd = open(path, O_RDONLY);
+    while (note.beats <= beats_before) {
+        assert_int_equal(pread(fd, &note, sizeof note, 0), sizeof note);
+        sched_yield();
+    }
+    close(fd);
+    assert_int_equal(note.unmoved, note.frames);
+    sem_wait(&mover_waits);
+    return note;
+}
+
+// What is written next finds an empty log.
+static void let_move(struct world *world)
+{
+    sem_post(&mover_may_go);
+    let_note(world);
+}
+
+// Behind each move the log begins anew. A beat writes the same pages each time, so then the log has as many as before.
+static void a_log_begun_anew_with_as_many_pages_is_missed_too(void **state)
+{
+    struct world *world = *state;
+    struct extent_note first = beat_and_hold(world, 0); // with what came before it
+    let_move(world);
+    struct extent_note second = beat_and_hold(world, first.beats);
+    let_move(world);
+    struct extent_note third = beat_and_hold(world, second.beats);
+    bool said = is_said_with_a_way_on(start_after(world, "rm rota.db-wal"), "rota.db-wal is gone");
+    sem_post(&mover_may_go);
+    assert_true(said);
+    assert_memory_not_equal(third.salt, second.salt, sizeof third.salt);
+    assert_int_equal(third.frames, second.frames);
+}
+
 // A transaction that was being written when the power went is in no note, nor are bytes of a WAL of before.
 static void a_torn_transaction_is_no_loss(void **state)
 {
@@ -799,6 +844,7 @@ int main(void)
         PROMISE(a_second_one_is_refused_without_the_lock_file_too),
         PROMISE(a_log_that_is_cut_short_is_missed),
         PROMISE(a_log_that_lost_its_end_is_said_at_the_start),
+        PROMISE(a_log_begun_anew_with_as_many_pages_is_missed_too),
         PROMISE(a_torn_transaction_is_no_loss),
         PROMISE(a_database_that_lost_its_end_is_said_at_the_start),
         PROMISE(an_older_database_is_said_at_the_start),
