@@ -61,6 +61,7 @@ struct work {
     bool wrote;      // something of what was asked: a task that is gone then is no surprise
     bool amended;    // … the task itself
     bool called_off; // … after its cancel was written
+    bool handed_on;  // the holder of a job was asked to do what was asked, and may have done it
     bool waited;     // of a run by hand: the job had not ended when it was first read
     int tries;
     int64_t wished_id, wish_began; // which job's holder was asked, and since when; all monotonic
@@ -173,6 +174,7 @@ static void asked(struct pull_ask *ask)
     struct work *work = ask->ctx;
     if (ask->begins)
         note_beginning(work, work->asked_id, work->asked_token);
+    work->handed_on |= ask->found && ask->end != RUN_POSTPONED; // a recall changes nothing yet
     if (ask->found || ask->begins)
         work->tries = 0; // that was a step forward; a task may have many jobs
     read_record(work);
@@ -276,6 +278,7 @@ static void wish(struct work *work, const struct job *job, enum store_wish what)
     }
     mark(MARK_WISHED);
     work->wished_at = now;
+    work->handed_on |= what != STORE_WISH_RECALL;
     work->wish = (struct store_ask){.holder = job->holder, .job = {.job_id = job->id, .tenant = job->tenant, .wish = what}};
     store_op_post(&work->wish.op, STORE_ASK, &work->steer->answers);
     store_submit(work->steer->node->store, &work->wish.op);
@@ -719,14 +722,15 @@ static void take_amend(struct work *work)
         finish(work, err, err ? "the task could not be changed" : "");
 }
 
-// Is the request meant for the version that was read? Once it has written something it goes on to its end.
+// Is the request meant for the version that was read? Once it has written something, or whoever holds a job was asked to do it, it
+// goes on to its end: to refuse what has happened would be wrong.
 static bool is_meant(const struct work *work)
 {
     const struct steer_op *op = work->op;
     for (size_t i = 0; i < op->version_count; i++)
         if (op->versions[i] == work->get.task.version)
             return true;
-    return !op->versions || work->wrote;
+    return !op->versions || work->wrote || work->handed_on;
 }
 
 static void take_get(struct work *work)

@@ -207,6 +207,82 @@ static void a_job_in_another_hand_is_cancelled_by_that_hand(void **state)
     play_free(play);
 }
 
+// Somebody changes the task; what its other node has in hand is left as it is.
+static void change_task(struct play *play, int64_t id)
+{
+    struct store_get get = {.tenant = PLAY_TENANT, .task_id = id, .max_jobs = 1};
+    store_op_init(&get.op, STORE_GET, NULL);
+    store_call(play->store.memory, &get.op);
+    struct store_amend amend = {.task = get.task};
+    amend.task.paused = true;
+    store_op_init(&amend.op, STORE_AMEND, NULL);
+    store_call(play->store.memory, &amend.op);
+    assert_int_equal(amend.op.err, ERR_OK);
+    store_op_done(&amend.op);
+    store_op_done(&get.op);
+}
+
+static void ask_for_first_version(struct play *play, struct request *request, enum steer_act act, int64_t id)
+{
+    ask(play, request, act, id, 0);
+    request->version = 1;
+    request->op.versions = &request->version;
+    request->op.version_count = 1;
+}
+
+static void a_cancel_that_another_hand_carried_out_is_confirmed_though_the_task_changed_meanwhile(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    enum store_wish wish;
+    play_peer(play, OTHER);
+    int64_t id = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER});
+    ask_for_first_version(play, &request, STEER_CANCEL, id);
+    pass_turning(play, 200);
+    assert_int_equal(asked_of_other(play, &wish), id);
+    change_task(play, id);
+    cancel_as_other(play, id);
+    pass_turning(play, 600);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    play_free(play);
+}
+
+static void a_cancel_that_this_hand_carried_out_is_confirmed_though_the_task_changed_meanwhile(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = play_add(play, (struct play_job){.state = JOB_READY});
+    play_turn(play);
+    assert_int_equal(play->exec.started, 1);
+    play->store.hold[STORE_CHANGE] = true;
+    ask_for_first_version(play, &request, STEER_CANCEL, id);
+    pass_turning(play, 100);
+    change_task(play, id);
+    play->store.hold[STORE_CHANGE] = false;
+    for (struct store_op *held; (held = play_waiting(play, STORE_CHANGE));)
+        play_answer(play, held);
+    pass_turning(play, 600);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    assert_int_equal(play_job_of(play, id).state, JOB_CANCELLED);
+    play_free(play);
+}
+
+static void a_cancel_of_which_nothing_was_done_is_refused_when_the_task_has_changed(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t id = in_future(play, 60000);
+    change_task(play, id);
+    ask_for_first_version(play, &request, STEER_CANCEL, id);
+    pass_turning(play, 100);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_VERSION_MISMATCH);
+    assert_int_equal(play_job_of(play, id).state, JOB_DELAYED);
+    play_free(play);
+}
+
 static void each_job_in_another_hand_is_asked_for_without_delay(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -1124,6 +1200,9 @@ int main(void)
         cmocka_unit_test(a_job_that_runs_is_ended_and_cancelled),
         cmocka_unit_test(a_job_whose_claim_is_on_its_way_is_cancelled),
         cmocka_unit_test(a_job_in_another_hand_is_cancelled_by_that_hand),
+        cmocka_unit_test(a_cancel_that_another_hand_carried_out_is_confirmed_though_the_task_changed_meanwhile),
+        cmocka_unit_test(a_cancel_that_this_hand_carried_out_is_confirmed_though_the_task_changed_meanwhile),
+        cmocka_unit_test(a_cancel_of_which_nothing_was_done_is_refused_when_the_task_has_changed),
         cmocka_unit_test(each_job_in_another_hand_is_asked_for_without_delay),
         cmocka_unit_test(a_job_whose_holder_died_is_cancelled_when_it_is_taken_back),
         cmocka_unit_test(who_waits_for_another_node_gives_up_after_a_while_or_when_it_stops),
