@@ -642,6 +642,16 @@ static void refuse_and_close(struct http_request *request, enum err err, const c
     refuse(request, err, detail);
 }
 
+// The answer that was written is taken back: it was never sent, and there is another.
+static void refuse_instead(struct http_request *request, enum err err, const char *detail)
+{
+    struct peer *peer = request->peer;
+    peer->out.n = peer->out_at ? peer->out.n : 0; // what has begun to be sent is that it may go on
+    request->answered = false;
+    request->headers = NULL;
+    refuse_and_close(request, err, detail);
+}
+
 static struct http_request *request_new(struct peer *peer)
 {
     struct http_request *request = mem_zero(sizeof *request);
@@ -708,11 +718,12 @@ static bool is_full(const struct http_server *server)
 // Closes who has to make room. Who has begun to ask, or only just come, is told why, as far as the kernel takes it at once.
 static void turn_away(struct peer *peer)
 {
-    if (peer->state == PEER_HEAD && (peer->in.n || peer->reserved)) {
+    if (peer->state == PEER_HEAD && (peer->in.n || peer->reserved))
         refuse_and_close(request_new(peer), ERR_BUSY, crowded);
-        if (send_out(peer) == SENT_ALL)
-            shutdown(peer->fd, SHUT_WR);
-    }
+    else if (peer->state == PEER_BODY && !peer->request->answered)
+        refuse_instead(peer->request, ERR_BUSY, crowded);
+    if (peer->request && send_out(peer) == SENT_ALL)
+        shutdown(peer->fd, SHUT_WR);
     peer_close(peer);
 }
 
@@ -789,16 +800,6 @@ static void keep_body(struct http_request *request, struct str bytes)
         buf_put(&request->body, bytes);
         server->bodies += bytes.n;
     }
-}
-
-// The answer that was written is taken back: it was never sent, and there is another.
-static void refuse_instead(struct http_request *request, enum err err, const char *detail)
-{
-    struct peer *peer = request->peer;
-    peer->out.n = peer->out_at ? peer->out.n : 0; // what has begun to be sent is that it may go on
-    request->answered = false;
-    request->headers = NULL;
-    refuse_and_close(request, err, detail);
 }
 
 static void take_bytes(struct http_request *request, struct str bytes)
@@ -1085,16 +1086,39 @@ static struct peer *welcome(struct http_server *server, int fd, bool reserved)
     return peer;
 }
 
-// Whoever has been in the reserve for the longest goes, but is heard first: it may have asked since it was let in.
+static bool is_being_answered(const struct peer *peer)
+{
+    return peer->state == PEER_WORK || peer->state == PEER_SEND || peer->state == PEER_STREAM;
+}
+
+// Of those in the reserve the oldest goes that has its answer, or else the oldest that has not asked yet. It is heard first: it may
+// have asked since it was let in. Who waits for an answer, or is taking one, stays.
 static bool turn_away_oldest(struct http_server *server)
 {
-    if (list_empty(&server->reserve))
-        return false;
-    struct peer *peer = list_entry(server->reserve.next, struct peer, idle);
-    on_readable(peer);
-    if (peer->state != PEER_DEAD && peer->reserved)
+    static const bool may_go[][PEER_DEAD + 1] = {{[PEER_LINGER] = true}, {[PEER_HEAD] = true, [PEER_BODY] = true}};
+    for (size_t i = 0; i < array_count(may_go); i++)
+        list_each (&server->reserve, link) {
+            struct peer *peer = list_entry(link, struct peer, idle);
+            if (!may_go[i][peer->state])
+                continue;
+            on_readable(peer);
+            if (is_being_answered(peer))
+                continue;
+            if (peer->state != PEER_DEAD && peer->reserved)
+                turn_away(peer);
+            return true;
+        }
+    return false;
+}
+
+// There is nobody who could go for it. What it has said is taken in, or the kernel would tear the refusal away.
+static void refuse_newcomer(struct http_server *server, int fd)
+{
+    struct peer *peer = welcome(server, fd, true);
+    if (recv(fd, server->read, READ_SIZE, 0) != 0)
         turn_away(peer);
-    return true;
+    else
+        peer_close(peer);
 }
 
 // No descriptor is left for a newcomer: somebody makes room, or the one goes that was kept for this.
@@ -1113,8 +1137,10 @@ static bool free_descriptor(struct http_server *server)
 static void let_in(struct http_server *server, int fd)
 {
     bool reserved = is_full(server) && !make_room(server);
-    if (reserved && server->reserve_count >= server->config.reserve_max)
-        turn_away_oldest(server);
+    if (reserved && server->reserve_count >= server->config.reserve_max && !turn_away_oldest(server)) {
+        refuse_newcomer(server, fd);
+        return;
+    }
     struct peer *peer = welcome(server, fd, reserved);
     if (reserved)
         on_readable(peer);

@@ -57,6 +57,14 @@ static struct http_request *take_held(void)
     return request;
 }
 
+static void wait_until_held(int count)
+{
+    pthread_mutex_lock(&world.lock);
+    while (world.held_count < count)
+        pthread_cond_wait(&world.changed, &world.lock);
+    pthread_mutex_unlock(&world.lock);
+}
+
 static void wait_until_ended(int count)
 {
     pthread_mutex_lock(&world.lock);
@@ -161,7 +169,7 @@ static size_t on_begin(void *ctx, struct http_request *request)
 {
     if (str_is(http_path(request), "/never"))
         reply_text(request, 404, "never");
-    else if (http_crowded(request) && !str_is(http_path(request), "/health"))
+    else if (http_crowded(request) && !str_starts(http_path(request), STR("/health")))
         reply_text(request, 503, "crowded");
     return str_starts(http_path(request), STR("/large")) ? LARGE : BODY_MAX;
 }
@@ -171,7 +179,7 @@ static void on_handle(void *ctx, struct http_request *request)
     struct str path = http_path(request);
     if (str_is(path, "/large")) {
         reply_text(request, 200, "taken");
-    } else if (str_is(path, "/wait") || str_is(path, "/large/wait")) {
+    } else if (str_is(path, "/wait") || str_is(path, "/large/wait") || str_is(path, "/health/wait")) {
         http_wait(request, end, "waited");
         hold(request);
     } else if (str_is(path, "/twice")) {
@@ -227,6 +235,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+    while (world.held_count) // a promise that was broken has left them, and the server waits for them
+        http_resume(take_held());
     http_server_stop(world.server);
     world.server = NULL;
     return 0;
@@ -934,10 +944,7 @@ static void fill(int fds[], int count)
     start_with(FEW, 60, 0);
     for (int i = 0; i < count; i++)
         fds[i] = get("/wait");
-    pthread_mutex_lock(&world.lock);
-    while (world.held_count < count)
-        pthread_cond_wait(&world.changed, &world.lock);
-    pthread_mutex_unlock(&world.lock);
+    wait_until_held(count);
 }
 
 static void empty(int fds[], int count)
@@ -984,6 +991,40 @@ static void who_says_nothing_in_a_full_house_makes_room_for_who_does(void **stat
     say(silent[2 * RESERVE - 1], "GET /he"); // the rest does not come
     for (int i = RESERVE; i < 2 * RESERVE; i++)
         expect_last(silent[i], 503, "busy");
+    empty(busy, FEW);
+}
+
+static void who_waits_for_its_answer_in_a_full_house_gets_it(void **state)
+{
+    int busy[FEW], waiting[RESERVE];
+    fill(busy, FEW);
+    for (int i = 0; i < RESERVE; i++)
+        waiting[i] = get("/health/wait");
+    wait_until_held(FEW + RESERVE);
+    for (int i = 0; i < 2 * RESERVE; i++)
+        expect_last(get("/health"), 503, "busy"); // nobody can make room
+    for (int i = 0; i < RESERVE; i++)
+        http_resume(take_held());
+    for (int i = 0; i < RESERVE; i++)
+        expect_last(waiting[i], 200, "waited");
+    expect_last(get("/health"), 200, "GET /health ");
+    empty(busy, FEW);
+}
+
+static void who_has_its_answer_makes_room_before_who_waits_for_one(void **state)
+{
+    int busy[FEW];
+    fill(busy, FEW);
+    int waiting = get("/health/wait"), half = dial();
+    wait_until_held(FEW + 1);
+    say(half, "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"); // the body does not come
+    int answered = get("/other");
+    expect_last(half, 503, "busy");
+    assert_int_equal(hear(answered).status, 503); // and does not close its side
+    expect_last(get("/health"), 200, "GET /health ");
+    http_resume(take_held());
+    expect_last(waiting, 200, "waited");
+    close(answered);
     empty(busy, FEW);
 }
 
@@ -1216,6 +1257,8 @@ int main(void)
         promise(a_head_that_stays_away_is_timed_out),
         promise(who_comes_when_all_are_busy_is_told_so_and_health_is_answered),
         promise(who_says_nothing_in_a_full_house_makes_room_for_who_does),
+        promise(who_waits_for_its_answer_in_a_full_house_gets_it),
+        promise(who_has_its_answer_makes_room_before_who_waits_for_one),
         promise(who_has_been_silent_for_a_while_makes_room),
         promise(when_one_leaves_the_next_is_served),
         promise(without_a_descriptor_who_comes_is_answered_one_after_another),
