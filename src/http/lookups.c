@@ -7,14 +7,15 @@
 enum {
     PLACES = 256,    // names asked for at once; each is two questions, and a name server's buffer holds a few hundred
     SLOW_MAX = 2048, // that go on beside: each has a number of 16 bits, twice
+    LEFT_MAX = 2048, // that wait though nobody waits for them just now
 };
 static const int64_t QUICK_NS = 250 * INT64_C(1000000);
 
 struct lookups_lane {
     int64_t id;
-    struct list waiting;
-    struct list turn; // in lookups->turns while somebody waits
-    int count, asked; // all of it; those that have a place
+    struct list waiting, left; // for which somebody waits, and nobody any more
+    struct list turn;          // in lookups->turns while a name waits
+    int count, asked;          // all of it; those that have a place
 };
 
 void lookups_init(struct lookups *lookups)
@@ -37,6 +38,7 @@ static struct lookups_lane *lane_of(struct lookups *lookups, int64_t id)
     lane = mem_zero(sizeof *lane);
     lane->id = id;
     list_init(&lane->waiting);
+    list_init(&lane->left);
     map_put(&lookups->lanes, id, lane);
     return lane;
 }
@@ -52,21 +54,27 @@ static void leave_lane(struct lookups *lookups, struct lookup *lookup)
     mem_free(lane);
 }
 
+static bool is_quiet(const struct lookups_lane *lane)
+{
+    return list_empty(&lane->waiting) && list_empty(&lane->left);
+}
+
 void lookups_add(struct lookups *lookups, struct lookup *lookup, int64_t lane_id, bool known)
 {
     struct lookups_lane *lane = lane_of(lookups, lane_id);
     lookup->state = LOOKUP_WAITS;
     lookup->lane = lane;
     lane->count++;
-    if (list_empty(&lane->waiting))
+    if (is_quiet(lane))
         list_append(&lookups->turns, &lane->turn);
     list_append(known ? lane->waiting.next : &lane->waiting, &lookup->link);
 }
 
-static void stop_waiting(struct lookup *lookup)
+static void stop_waiting(struct lookups *lookups, struct lookup *lookup)
 {
     list_remove(&lookup->link);
-    if (list_empty(&lookup->lane->waiting))
+    lookups->left_count -= lookup->state == LOOKUP_LEFT;
+    if (is_quiet(lookup->lane))
         list_remove(&lookup->lane->turn);
 }
 
@@ -75,13 +83,33 @@ static bool has_room(const struct lookups *lookups, const struct lookups_lane *l
     return share_more(PLACES, lookups->asked_count, lane ? lane->asked : 0, 1) > 0;
 }
 
+static void stand_in(struct lookups *lookups, struct lookup *lookup, int64_t lane_id, bool known)
+{
+    stop_waiting(lookups, lookup);
+    leave_lane(lookups, lookup);
+    lookups_add(lookups, lookup, lane_id, known);
+}
+
 void lookups_join(struct lookups *lookups, struct lookup *lookup, int64_t lane_id)
 {
-    if (lookup->state != LOOKUP_WAITS || lookup->lane->id == lane_id || !has_room(lookups, map_get(&lookups->lanes, lane_id)))
-        return;
-    stop_waiting(lookup);
-    leave_lane(lookups, lookup);
-    lookups_add(lookups, lookup, lane_id, true);
+    if (lookup->state == LOOKUP_LEFT)
+        stand_in(lookups, lookup, lane_id, false);
+    else if (lookup->state == LOOKUP_WAITS && lookup->lane->id != lane_id &&
+             has_room(lookups, map_get(&lookups->lanes, lane_id)))
+        stand_in(lookups, lookup, lane_id, true);
+}
+
+bool lookups_leave(struct lookups *lookups, struct lookup *lookup)
+{
+    if (lookup->state != LOOKUP_WAITS)
+        return true;
+    if (lookups->left_count == LEFT_MAX)
+        return false;
+    list_remove(&lookup->link);
+    list_append(&lookup->lane->left, &lookup->link);
+    lookup->state = LOOKUP_LEFT;
+    lookups->left_count++;
+    return true;
 }
 
 struct lookup *lookups_next(struct lookups *lookups, int64_t now_ns)
@@ -92,10 +120,11 @@ struct lookup *lookups_next(struct lookups *lookups, int64_t now_ns)
         struct lookups_lane *lane = list_entry(turn, struct lookups_lane, turn);
         if (!has_room(lookups, lane))
             continue;
-        struct lookup *lookup = list_entry(lane->waiting.next, struct lookup, link);
+        struct list *first = list_empty(&lane->waiting) ? lane->left.next : lane->waiting.next;
+        struct lookup *lookup = list_entry(first, struct lookup, link);
         list_remove(&lane->turn);
         list_append(&lookups->turns, &lane->turn);
-        stop_waiting(lookup);
+        stop_waiting(lookups, lookup);
         lookup->state = LOOKUP_ASKED;
         lookup->asked_ns = now_ns;
         list_append(&lookups->asked, &lookup->link);
@@ -115,8 +144,8 @@ static void give_up_place(struct lookups *lookups, struct lookup *lookup)
 
 void lookups_end(struct lookups *lookups, struct lookup *lookup)
 {
-    if (lookup->state == LOOKUP_WAITS)
-        stop_waiting(lookup);
+    if (lookup->state == LOOKUP_WAITS || lookup->state == LOOKUP_LEFT)
+        stop_waiting(lookups, lookup);
     else if (lookup->state == LOOKUP_ASKED)
         give_up_place(lookups, lookup);
     else if (lookup->state == LOOKUP_SLOW)

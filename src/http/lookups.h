@@ -5,6 +5,9 @@
 // So many names of all lanes are asked for at once that a name server can be expected to take it, and a lane may use as many of
 // these places as are free besides (core/share). A name that is not answered quickly gives its place up and goes on beside, where
 // there is room for many: so names that nobody answers for do not keep others out, not even those of their own lane.
+//
+// A name whose last waiter has gone stands behind all of its lane that somebody waits for. Whoever waited will mostly come back,
+// so it is asked for when there is nothing else to do; but only so many are remembered, or dead names would fill the memory.
 #pragma once
 #include "base/list.h"
 #include "base/map.h"
@@ -12,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum lookup_state { LOOKUP_NONE, LOOKUP_WAITS, LOOKUP_ASKED, LOOKUP_SLOW };
+enum lookup_state { LOOKUP_NONE, LOOKUP_WAITS, LOOKUP_LEFT, LOOKUP_ASKED, LOOKUP_SLOW };
 
 struct lookups_lane;
 
@@ -26,9 +29,9 @@ struct lookup {
 
 struct lookups {
     struct map lanes;  // those that have a look-up here
-    struct list turns; // of those in which somebody waits
+    struct list turns; // of those in which a name waits
     struct list asked; // oldest first
-    int asked_count, slow_count;
+    int left_count, asked_count, slow_count;
 };
 
 void lookups_init(struct lookups *lookups);
@@ -36,10 +39,13 @@ void lookups_done(struct lookups *lookups); // nothing may be in it
 
 // Waits from now on. What was known before goes before what was never asked for.
 void lookups_add(struct lookups *lookups, struct lookup *lookup, int64_t lane, bool known);
-// Somebody of this lane wants it, too: if it waits elsewhere, and here it would not have to, it is this lane's from now on.
+// Somebody of this lane wants it, too: if it waits elsewhere, and here it would not have to, it is this lane's from now on. If
+// nobody waited for it any more, it stands in this lane's line again.
 void lookups_join(struct lookups *lookups, struct lookup *lookup, int64_t lane);
+// Nobody waits for it any more. False: it stands in a line, and there is no room to remember it: it is to be ended.
+bool lookups_leave(struct lookups *lookups, struct lookup *lookup);
 // The one that is to be asked for now, which it counts as from now on; NULL: none.
 struct lookup *lookups_next(struct lookups *lookups, int64_t now_ns);
-void lookups_end(struct lookups *lookups, struct lookup *lookup); // it was answered, or nobody wants it any more
+void lookups_end(struct lookups *lookups, struct lookup *lookup); // it was answered, or is forgotten
 // Those that are slow give up their places. Returns when there may be others; TIME_NEVER: nothing is asked for.
 int64_t lookups_turn(struct lookups *lookups, int64_t now_ns);

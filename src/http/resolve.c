@@ -46,7 +46,7 @@ struct channel {
     int pending; // questions under way
 };
 
-struct name {
+struct resolve_name {
     struct list bucket, used;
     struct names *kept; // among which it is; NULL: there is no answer yet, or a new one is looked for
     struct list waiters;
@@ -74,12 +74,12 @@ struct resolver {
 
 static struct channel *open_channel(struct resolver *resolver, char why[ERR_WHY_MAX]);
 static void close_channel(struct channel *channel);
-static struct name *find(struct resolver *resolver, struct str host);
-static struct name *add(struct resolver *resolver, struct str host);
-static void drop(struct name *name);
-static void to_the_end(struct name *name);
-static void keep(struct name *name);
-static void unkeep(struct name *name);
+static struct resolve_name *find(struct resolver *resolver, struct str host);
+static struct resolve_name *add(struct resolver *resolver, struct str host);
+static void drop(struct resolve_name *name);
+static void to_the_end(struct resolve_name *name);
+static void keep(struct resolve_name *name);
+static void unkeep(struct resolve_name *name);
 static void begin_lookups(struct resolver *resolver);
 static bool tell_fresh(struct resolver *resolver);
 
@@ -111,7 +111,7 @@ void resolver_free(struct resolver *resolver)
     close_channel(resolver->leaving);
     for (int i = 0; i < BUCKETS; i++)
         list_each (&resolver->buckets[i], node)
-            drop(list_entry(node, struct name, bucket));
+            drop(list_entry(node, struct resolve_name, bucket));
     lookups_done(&resolver->lookups);
     ares_library_cleanup();
     mem_free(resolver);
@@ -123,15 +123,17 @@ const struct resolve_answer *resolve_ask(struct resolver *resolver, struct str h
                                          struct resolve_waiter *waiter)
 {
     resolver->now_ns = now_ns;
+    waiter->name = NULL;
     if (host.n > HOST_MAX)
         return &too_long;
-    struct name *name = find(resolver, host);
+    struct resolve_name *name = find(resolver, host);
     if (!name)
         name = add(resolver, host);
     if (name->lookup.state == LOOKUP_NONE && now_ns < name->until_ns && !name->fresh.next) {
         to_the_end(name);
         return &name->answer;
     }
+    waiter->name = name;
     list_append(&name->waiters, &waiter->link);
     if (name->fresh.next)
         return NULL;
@@ -147,7 +149,11 @@ const struct resolve_answer *resolve_ask(struct resolver *resolver, struct str h
 
 void resolve_forget(struct resolve_waiter *waiter)
 {
+    struct resolve_name *name = waiter->name;
     list_remove(&waiter->link);
+    waiter->name = NULL;
+    if (name && list_empty(&name->waiters) && !lookups_leave(&name->resolver->lookups, &name->lookup))
+        drop(name);
 }
 
 // By members: what a library leaves in the bytes between and behind them says nothing.
@@ -162,7 +168,7 @@ static bool same_address(const union resolve_address *a, const union resolve_add
 
 void resolve_demote(struct resolver *resolver, struct str host, const union resolve_address *address)
 {
-    struct name *name = find(resolver, host);
+    struct resolve_name *name = find(resolver, host);
     if (!name)
         return;
     struct resolve_answer *answer = &name->answer;
@@ -294,7 +300,7 @@ static void keep_addresses(struct resolve_answer *answer, const struct ares_addr
 
 static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo *found)
 {
-    struct name *name = ctx;
+    struct resolve_name *name = ctx;
     if (status == ARES_EDESTRUCTION)
         return; // the resolver is being freed
     name->channel->pending--;
@@ -313,7 +319,7 @@ static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo 
     keep(name);
 }
 
-static void ask(struct name *name)
+static void ask(struct resolve_name *name)
 {
     struct resolver *resolver = name->resolver;
     struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
@@ -323,11 +329,11 @@ static void ask(struct name *name)
     ares_getaddrinfo(name->channel->ares, name->host, NULL, &hints, on_answer, name);
 }
 
-// Asks for those whose turn it is, also for those that nobody waits for just now: who asked will ask again.
+// Asks for those whose turn it is; when nobody waits for others, also for those that are left: who asked will mostly ask again.
 static void begin_lookups(struct resolver *resolver)
 {
     for (struct lookup *next; (next = lookups_next(&resolver->lookups, resolver->now_ns));)
-        ask(container_of(next, struct name, lookup));
+        ask(container_of(next, struct resolve_name, lookup));
 }
 
 // True: somebody was told.
@@ -336,11 +342,13 @@ static bool tell_fresh(struct resolver *resolver)
     struct list *node;
     bool told = false;
     while ((node = list_take(&resolver->fresh))) {
-        struct name *name = list_entry(node, struct name, fresh);
+        struct resolve_name *name = list_entry(node, struct resolve_name, fresh);
         struct resolve_answer answer = name->answer; // a waiter may ask again, and the name may go
         struct list waiters, *waiting;
         list_init(&waiters);
         list_splice(&waiters, &name->waiters);
+        list_each (&waiters, each)
+            list_entry(each, struct resolve_waiter, link)->name = NULL;
         while ((waiting = list_take(&waiters))) {
             struct resolve_waiter *waiter = list_entry(waiting, struct resolve_waiter, link);
             waiter->done(waiter, &answer);
@@ -365,20 +373,20 @@ static struct list *bucket_of(struct resolver *resolver, struct str host)
     return &resolver->buckets[hash_bytes(host.p, host.n) % BUCKETS];
 }
 
-static struct name *find(struct resolver *resolver, struct str host)
+static struct resolve_name *find(struct resolver *resolver, struct str host)
 {
     char folded[HOST_MAX + 1];
     struct str key = {folded, fold(folded, host)};
     struct list *bucket = bucket_of(resolver, key);
     list_each (bucket, node) {
-        struct name *name = list_entry(node, struct name, bucket);
+        struct resolve_name *name = list_entry(node, struct resolve_name, bucket);
         if (str_eq(key, (struct str){name->host, name->n}))
             return name;
     }
     return NULL;
 }
 
-static void unkeep(struct name *name)
+static void unkeep(struct resolve_name *name)
 {
     if (!name->kept)
         return;
@@ -387,7 +395,7 @@ static void unkeep(struct name *name)
     name->kept = NULL;
 }
 
-static void drop(struct name *name)
+static void drop(struct resolve_name *name)
 {
     unkeep(name);
     lookups_end(&name->resolver->lookups, &name->lookup);
@@ -395,28 +403,30 @@ static void drop(struct name *name)
     mem_free(name);
 }
 
-static void to_the_end(struct name *name)
+static void to_the_end(struct resolve_name *name)
 {
     list_remove(&name->used);
     list_append(&name->kept->used, &name->used);
 }
 
 // It has an answer; the one of its kind that was not used for the longest has to go for it.
-static void keep(struct name *name)
+static void keep(struct resolve_name *name)
 {
     struct names *kept = name->answer.count ? &name->resolver->good : &name->resolver->failed;
     name->kept = kept;
     list_append(&kept->used, &name->used);
-    if (++kept->count <= KEPT_MAX)
-        return;
-    struct name *oldest = list_entry(kept->used.next, struct name, used);
-    if (!oldest->fresh.next)
+    kept->count++;
+    while (kept->count > KEPT_MAX) {
+        struct resolve_name *oldest = list_entry(kept->used.next, struct resolve_name, used);
+        if (oldest->fresh.next)
+            return; // its waiters are told first; the next one that is kept looks again
         drop(oldest);
+    }
 }
 
-static struct name *add(struct resolver *resolver, struct str host)
+static struct resolve_name *add(struct resolver *resolver, struct str host)
 {
-    struct name *name = mem_zero(sizeof *name);
+    struct resolve_name *name = mem_zero(sizeof *name);
     name->resolver = resolver;
     name->n = fold(name->host, host);
     list_init(&name->waiters);

@@ -3,6 +3,7 @@
 // Layer: port (http), part of the client. One thread. Look-ups of one name that are under way together share one question; which
 // name is asked for next, lookups.h says. What is known is kept for 10 to 30 s as the answer says, at most 2,048 names. What
 // failed is kept for 1 s, and that nobody answered for 10 s; at most 2,048 names, which take no room from those that are known.
+// Of the names that nobody waits for any more before they were asked for, 2,048 stay in line behind the others.
 #pragma once
 #include "base/err.h"
 #include "base/list.h"
@@ -25,9 +26,13 @@ struct resolve_answer {
     const char *why;
 };
 
-// Somebody who waits for a name. The owner's memory; done() may be called once, and never from within resolve_ask().
+struct resolve_name;
+
+// Somebody who waits for a name. The owner's memory, zero at first but for done(), which may be called once, and never from
+// within resolve_ask().
 struct resolve_waiter {
     struct list link;
+    struct resolve_name *name; // for which it waits; NULL: none
     void (*done)(struct resolve_waiter *waiter, const struct resolve_answer *answer);
 };
 

@@ -67,6 +67,16 @@ def test_good_names_do_not_pay_for_thousands_of_dead_ones(start, names, target, 
     assert rota.api.get("/readyz").status == 200
 
 
+def test_a_name_does_not_wait_behind_those_that_nobody_wants_any_more(start, names, target):
+    rota = start()
+    submit(rota, dead(2 * DEAD))
+    wait_until(lambda: len(set(names.asked)) > 300, "hundreds of them are being asked for")
+    bulk = rota.api.post("/v1/bulk", {"action": "cancel", "filter": {"queue": "q0"}}).json
+    wait_until(lambda: rota.api.read(f"/v1/bulk/{bulk['id']}")["state"] == "done", "nobody wants any of them")
+    assert outcomes(rota, submit(rota, good(target, queue="q0"))) == {"success"}
+    assert len({name for name in names.asked if name.endswith(".dead.test")}) < 2 * DEAD
+
+
 def test_a_name_that_is_looked_up_takes_no_slot(start, names, target):
     rota = start("--calls-max", "2")
     submit(rota, dead(50))

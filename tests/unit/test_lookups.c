@@ -30,7 +30,7 @@ static int teardown(void **state)
     for (int i = 0; i < MANY; i++)
         lookups_end(&lookups, &names[i]);
     assert_int_equal(lookups.lanes.count, 0);
-    assert_int_equal(lookups.asked_count + lookups.slow_count, 0);
+    assert_int_equal(lookups.left_count + lookups.asked_count + lookups.slow_count, 0);
     lookups_done(&lookups);
     return 0;
 }
@@ -121,6 +121,50 @@ static void a_name_that_waits_in_a_crowd_goes_with_who_has_room(void **state)
     assert_null(lookups_next(&lookups, 0));
 }
 
+static void a_name_that_somebody_waits_for_goes_before_those_that_nobody_wants_any_more(void **state)
+{
+    add(0, 1000, 1);
+    ask_all(0);
+    for (int i = 0; i < 1000; i++) // also of those that are asked for already, which goes on
+        assert_true(lookups_leave(&lookups, &names[i]));
+    assert_int_equal(lookups.left_count, 1000 - 128);
+    add(1000, 1, 1);
+    lookups_end(&lookups, &names[0]);
+    assert_ptr_equal(lookups_next(&lookups, 0), &names[1000]);
+    lookups_end(&lookups, &names[1]);
+    assert_ptr_equal(lookups_next(&lookups, 0), &names[128]); // nobody wants another one
+}
+
+static void who_comes_back_stands_in_line_again(void **state)
+{
+    add(0, 129, 1);
+    ask_all(0);
+    lookups_leave(&lookups, &names[128]);
+    add(129, 2, 1);
+    lookups_join(&lookups, &names[128], 1);
+    assert_int_equal(lookups.left_count, 0);
+    static const int order[] = {129, 130, 128};
+    for (int i = 0; i < (int)array_count(order); i++) {
+        lookups_end(&lookups, &names[i]);
+        assert_ptr_equal(lookups_next(&lookups, 0), &names[order[i]]);
+    }
+}
+
+static void of_those_that_nobody_wants_any_more_only_so_many_are_remembered(void **state)
+{
+    int kept = 0;
+    add(0, MANY, 1);
+    ask_all(0);
+    for (int i = 0; i < MANY; i++) {
+        bool remembered = lookups_leave(&lookups, &names[i]);
+        kept += remembered;
+        if (!remembered)
+            lookups_end(&lookups, &names[i]);
+    }
+    assert_int_equal(kept, 128 + 2048);
+    assert_int_equal(lookups.left_count, 2048);
+}
+
 static void lanes_take_turns(void **state)
 {
     add(0, 100, 1);
@@ -142,6 +186,9 @@ int main(void)
         TEST(who_is_not_answered_quickly_gives_its_place_up),
         TEST(those_that_go_on_beside_are_bounded_and_others_have_their_places_still),
         TEST(a_name_that_waits_in_a_crowd_goes_with_who_has_room),
+        TEST(a_name_that_somebody_waits_for_goes_before_those_that_nobody_wants_any_more),
+        TEST(who_comes_back_stands_in_line_again),
+        TEST(of_those_that_nobody_wants_any_more_only_so_many_are_remembered),
         TEST(lanes_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
