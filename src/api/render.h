@@ -17,7 +17,7 @@ struct task_view {
 
 void render_task(struct buf *buf, const struct task_view *view, int64_t now_ms);
 
-// `attempts` may hold other jobs' attempts too; each job's lie together in their order.
+// `attempts` may hold other jobs' attempts too; they are sorted by job, then by number.
 void render_job(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t attempt_count, int64_t now_ms);
 
 // The same without what the attempts were answered, which the store gives with one job only: in lists, and within a task.

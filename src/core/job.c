@@ -166,12 +166,23 @@ struct attempt job_latest_attempt(const struct job *job)
                             .response_truncated = job->response_truncated};
 }
 
+// The place of the first one of this job, or of a later one.
+static size_t find_attempt(int64_t job_id, const struct attempt *attempts, size_t count)
+{
+    size_t from = 0, to = count;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (attempts[middle].job_id < job_id)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
 const struct attempt *job_attempts(int64_t job_id, const struct attempt *attempts, size_t *count)
 {
-    size_t from = 0;
-    while (from < *count && attempts[from].job_id != job_id)
-        from++;
-    size_t to = from;
+    size_t from = find_attempt(job_id, attempts, *count), to = from;
     while (to < *count && attempts[to].job_id == job_id)
         to++;
     *count = to - from;

@@ -129,8 +129,7 @@ struct attempt {
 
 struct attempt job_latest_attempt(const struct job *job); // as the record has it
 
-// Of attempts of several jobs, of which each job's lie together, those of one: how many is written to `count`. NULL: there is
-// none.
+// Of attempts of several jobs, which are sorted by job, those of one: how many is written to `count`. NULL: there is none.
 const struct attempt *job_attempts(int64_t job_id, const struct attempt *attempts, size_t *count);
 
 const char *job_state_text(enum job_state state);

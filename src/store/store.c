@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct store_ops *const backends[] = {&store_sqlite_ops, &store_postgres_ops, &store_postgresql_ops,
@@ -153,6 +154,20 @@ void *store_push(struct arena *arena, void *array, size_t count, size_t size)
     if (count)
         memcpy(more, array, count * size);
     return more;
+}
+
+static int compare_attempts(const void *a, const void *b)
+{
+    const struct attempt *one = a, *other = b;
+    if (one->job_id != other->job_id)
+        return one->job_id < other->job_id ? -1 : 1;
+    return (one->number > other->number) - (one->number < other->number);
+}
+
+void store_sort_attempts(struct attempt *attempts, size_t count)
+{
+    if (count)
+        qsort(attempts, count, sizeof *attempts, compare_attempts);
 }
 
 static void clear_join(struct store_op *op)

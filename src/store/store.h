@@ -392,7 +392,7 @@ struct store_get {
     struct store_task task;  // out
     struct job *jobs;        // out
     size_t job_count;
-    struct attempt *attempts; // out: of those jobs, in their order, then by number
+    struct attempt *attempts; // out: of those jobs, by job and then by number: see job_attempts()
     size_t attempt_count;
 };
 
@@ -430,7 +430,7 @@ struct store_list {
     size_t task_count;
     struct job *found; // out: the page; or the jobs of the tasks, task after task, as STORE_GET gives them with open_first
     size_t found_count;
-    struct attempt *attempts; // out: of those jobs, in their order, then by number
+    struct attempt *attempts; // out: of those jobs, by job and then by number: see job_attempts()
     size_t attempt_count;
     bool more; // out: there may be more, behind `next`
     struct store_key next;

@@ -88,6 +88,7 @@ void memory_run_get(struct memory *memory, struct store_op *op)
         return;
     }
     give_jobs_of(get, task);
+    store_sort_attempts(get->attempts, get->attempt_count);
 }
 
 void memory_run_ahead(struct memory *memory, struct store_op *op)
@@ -295,4 +296,5 @@ void memory_run_list(struct memory *memory, struct store_op *op)
     list->found_count = records.job_count;
     list->attempts = records.attempts;
     list->attempt_count = records.attempt_count;
+    store_sort_attempts(list->attempts, list->attempt_count);
 }

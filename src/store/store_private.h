@@ -21,6 +21,7 @@ static inline bool store_step_leased(const struct store_step *step)
 }
 
 // A slot behind `count` results: the array lives in the operation's arena and doubles as it fills.
+void store_sort_attempts(struct attempt *attempts, size_t count); // by job, then by number
 void *store_push(struct arena *arena, void *array, size_t count, size_t size) __attribute__((returns_nonnull));
 
 // May a job be claimed with which the documents of its lane are so many bytes, when `left` of the want's jobs are not taken yet?

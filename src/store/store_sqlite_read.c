@@ -169,6 +169,7 @@ static void read_get(struct db *db, struct store_op *op)
         read_records(db, get, db_sql(db, SQL_GET_JOBS, task_id, limit(get->max_jobs), (int64_t)get->open_first));
     for (size_t i = 0; i < get->job_count; i++)
         read_attempts(db, get, get->jobs[i].id, get->job_id);
+    store_sort_attempts(get->attempts, get->attempt_count);
 }
 
 // ---- pages
@@ -369,6 +370,7 @@ static void read_list(struct db *db, struct store_op *op)
     list->found_count = records.job_count;
     list->attempts = records.attempts;
     list->attempt_count = records.attempt_count;
+    store_sort_attempts(list->attempts, list->attempt_count);
 }
 
 static void read_bulks(struct db *db, struct store_op *op)

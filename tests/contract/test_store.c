@@ -1025,6 +1025,29 @@ static struct store_get *get_task(struct world *world, int64_t id)
     return op;
 }
 
+static void attempts_of_several_jobs_are_read_by_job(void **state)
+{
+    enum { JOBS = 5 };
+    struct world *world = *state;
+    for (int i = 0; i < JOBS; i++) {
+        int64_t id = add(world, (struct sample){0});
+        for (int number = 1; number <= 2; number++) {
+            struct attempt attempt = {.job_id = id, .number = number, .outcome = OUTCOME_FAILED};
+            struct job job = job_now(world, id);
+            assert_int_equal(change(world, job.token, job, &attempt), ERR_OK);
+        }
+    }
+    for (int jobs = 0; jobs < 2; jobs++) {
+        struct store_list *page = list(world, (struct store_list){.jobs = jobs});
+        assert_int_equal(page->attempt_count, 2 * JOBS);
+        for (size_t i = 1; i < page->attempt_count; i++) {
+            const struct attempt *before = &page->attempts[i - 1], *attempt = &page->attempts[i];
+            assert_true(before->job_id < attempt->job_id ||
+                        (before->job_id == attempt->job_id && before->number < attempt->number));
+        }
+    }
+}
+
 static void what_an_attempt_was_answered_comes_with_its_job(void **state)
 {
     struct world *world = *state;
@@ -2843,6 +2866,7 @@ int main(int argc, char *argv[])
         PROMISE(of_many_steps_each_is_judged_by_itself),
         PROMISE(what_never_changes_does_not_change),
         PROMISE(kept_attempts_are_read_by_number),
+        PROMISE(attempts_of_several_jobs_are_read_by_job),
         PROMISE(what_an_attempt_was_answered_comes_with_its_job),
         PROMISE(when_a_job_was_touched_is_kept_until_it_ends),
         PROMISE(delayed_jobs_become_ready_when_their_time_has_come),

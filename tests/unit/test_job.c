@@ -295,6 +295,24 @@ static void a_job_says_when_it_was_changed_last(void **state)
     assert_int_equal(job.touched_at, 0);
 }
 
+static void the_attempts_of_a_job_are_found_among_those_of_others(void **state)
+{
+    static const struct attempt attempts[] = {{.job_id = 3, .number = 1}, {.job_id = 5, .number = 1}, {.job_id = 5, .number = 2},
+                                              {.job_id = 8, .number = 4}, {.job_id = 9, .number = 1}, {.job_id = 9, .number = 2}};
+    static const struct {
+        int64_t job_id;
+        size_t from, count;
+    } rows[] = {{1, 0, 0}, {3, 0, 1}, {4, 0, 0}, {5, 1, 2}, {8, 3, 1}, {9, 4, 2}, {10, 0, 0}};
+    for (size_t i = 0; i < array_count(rows); i++) {
+        size_t count = array_count(attempts);
+        const struct attempt *found = job_attempts(rows[i].job_id, attempts, &count);
+        assert_int_equal(count, rows[i].count);
+        assert_ptr_equal(found, rows[i].count ? attempts + rows[i].from : NULL);
+    }
+    size_t none = 0;
+    assert_null(job_attempts(3, NULL, &none));
+}
+
 static void a_kept_attempt_has_what_was_answered(void **state)
 {
     struct job_policy p = policy();
@@ -1164,6 +1182,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_start_counts_the_attempt_and_stays_in_the_same_hands),
         cmocka_unit_test(success_ends_the_job_and_leaves_no_attempt_row),
         cmocka_unit_test(a_job_says_when_it_was_changed_last),
+        cmocka_unit_test(the_attempts_of_a_job_are_found_among_those_of_others),
         cmocka_unit_test(a_kept_attempt_has_what_was_answered),
         cmocka_unit_test(a_failure_with_tries_left_waits_and_keeps_the_attempt),
         cmocka_unit_test(what_the_target_asked_for_moves_the_next_try),
