@@ -89,8 +89,8 @@ static struct str limit_in_words(const struct question *question)
     if (question->ahead < 0)
         return arena_printf(question->arena, STR_FMT " More than %d start before it.", STR_ARG(words), AHEAD_MAX);
     if (before)
-        words = arena_printf(question->arena, STR_FMT " %lld %s before it.", STR_ARG(words), (long long)before,
-                             before == 1 ? "starts" : "start");
+        words = arena_printf(question->arena, STR_FMT " %s%lld %s before it.", STR_ARG(words), at->at_least ? "At least " : "",
+                             (long long)before, before == 1 ? "starts" : "start");
     if (at->step_us)
         return words;
     return arena_printf(question->arena, STR_FMT " No call has ended yet, so nobody can tell when.", STR_ARG(words));

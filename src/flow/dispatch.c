@@ -23,6 +23,7 @@ enum {
     AGAIN_MS = 1000,   // a newer claim of what still runs is tried again after this
     PREPARE_MS = 1000, // so long an order waits here for what it needs to know, and …
     ASIDE_MS = 3000,   // … so long it is set aside then
+    ANSWERS_MAX = 4,   // questions answered in a turn: calls wait meanwhile
 };
 
 struct revoke {
@@ -62,6 +63,7 @@ struct dispatch {
     struct list fresh;      // running, not reported yet, oldest first
     struct list reported;   // running, reported as begun
     struct list preparing;  // waiting, but not for a slot: the executor finds out what they need
+    struct list asked;      // questions that are not answered yet
     struct recent *recent;  // job id -> the token it went back with
     struct recent *revoked; // job id -> the token up to which it was called off before it came
     struct now now;
@@ -90,6 +92,7 @@ struct dispatch *dispatch_new(const struct dispatch_config *config)
     list_init(&dispatch->fresh);
     list_init(&dispatch->reported);
     list_init(&dispatch->preparing);
+    list_init(&dispatch->asked);
     config->exec->ended = ended;
     config->exec->prepared = prepared;
     config->exec->ctx = dispatch;
@@ -307,7 +310,7 @@ static void begin_waiting(struct dispatch *dispatch, struct order *order)
 {
     const struct job *job = &order->job;
     struct work *work = arena_alloc(&order->arena, sizeof *work);
-    work->user = (struct slots_user){.job_id = job->id, .lane = job->lane, .host = order->host, .priority = job->priority};
+    work->user = (struct slots_user){.lane = job->lane, .host = order->host, .priority = job->priority};
     work->attempt.order = order;
     map_put(&dispatch->works, job->id, work);
     slots_wait(dispatch->slots, &work->user, dispatch->now);
@@ -492,8 +495,7 @@ static void report_running(struct dispatch *dispatch)
 
 static void answer_one(struct dispatch *dispatch, struct dispatch_question *question)
 {
-    struct slots_user like = {
-        .job_id = question->job_id, .lane = question->lane, .priority = question->priority, .host = question->host};
+    struct slots_user like = {.lane = question->lane, .priority = question->priority, .host = question->host};
     const struct work *here = map_get(&dispatch->works, question->job_id);
     slots_look(dispatch->slots, here && !is_running(here) ? &here->user : &like, question->aside, dispatch->now, &question->view);
     question->preparing = here && here->needs == PREPARING;
@@ -502,10 +504,9 @@ static void answer_one(struct dispatch *dispatch, struct dispatch_question *ques
 
 static void answer_questions(struct dispatch *dispatch)
 {
-    struct list questions;
-    list_init(&questions);
-    mailbox_take(&dispatch->questions, &questions);
-    list_each (&questions, link)
+    struct list *link;
+    mailbox_take(&dispatch->questions, &dispatch->asked);
+    for (int i = 0; i < ANSWERS_MAX && (link = list_take(&dispatch->asked)); i++)
         answer_one(dispatch, list_entry(link, struct dispatch_question, link));
 }
 
@@ -529,6 +530,8 @@ static int64_t next_turn(const struct dispatch *dispatch, bool hears)
         mark(MARK_NOT_ALIVE);
         mono = time_min(mono, now.mono_ms + NOT_ALIVE_WAIT_MS);
     }
+    if (!list_empty(&dispatch->asked))
+        mono = now.mono_ms;
     return mono == TIME_NEVER ? TIME_NEVER : now.wall_ms + time_max(mono - now.mono_ms, 1);
 }
 

@@ -17,11 +17,17 @@
 #include "base/mem.h"
 #include "core/share.h"
 
-enum { STUCK_MS = 1000, ASIDE_MIN_MS = 500, ASIDE_MAX_MS = 60000 };
+enum {
+    STUCK_MS = 1000,
+    ASIDE_MIN_MS = 500,
+    ASIDE_MAX_MS = 60000,
+    LOOK_MAX = 1000, // lines that are looked at to say how many start before a run: calls wait meanwhile
+};
 
 // The orders of one host in one lane at one priority.
 struct line {
     struct list users;
+    int64_t came; // how many ever came
     int waiting;
     struct list turn; // in its lane's round
     bool in_round;
@@ -202,6 +208,7 @@ void slots_wait(struct slots *slots, struct slots_user *user, struct now now)
     struct host *host = host_of(slots, user);
     int number = line_number(user);
     user->waits_since = now.mono_ms;
+    user->came = ++host->lines[number].came;
     list_append(&host->lines[number].users, &user->link);
     host->lines[number].waiting++;
     host->waiting++;
@@ -214,6 +221,7 @@ static void stop_waiting(struct slots *slots, struct host *host, struct slots_us
 {
     struct line *line = &host->lines[line_number(user)];
     list_remove(&user->link);
+    user->came = 0;
     line->waiting--;
     host->waiting--;
     host->lane->waiting--;
@@ -423,16 +431,14 @@ int64_t slots_next_stuck(const struct slots *slots)
     return next;
 }
 
-// How many in its own line stand before the order; all of them, if it is not there.
-static int place_in_line(const struct line *line, int64_t job_id)
+// How many in its own line stand before the order; all of them, if it is not there. Those that were withdrawn from between count
+// until the first has passed them: so nobody has to walk along the line.
+static int place_in_line(const struct line *line, const struct slots_user *user)
 {
-    int place = 0;
-    list_each (&line->users, link) {
-        if (list_entry(link, struct slots_user, link)->job_id == job_id)
-            return place;
-        place++;
-    }
-    return place;
+    if (!user->came)
+        return line->waiting;
+    int64_t place = user->came - list_entry(line->users.next, struct slots_user, link)->came;
+    return place < line->waiting ? (int)place : line->waiting - 1;
 }
 
 static int before_in_host(const struct host *host, int number, int place)
@@ -442,22 +448,34 @@ static int before_in_host(const struct host *host, int number, int place)
     return place;
 }
 
-// Hosts take turns: while its own line moves up by one, so does every other of its priority; those whose turn is sooner by one
-// more.
-static int before_in_lane(const struct lane *lane, const struct line *own, int number, int place)
+// Those of higher priority. Returns how many more lines may be looked at; less than 0: there were too many.
+static int add_higher(const struct lane *lane, int number, int lines, int *before)
 {
-    int before = place;
-    bool sooner = true;
     for (int i = 0; i < number; i++)
-        list_each (&lane->rounds[i], link)
-            before += list_entry(link, struct line, turn)->waiting;
+        list_each (&lane->rounds[i], link) {
+            if (--lines < 0)
+                return lines;
+            *before += list_entry(link, struct line, turn)->waiting;
+        }
+    return lines;
+}
+
+// Hosts take turns: while its own line moves up by one, so does every other of its priority; those whose turn is sooner by one
+// more. False: there were too many lines, so there are more than `before` says.
+static bool add_in_lane(const struct lane *lane, const struct line *own, int number, int place, int *before)
+{
+    bool sooner = true;
+    int lines = add_higher(lane, number, LOOK_MAX, before);
+    *before += place;
     list_each (&lane->rounds[number], link) {
         const struct line *line = list_entry(link, struct line, turn);
+        if (--lines < 0)
+            return false;
         sooner = sooner && line != own;
         if (line != own)
-            before += line->waiting < place + sooner ? line->waiting : place + sooner;
+            *before += line->waiting < place + sooner ? line->waiting : place + sooner;
     }
-    return before;
+    return lines >= 0;
 }
 
 // A host may have what the limit per host or its share allows, whichever is less.
@@ -490,7 +508,7 @@ void slots_look(const struct slots *slots, const struct slots_user *like, bool a
     const struct host *host = map_get(&slots->hosts, host_key(like));
     const struct lane *known = map_get(&slots->lanes, like->lane), *lane = known ? known : &idle;
     const struct line *line = host ? &host->lines[line_number(like)] : NULL;
-    int place = line ? place_in_line(line, like->job_id) : 0;
+    int place = line ? place_in_line(line, like) : 0;
     *ret_view = (struct slots_view){.alone = lane->hosts == (host != NULL)};
     if (host && (aside || (limit_of_lane(slots, lane) == SLOTS_FREE && !has_room(slots, host)))) {
         look_at_host(slots, host, now, ret_view);
@@ -498,7 +516,7 @@ void slots_look(const struct slots *slots, const struct slots_user *like, bool a
         ret_view->patience_ms = like->waits_since ? time_max(like->waits_since + STUCK_MS - now.mono_ms, 0) : STUCK_MS;
     } else {
         look_at_lane(slots, lane, ret_view);
-        ret_view->before = known ? before_in_lane(lane, line, line_number(like), place) : 0;
+        ret_view->at_least = known && !add_in_lane(lane, line, line_number(like), place, &ret_view->before);
     }
 }
 
@@ -506,7 +524,7 @@ int64_t slots_wait_ms(const struct slots_view *view, int64_t more)
 {
     if (view->limit == SLOTS_FREE)
         return 0;
-    if (!view->step_us)
+    if (!view->step_us || view->at_least)
         return -1;
     int64_t wait = (view->before + more + 1) * view->step_us / 1000;
     return wait <= view->patience_ms ? wait : time_max(view->aside_ms, ASIDE_MIN_MS) + wait;

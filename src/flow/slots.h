@@ -13,9 +13,10 @@ struct slots;
 // One that waits for a slot, or has one: a part of the dispatcher's own struct for an order.
 struct slots_user {
     struct list link; // the slots' while it waits, the dispatcher's otherwise
-    int64_t job_id, lane;
+    int64_t lane;
     uint64_t host;
     int priority;
+    int64_t came;        // the slots': which of its line it is; 0: it does not wait
     int64_t waits_since; // monotonic; 0: it does not wait
 };
 
@@ -53,6 +54,7 @@ struct slots_view {
     int running;         // slots that are taken, of all, by the lane or by the host: as the limit is
     int most;            // how many may be, as things are
     int before;          // orders that wait here and start before it
+    bool at_least;       // … and perhaps more: its lane has too many hosts to look at all of them
     bool alone;          // its lane has no other host here
     int64_t pace_ms;     // how long a call takes; 0: none has ended yet, and nobody can tell
     int64_t step_us;     // how long after one start the next one follows; 0: nobody can tell
@@ -60,7 +62,7 @@ struct slots_view {
     int64_t aside_ms;    // how long until the last that was set aside for its host is due; 0: none was
 };
 
-// How it looks for a job of this lane, host and priority: for the one with this id, if it waits here, else for one that came now.
+// How it looks for an order that waits here, or for one of this lane, host and priority that came now.
 // `aside`: it was set aside for its host, so that is what is looked at, though it may have room at the moment.
 void slots_look(const struct slots *slots, const struct slots_user *like, bool aside, struct now now,
                 struct slots_view *ret_view);

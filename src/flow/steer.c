@@ -174,7 +174,7 @@ static void asked(struct pull_ask *ask)
     struct work *work = ask->ctx;
     if (ask->begins)
         note_beginning(work, work->asked_id, work->asked_token);
-    work->handed_on |= ask->found && ask->end != RUN_POSTPONED; // a recall changes nothing yet
+    work->handed_on |= ask->found && ask->end != ORDER_POSTPONED; // a recall changes nothing yet
     if (ask->found || ask->begins)
         work->tries = 0; // that was a step forward; a task may have many jobs
     read_record(work);

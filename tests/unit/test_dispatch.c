@@ -60,6 +60,31 @@ static void within_a_lane_the_highest_priority_is_first(void **state)
     play_free(play);
 }
 
+static int answered;
+
+static void count_answer(struct dispatch_question *question)
+{
+    answered++;
+}
+
+static void questions_are_answered_a_few_a_turn_and_the_rest_at_once_behind_it(void **state)
+{
+    enum { QUESTIONS = 50 };
+    struct play *play = play_new((struct play_config){0});
+    struct dispatch_question questions[QUESTIONS];
+    answered = 0;
+    for (int i = 0; i < QUESTIONS; i++) {
+        questions[i] = (struct dispatch_question){.job_id = i + 1, .lane = 1, .priority = 5, .done = count_answer};
+        dispatch_ask(play->flow->dispatch, &questions[i]);
+    }
+    for (int before = 0; answered < QUESTIONS; before = answered) {
+        int64_t next = turn(play);
+        assert_true(answered > before && answered - before < 10);
+        assert_true(answered == QUESTIONS || next <= play->now.wall_ms + 1);
+    }
+    play_free(play);
+}
+
 static void lanes_take_turns(void **state)
 {
     struct play *play = play_new((struct play_config){.slots = 1});
@@ -451,6 +476,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(within_a_lane_the_highest_priority_is_first),
         cmocka_unit_test(lanes_take_turns),
+        cmocka_unit_test(questions_are_answered_a_few_a_turn_and_the_rest_at_once_behind_it),
         cmocka_unit_test(no_more_run_at_once_than_there_are_slots),
         cmocka_unit_test(a_lane_that_floods_leaves_slots_for_the_others),
         cmocka_unit_test(an_order_that_comes_twice_is_started_once),

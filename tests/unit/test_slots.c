@@ -18,16 +18,29 @@ static struct now later(int64_t ms)
     return (struct now){NOW.wall_ms + ms, NOW.mono_ms + ms};
 }
 
+// A user, with an id for the test.
+struct user {
+    struct slots_user slots;
+    int64_t id;
+};
+
 static struct slots_user *make_user(int64_t id, int64_t lane, const char *host, int priority)
 {
-    struct slots_user *user = mem_alloc(sizeof *user);
-    *user = (struct slots_user){.job_id = id, .lane = lane, .host = hash_bytes(host, strlen(host)), .priority = priority};
-    return user;
+    struct user *user = mem_alloc(sizeof *user);
+    *user = (struct user){{.lane = lane, .host = hash_bytes(host, strlen(host)), .priority = priority}, id};
+    return &user->slots;
 }
 
-static void wait(struct slots *slots, int64_t id, int64_t lane, const char *host, int priority, struct now now)
+static int64_t id_of(const struct slots_user *user)
 {
-    slots_wait(slots, make_user(id, lane, host, priority), now);
+    return container_of(user, struct user, slots)->id;
+}
+
+static struct slots_user *wait(struct slots *slots, int64_t id, int64_t lane, const char *host, int priority, struct now now)
+{
+    struct slots_user *user = make_user(id, lane, host, priority);
+    slots_wait(slots, user, now);
+    return user;
 }
 
 static int start_all(struct slots *slots, struct slots_user **ret_users)
@@ -73,7 +86,7 @@ static void a_hanging_host_leaves_slots_for_the_other_hosts_of_its_lane(void **s
     assert_true(count > 0 && count < 16);
     wait(slots, 100, 1, "fine", 0, NOW);
     assert_non_null(other = slots_next(slots));
-    assert_int_equal(other->job_id, 100);
+    assert_int_equal(id_of(other), 100);
     release_all(slots, users, count);
     release_all(slots, &other, 1);
     slots_free(slots);
@@ -142,7 +155,7 @@ static void what_is_withdrawn_is_nobody_s_turn(void **state)
     slots_withdraw(slots, first);
     mem_free(first);
     assert_non_null(next = slots_next(slots));
-    assert_int_equal(next->job_id, 2);
+    assert_int_equal(id_of(next), 2);
     assert_null(slots_next(slots));
     release_all(slots, &next, 1);
     assert_null(slots_take(slots));
@@ -173,7 +186,7 @@ static void a_limit_per_host_counts_over_all_lanes_and_leaves_other_hosts_alone(
     wait(slots, 10, 1, "other", 5, NOW);
     int count = start_all(slots, users), to_h = 0;
     for (int i = 0; i < count; i++)
-        to_h += users[i]->job_id < 10;
+        to_h += id_of(users[i]) < 10;
     assert_int_equal(to_h, 2);
     assert_int_equal(count, 3);
     release_all(slots, users, count);
@@ -209,7 +222,14 @@ static void a_limit_per_host_can_be_raised_lowered_and_lifted(void **state)
     slots_free(slots);
 }
 
-// What an order that comes now, or the one with this id, meets.
+static struct slots_view look_at(struct slots *slots, const struct slots_user *user)
+{
+    struct slots_view view;
+    slots_look(slots, user, false, NOW, &view);
+    return view;
+}
+
+// What an order that comes now meets.
 static struct slots_view look(struct slots *slots, int64_t id, int64_t lane, const char *host, struct now now)
 {
     struct slots_view view;
@@ -228,19 +248,19 @@ static void end_one(struct slots *slots, struct slots_user *user, int64_t took_m
 static void the_limit_that_holds_an_order_is_named(void **state)
 {
     struct slots *slots = slots_new(16);
-    struct slots_user *users[16];
+    struct slots_user *users[16], *last = NULL;
     assert_int_equal(look(slots, 1, 1, "h", NOW).limit, SLOTS_FREE);
     for (int64_t id = 1; id <= 20; id++)
-        wait(slots, id, 1, "h", 5, NOW);
+        last = wait(slots, id, 1, "h", 5, NOW);
     int count = start_all(slots, users);
-    struct slots_view view = look(slots, 20, 1, "h", NOW);
+    struct slots_view view = look_at(slots, last);
     assert_int_equal(view.limit, SLOTS_HOST);
     assert_int_equal(view.running, count);
     assert_int_equal(view.before, 20 - count - 1);
     assert_int_equal(look(slots, 99, 1, "h", NOW).before, 20 - count); // one that comes now
     assert_int_equal(look(slots, 99, 1, "elsewhere", NOW).limit, SLOTS_FREE);
     slots_limit_hosts(slots, 2);
-    view = look(slots, 20, 1, "h", NOW);
+    view = look_at(slots, last);
     assert_int_equal(view.limit, SLOTS_PER_HOST);
     assert_int_equal(view.most, 2);
     release_all(slots, users, count);
@@ -250,14 +270,14 @@ static void the_limit_that_holds_an_order_is_named(void **state)
 static void a_lane_that_has_its_share_and_slots_that_are_all_taken_are_named(void **state)
 {
     struct slots *slots = slots_new(4);
-    struct slots_user *users[8];
+    struct slots_user *users[8], *last = NULL;
     char host[8];
     for (int64_t id = 1; id <= 8; id++) {
         snprintf(host, sizeof host, "h%d", (int)id);
-        wait(slots, id, 1, host, 5, NOW);
+        last = wait(slots, id, 1, host, 5, NOW);
     }
     int count = start_all(slots, users);
-    struct slots_view view = look(slots, 8, 1, "h8", NOW);
+    struct slots_view view = look_at(slots, last);
     assert_int_equal(view.limit, SLOTS_LANE);
     assert_int_equal(view.running, count);
     assert_int_equal(view.before, 8 - count - 1); // one of each other host goes before it
@@ -265,26 +285,69 @@ static void a_lane_that_has_its_share_and_slots_that_are_all_taken_are_named(voi
         wait(slots, 100 + lane, lane, "x", 5, NOW);
         count += start_all(slots, users + count);
     }
-    view = look(slots, 8, 1, "h8", NOW);
+    view = look_at(slots, last);
     assert_int_equal(view.limit, SLOTS_ALL);
     assert_int_equal(view.most, 4);
     release_all(slots, users, count);
     slots_free(slots);
 }
 
+static void the_place_in_line_is_counted_and_no_more_than_the_line_is_long(void **state)
+{
+    struct slots *slots = slots_new(64);
+    struct slots_user *users[64], *waiting[11];
+    slots_limit_hosts(slots, 1);
+    for (int64_t id = 1; id <= 10; id++)
+        waiting[id] = wait(slots, id, 1, "h", 5, NOW);
+    assert_int_equal(start_all(slots, users), 1);
+    assert_int_equal(look_at(slots, waiting[10]).before, 8);
+    for (int id = 3; id <= 8; id++) {
+        slots_withdraw(slots, waiting[id]);
+        mem_free(waiting[id]);
+    }
+    assert_int_equal(look_at(slots, waiting[10]).before, 2);
+    assert_int_equal(look_at(slots, waiting[2]).before, 0);
+    assert_int_equal(look(slots, 99, 1, "h", NOW).before, 3); // one that comes now
+    release_all(slots, users, 1);
+    slots_free(slots);
+}
+
+static void of_very_many_hosts_only_some_are_looked_at_and_that_is_said(void **state)
+{
+    enum { HOSTS = 3000 };
+    struct slots *slots = slots_new(2);
+    struct slots_user *users[2], *last = NULL;
+    char host[16];
+    for (int64_t id = 1; id <= HOSTS; id++) {
+        snprintf(host, sizeof host, "h%d", (int)id);
+        last = wait(slots, id, 1, host, 5, NOW);
+        if (id == 900)
+            assert_false(look_at(slots, last).at_least);
+    }
+    assert_int_equal(start_all(slots, users), 1);
+    end_one(slots, users[0], 200);
+    assert_int_equal(start_all(slots, users), 1);
+    struct slots_view view = look_at(slots, last);
+    assert_true(view.at_least);
+    assert_true(view.before > 900 && view.before < HOSTS);
+    assert_int_equal(slots_wait_ms(&view, 0), -1);
+    release_all(slots, users, 1);
+    slots_free(slots);
+}
+
 static void how_long_it_takes_is_known_once_a_call_has_ended(void **state)
 {
     struct slots *slots = slots_new(64);
-    struct slots_user *users[64];
+    struct slots_user *users[64], *waiting[13];
     slots_limit_hosts(slots, 2);
     for (int64_t id = 1; id <= 12; id++)
-        wait(slots, id, 1, "h", 5, NOW);
+        waiting[id] = wait(slots, id, 1, "h", 5, NOW);
     assert_int_equal(start_all(slots, users), 2);
-    struct slots_view view = look(slots, 4, 1, "h", NOW);
+    struct slots_view view = look_at(slots, waiting[4]);
     assert_int_equal(slots_wait_ms(&view, 0), -1);
     end_one(slots, users[0], 200);
     assert_int_equal(start_all(slots, users), 1);
-    view = look(slots, 5, 1, "h", NOW);
+    view = look_at(slots, waiting[5]);
     assert_int_equal(view.before, 1);
     assert_int_equal(slots_wait_ms(&view, 0), 200); // two at once, each 200 ms: one every 100 ms
     assert_int_equal(slots_wait_ms(&view, 3), 500);
@@ -328,6 +391,8 @@ int main(void)
         cmocka_unit_test(a_limit_per_host_can_be_raised_lowered_and_lifted),
         cmocka_unit_test(the_limit_that_holds_an_order_is_named),
         cmocka_unit_test(a_lane_that_has_its_share_and_slots_that_are_all_taken_are_named),
+        cmocka_unit_test(the_place_in_line_is_counted_and_no_more_than_the_line_is_long),
+        cmocka_unit_test(of_very_many_hosts_only_some_are_looked_at_and_that_is_said),
         cmocka_unit_test(how_long_it_takes_is_known_once_a_call_has_ended),
         cmocka_unit_test(what_will_be_set_aside_is_expected_behind_those_that_were),
     };
