@@ -324,7 +324,7 @@ void events_stream(const struct api_call *call)
     http_header_set(request, "Cache-Control", "no-store");
     http_header_set(request, "X-Accel-Buffering", "no"); // a proxy that gathers would hold events back
     if (str_is(http_method(request), "HEAD")) {
-        http_reply(request, 200, "text/event-stream", NULL);
+        http_reply_head(request, "text/event-stream");
         return;
     }
     struct stream *stream = mem_zero(sizeof *stream);

@@ -23,6 +23,11 @@ static void copy_gone(void *ctx)
     api->copying = false;
 }
 
+static void name_copy(struct http_request *request)
+{
+    http_header_set(request, "Content-Disposition", "attachment; filename=\"rota.db\"");
+}
+
 static void answer_backup(struct http_request *request, void *state)
 {
     struct copying *copying = state;
@@ -40,7 +45,7 @@ static void answer_backup(struct http_request *request, void *state)
         close(backup->fd);
         problem_store(request, ERR_INTERNAL, "the copy cannot be looked at");
     } else {
-        http_header_set(request, "Content-Disposition", "attachment; filename=\"rota.db\"");
+        name_copy(request);
         api->copying = true;
         http_reply_file(request, "application/octet-stream",
                         &(struct http_file){.fd = backup->fd, .size = (uint64_t)file.st_size, .closed = copy_gone, .ctx = api});
@@ -52,6 +57,11 @@ void ops_backup(const struct api_call *call)
 {
     if (call->api->copying) {
         problem_say(call->request, ERR_BUSY, NULL, "Another backup is being made or fetched, and there is one at a time.");
+        return;
+    }
+    if (str_is(http_method(call->request), "HEAD") && call->api->store->ops->copies) { // only a copy could tell how long it is
+        name_copy(call->request);
+        http_reply_head(call->request, "application/octet-stream");
         return;
     }
     struct copying *copying = arena_alloc(http_arena(call->request), sizeof *copying);

@@ -722,8 +722,8 @@ static void take_amend(struct work *work)
         finish(work, err, err ? "the task could not be changed" : "");
 }
 
-// Is the request meant for the version that was read? Once it has written something, or whoever holds a job was asked to do it, it
-// goes on to its end: to refuse what has happened would be wrong.
+// Is the request meant for the version that was read? Once it has written something, or whoever holds a job was asked to do it,
+// it goes on to its end: to refuse what has happened would be wrong.
 static bool is_meant(const struct work *work)
 {
     const struct steer_op *op = work->op;

@@ -349,6 +349,14 @@ void http_reply(struct http_request *request, int status, const char *type, stru
     buf_done(body);
 }
 
+void http_reply_head(struct http_request *request, const char *type)
+{
+    assert(!request->answered && wants_head_only(request));
+    request->answered = true;
+    if (request->peer)
+        buf_puts(put_head(request, 200, type), "\r\n");
+}
+
 static void close_file(struct http_file *file)
 {
     if (file->fd < 0)
@@ -1091,8 +1099,8 @@ static bool is_being_answered(const struct peer *peer)
     return peer->state == PEER_WORK || peer->state == PEER_SEND || peer->state == PEER_STREAM;
 }
 
-// Of those in the reserve the oldest goes that has its answer, or else the oldest that has not asked yet. It is heard first: it may
-// have asked since it was let in. Who waits for an answer, or is taking one, stays.
+// Of those in the reserve the oldest goes that has its answer, or else the oldest that has not asked yet. It is heard first: it
+// may have asked since it was let in. Who waits for an answer, or is taking one, stays.
 static bool turn_away_oldest(struct http_server *server)
 {
     static const bool may_go[][PEER_DEAD + 1] = {{[PEER_LINGER] = true}, {[PEER_HEAD] = true, [PEER_BODY] = true}};

@@ -81,6 +81,9 @@ void http_header_set(struct http_request *request, const char *name, const char 
 void http_reply(struct http_request *request, int status, const char *type,
                 struct buf *body); // takes the bytes of `body`, which may be NULL
 
+// Answers a HEAD with 200, without saying how long the body is: for what would have to be made to know it.
+void http_reply_head(struct http_request *request, const char *type);
+
 // Answers 200 with a file from its beginning, and closes it when it is sent, or the client has left or is too slow: after the
 // idle timeout it must have taken 256 KiB for each second. Then, or at once, closed() is called, on the HTTP thread.
 void http_reply_file(struct http_request *request, const char *type, const struct http_file *file);

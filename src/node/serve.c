@@ -307,6 +307,8 @@ static void say_ready(const struct server *server)
     put_where(&where, server);
     log_say(LOG_INFO, "rota %s " STR_FMT, ROTA_VERSION, STR_ARG(buf_str(&where)));
     bool is_text = config_number(config, SET_LOG_FORMAT) == LOG_TEXT;
+    if (server->store->is_new)
+        log_say(LOG_INFO, "%sthe database is new: there was none in this directory", is_text ? "  " : "");
     if (is_text && (config_number(config, SET_ROLE) & ROLE_API)) {
         const char *url = memmem(where.p, where.n, "http:", 5);
         int n = (int)strcspn(url, " ");

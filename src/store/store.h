@@ -578,12 +578,14 @@ struct store_ops {
     err_check enum err (*open)(struct store **ret_store, const char *url, char why[ERR_WHY_MAX]);
     void (*submit)(struct store *store, struct store_op *op);
     void (*close)(struct store *store); // everything in flight is completed first
+    bool copies;                        // STORE_BACKUP makes a copy
 };
 
 // What a backend's own struct begins with.
 struct store {
     const struct store_ops *ops;
     char where[256]; // for people: which database; "" when the URL says it all
+    bool is_new;     // the directory had no database
 };
 
 // Opens by URL: "sqlite:DIR", "postgres://…" or "memory:". `why` says what is wrong, and what would be right.

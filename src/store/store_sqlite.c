@@ -15,8 +15,10 @@
 #include "store/store_desk.h"
 #include "store/store_sqlite_private.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum {
     GROUP_ROWS_MAX = 4096, // in one transaction, unless a single operation has more
@@ -216,6 +218,7 @@ static enum err open_all(struct sqlite *sqlite, const char *dir, char why[ERR_WH
     char path[4096 + 16];
     enum err err = files_open(&sqlite->files, dir, why);
     snprintf(path, sizeof path, "%s/rota.db", dir);
+    sqlite->store.is_new = !err && faccessat(sqlite->files.dir_fd, "rota.db", F_OK, 0) != 0;
     if (!err)
         err = extent_open(&sqlite->extent, &sqlite->files, why);
     if (!err)
@@ -298,4 +301,4 @@ static void sqlite_close(struct store *store)
     free_all(sqlite);
 }
 
-const struct store_ops store_sqlite_ops = {"sqlite", false, sqlite_open, sqlite_submit, sqlite_close};
+const struct store_ops store_sqlite_ops = {"sqlite", false, sqlite_open, sqlite_submit, sqlite_close, true};

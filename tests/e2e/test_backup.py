@@ -46,6 +46,14 @@ def test_nothing_is_left_behind(rota, api):
     assert not [name for name in os.listdir(rota.data) if "backup" in name]
 
 
+@pytest.mark.stores("sqlite")
+def test_head_makes_no_copy(api):
+    answer = api.request("HEAD", "/v1/backup")
+    assert (answer.status, answer.type, answer.body) == (200, "application/octet-stream", b"")
+    assert "rota.db" in answer.headers["Content-Disposition"]
+    assert answer.headers["Content-Length"] is None, "only a copy could tell"
+
+
 BIG = 24 << 20
 
 

@@ -39,6 +39,15 @@ def test_what_is_done_stays_as_it_was(rota, target, how):
     assert len(target.calls()) == 5
 
 
+@pytest.mark.stores("sqlite")
+def test_a_start_says_whether_its_database_is_new(rota):
+    said = "the database is new: there was none in this directory"
+    assert rota.log_text().count(said) == 1
+    rota.stop()
+    rota.start()
+    assert rota.log_text().count(said) == 1, "the second start found it"
+
+
 def test_new_ids_do_not_repeat_old_ones(rota, target):
     seen = set()
     for _ in range(4):

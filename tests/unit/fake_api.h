@@ -134,6 +134,11 @@ void http_reply_file(struct http_request *request, const char *type, const struc
     fail_msg("no file is answered here");
 }
 
+void http_reply_head(struct http_request *request, const char *type)
+{
+    http_reply(request, 200, type, NULL);
+}
+
 void http_reply(struct http_request *request, int status, const char *type, struct buf *body)
 {
     assert_false(request->answered);
