@@ -17,6 +17,8 @@
     X(KEY_SPENT, "key_spent", 409, false, "The task of this idempotency key was deleted")          \
     X(LEASE_LOST, "lease_lost", 409, false, "The token is no longer valid")                        \
     X(ILLEGAL_TRANSITION, "illegal_transition", 409, false, "The job's state does not allow this") \
+    X(QUEUE_NOT_EMPTY, "queue_not_empty", 409, false, "The queue has jobs that have not ended")    \
+    X(QUEUE_PAUSED, "queue_paused", 409, false, "The queue is paused")                             \
     X(UNSUPPORTED, "unsupported", 409, false, "This store does not do that")                       \
     X(VERSION_MISMATCH, "version_mismatch", 412, false, "The task has changed since")              \
     X(TOO_LARGE, "too_large", 413, false, "Too large")                                             \

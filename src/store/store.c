@@ -284,6 +284,11 @@ static void clear_pause(struct store_op *op)
     container_of(op, struct store_pause, op)->lane = 0;
 }
 
+static void clear_drop(struct store_op *op)
+{
+    container_of(op, struct store_drop, op)->open = 0;
+}
+
 static void clear_sweep(struct store_op *op)
 {
     container_of(op, struct store_sweep, op)->removed = 0;
@@ -359,8 +364,20 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,   [STORE_LIST] = clear_list,
     [STORE_AMEND] = clear_amend,   [STORE_BULKS] = clear_bulks,     [STORE_BULK] = clear_nothing,  [STORE_BACKUP] = clear_backup,
     [STORE_LAPSED] = clear_lapsed, [STORE_TALLY] = clear_nothing,   [STORE_SERIES] = clear_series, [STORE_TELL] = clear_nothing,
-    [STORE_HEAR] = clear_hear,     [STORE_REMOVE] = clear_remove,   [STORE_AHEAD] = clear_ahead,
+    [STORE_HEAR] = clear_hear,     [STORE_REMOVE] = clear_remove,   [STORE_AHEAD] = clear_ahead,   [STORE_DROP] = clear_drop,
 };
+
+void store_drop_judge(struct store_drop *drop, bool known, int64_t open, bool paused)
+{
+    if (!known) {
+        store_op_fail(&drop->op, ERR_NOT_FOUND, "there is no such queue");
+    } else if (open) {
+        store_op_fail(&drop->op, ERR_QUEUE_NOT_EMPTY, "the queue has jobs that have not ended");
+        drop->open = open;
+    } else if (paused) {
+        store_op_fail(&drop->op, ERR_QUEUE_PAUSED, "the queue is paused");
+    }
+}
 
 size_t store_list_failed(const struct store_list *list, int ret_states[STORE_FAILED_MAX])
 {

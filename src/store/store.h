@@ -35,6 +35,7 @@ enum store_verb {
     STORE_LAPSED,  // leases that have run out
     STORE_LANES,   // lanes, and when their next job is due
     STORE_PAUSE,   // hold a lane or let it go
+    STORE_DROP,    // a lane without open jobs goes
     STORE_SWEEP,   // remove what retention lets go
     STORE_GET,     // read a task or job
     STORE_LIST,    // read a page of tasks or jobs
@@ -344,7 +345,7 @@ struct store_lane {
     int64_t counts[JOB_STATE_COUNT]; // if asked for
 };
 
-// Lanes by id, beginning behind `after_id`; of one tenant, or of all when tenant is 0.
+// Lanes by id, beginning behind `after_id`; of one tenant, or of all when tenant is 0. Lanes that were dropped are left out.
 struct store_lanes {
     struct store_op op;
     int32_t tenant;
@@ -356,13 +357,24 @@ struct store_lanes {
     size_t lane_count;
 };
 
-// Makes the lane if need be.
+// Makes the lane if need be, and brings back one that was dropped.
 struct store_pause {
     struct store_op op;
     int32_t tenant;
     struct str queue;
     bool paused;
     int64_t lane; // out
+};
+
+// Drops a lane: STORE_LANES leaves it out from then on. It comes back, not paused, as soon as a job that is not final is added to
+// it or moved there, also by an operation that is under way at the same time; so no job that is not final is ever in a lane that
+// is left out. The lane keeps its id, and its final jobs are read, listed and swept as before. ERR_NOT_FOUND: there is no such
+// lane, or it is dropped already. ERR_QUEUE_NOT_EMPTY: it has jobs that are not final. ERR_QUEUE_PAUSED: it is paused.
+struct store_drop {
+    struct store_op op;
+    int32_t tenant;
+    struct str queue;
+    int64_t open; // out, with ERR_QUEUE_NOT_EMPTY: how many jobs are not final
 };
 
 // Removes final jobs with 0 < purge_at <= now_ms, earliest first, at most `max`, and tasks none of whose jobs are left; and keys

@@ -73,7 +73,9 @@ void memory_leave(struct memory *memory, struct memory_job *job)
 
 void memory_enter(struct memory *memory, struct memory_job *job)
 {
-    memory->lanes[job->job.lane - 1]->counts[job->job.state]++;
+    struct memory_lane *lane = memory->lanes[job->job.lane - 1];
+    lane->counts[job->job.state]++;
+    lane->dropped = lane->dropped && job_state_final(job->job.state);
     if (job->job.purge_at > 0)
         memory->purge_after = time_min(memory->purge_after, job->job.purge_at);
     if (job->job.expires_at > 0)
@@ -296,12 +298,20 @@ static void run_asked(struct memory *memory, struct store_op *op)
 
 // ---- lanes
 
-struct memory_lane *memory_lane_by_name(struct memory *memory, int32_t tenant, struct str queue)
+static struct memory_lane *find_lane(const struct memory *memory, int32_t tenant, struct str queue)
 {
     for (size_t i = 0; i < memory->lane_count; i++)
         if (memory->lanes[i]->tenant == tenant && str_eq(memory->lanes[i]->queue, queue))
             return memory->lanes[i];
-    struct memory_lane *lane = mem_zero(sizeof *lane);
+    return NULL;
+}
+
+struct memory_lane *memory_lane_by_name(struct memory *memory, int32_t tenant, struct str queue)
+{
+    struct memory_lane *lane = find_lane(memory, tenant, queue);
+    if (lane)
+        return lane;
+    lane = mem_zero(sizeof *lane);
     memory->lanes = mem_grow(memory->lanes, (memory->lane_count + 1) * sizeof *memory->lanes);
     memory->lanes[memory->lane_count++] = lane;
     lane->id = (int64_t)memory->lane_count;
@@ -320,7 +330,20 @@ static void run_pause(struct memory *memory, struct store_op *op)
     struct store_pause *pause = container_of(op, struct store_pause, op);
     struct memory_lane *lane = memory_lane_by_name(memory, pause->tenant, pause->queue);
     lane->paused = pause->paused;
+    lane->dropped = false;
     pause->lane = lane->id;
+}
+
+static void run_drop(struct memory *memory, struct store_op *op)
+{
+    struct store_drop *drop = container_of(op, struct store_drop, op);
+    struct memory_lane *lane = find_lane(memory, drop->tenant, drop->queue);
+    int64_t open = 0;
+    for (int state = 0; state < JOB_STATE_COUNT && lane; state++)
+        open += job_state_final((enum job_state)state) ? 0 : lane->counts[state];
+    store_drop_judge(drop, lane && !lane->dropped, open, lane && lane->paused);
+    if (lane && !op->err)
+        lane->dropped = true;
 }
 
 static void run_lanes(struct memory *memory, struct store_op *op)
@@ -328,7 +351,7 @@ static void run_lanes(struct memory *memory, struct store_op *op)
     struct store_lanes *lanes = container_of(op, struct store_lanes, op);
     for (size_t i = 0; i < memory->lane_count && lanes->lane_count < lanes->max; i++) {
         const struct memory_lane *from = memory->lanes[i];
-        if (from->id <= lanes->after_id || (lanes->tenant && from->tenant != lanes->tenant))
+        if (from->dropped || from->id <= lanes->after_id || (lanes->tenant && from->tenant != lanes->tenant))
             continue;
         lanes->lanes = store_push(&op->arena, lanes->lanes, lanes->lane_count, sizeof *lanes->lanes);
         struct store_lane *lane = &lanes->lanes[lanes->lane_count++];
@@ -442,6 +465,7 @@ static void (*const runs[STORE_VERB_COUNT])(struct memory *memory, struct store_
     [STORE_LAPSED] = memory_run_lapsed,
     [STORE_LANES] = run_lanes,
     [STORE_PAUSE] = run_pause,
+    [STORE_DROP] = run_drop,
     [STORE_SWEEP] = memory_run_sweep,
     [STORE_GET] = memory_run_get,
     [STORE_LIST] = memory_run_list,

@@ -34,7 +34,7 @@ struct memory_lane {
     int64_t id;
     int32_t tenant;
     struct str queue;
-    bool paused;
+    bool paused, dropped;
     int64_t counts[JOB_STATE_COUNT];
 };
 

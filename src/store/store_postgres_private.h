@@ -225,6 +225,11 @@ enum { PG_SLOTS = 16384 };
 // The moves of jobs that were counted (lane, was, state, n) before: of a batch there are few.
 #define PG_MOVES(counted) \
     "SELECT q.lane, v.state, v.n FROM (" counted ") q CROSS JOIN LATERAL (VALUES (q.was,-q.n),(q.state,q.n)) v(state,n)"
+// Whether a lane is there, as far as it was not dropped. Who drops it removes its rows of states that are not final, which add up
+// to nothing, and whoever adds such a job writes one (slot 0 keeps it when a sweep adds it up). So an add that comes at the same
+// time brings the lane back, and neither looks at its row nor waits for it. It is no EXISTS, for which PostgreSQL might read all
+// counters instead of looking up those of one lane.
+#define PG_SHOWN(lane) "(NOT " lane ".dropped OR (SELECT true FROM @counts s WHERE s.lane=" lane ".id AND s.state<5 LIMIT 1))"
 int64_t pg_period(void);
 int64_t pg_slot(const struct pg_link *link);
 enum pg_look pg_look(struct pg_link *link); // which one it is time for

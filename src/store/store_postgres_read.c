@@ -36,16 +36,17 @@ static const char waiting_ahead[] =
     " sum(n) FILTER (WHERE state=3)::bigint, sum(n) FILTER (WHERE state=4)::bigint, sum(n) FILTER (WHERE state=5)::bigint," \
     " sum(n) FILTER (WHERE state=6)::bigint, sum(n) FILTER (WHERE state=7)::bigint, sum(n) FILTER (WHERE state=8)::bigint"
 _Static_assert(JOB_STATE_COUNT == 9, "the counts are nine columns");
+// clang-format off
 static const char some_lanes[] =
-    "SELECT l.id, l.tenant, l.paused::int, d.due_at, l.queue, l.floor, c.* FROM (SELECT * FROM @lanes WHERE id>$1 AND ($2=0 OR "
-    "tenant=$2)"
-    " ORDER BY id LIMIT $3) l CROSS JOIN LATERAL (SELECT min(x.due_at) AS due_at FROM generate_series(l.id*16,l.id*16+9) g"
-    " CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.waits_at=g"
-    " AND j.state IN (1,2) AND j.due_at>=CASE $4 WHEN 0 THEN l.floor WHEN 1 THEN l.floor_old ELSE 0 END ORDER BY j.due_at LIMIT "
-    "1) x) d"
+    "SELECT l.id, l.tenant, l.paused::int, d.due_at, l.queue, l.floor, c.*"
+    " FROM (SELECT * FROM @lanes o WHERE o.id>$1 AND ($2=0 OR o.tenant=$2) AND " PG_SHOWN("o") " ORDER BY o.id LIMIT $3) l"
+    " CROSS JOIN LATERAL (SELECT min(x.due_at) AS due_at FROM generate_series(l.id*16,l.id*16+9) g CROSS JOIN LATERAL"
+    " (SELECT j.due_at FROM @jobs j WHERE j.waits_at=g AND j.state IN (1,2) AND"
+    " j.due_at>=CASE $4 WHEN 0 THEN l.floor WHEN 1 THEN l.floor_old ELSE 0 END ORDER BY j.due_at LIMIT 1) x) d"
     " CROSS JOIN LATERAL (SELECT " COUNTS_OF_9 " FROM @counts WHERE $5<>0 AND lane=l.id) c ORDER BY l.id";
-static const char lane_names[] = "SELECT id, tenant, paused::int, NULL::bigint, queue, floor FROM @lanes WHERE id>$1 AND ($2=0 OR"
-                                 " tenant=$2) ORDER BY id LIMIT $3";
+// clang-format on
+static const char lane_names[] = "SELECT id, tenant, paused::int, NULL::bigint, queue, floor FROM @lanes o WHERE id>$1 AND ($2=0"
+                                 " OR tenant=$2) AND " PG_SHOWN("o") " ORDER BY id LIMIT $3";
 static const char all_counts[] = "SELECT state, sum(n)::bigint FROM @counts WHERE lane=0 AND $1=0 GROUP BY state";
 static const char counts_of_tenant[] =
     "SELECT state, sum(n)::bigint FROM @counts WHERE lane IN (SELECT id FROM @lanes WHERE tenant=$1) GROUP BY state";

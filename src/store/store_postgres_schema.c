@@ -168,6 +168,10 @@ static const char *const steps[][16] = {
         "ALTER TABLE @jobs_done ADD COLUMN touched_at bigint",
         "ALTER TABLE @attempts ADD COLUMN response bytea, ADD COLUMN response_truncated smallint NOT NULL DEFAULT 0",
     },
+    {
+        // A lane that was dropped, and has had no job since that is not final (PG_SHOWN), is left out of lists.
+        "ALTER TABLE @lanes ADD COLUMN dropped boolean NOT NULL DEFAULT false",
+    },
 };
 
 enum { STEP_WITH_TAGS = 11 }; // by its place in the list, from 0

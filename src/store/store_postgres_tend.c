@@ -252,11 +252,43 @@ static void send_pause(struct pg_link *link, struct store_op *op)
     pg_lock(link, PG_LOCK_LANES);
     pg_begin_query(link);
     pg_put(link, "INSERT INTO @lanes(id,tenant,queue,paused) SELECT coalesce(max(id),0)+1, $1, $3, $2<>0 FROM @lanes"
-                 " ON CONFLICT(tenant,queue) DO UPDATE SET paused=excluded.paused RETURNING id");
+                 " ON CONFLICT(tenant,queue) DO UPDATE SET paused=excluded.paused, dropped=false RETURNING id");
     pg_param_int(link, pause->tenant);
     pg_param_int(link, pause->paused);
     pg_param_text(link, pause->queue);
     pg_send(link, read_pause, pause);
+}
+
+// $1 tenant, $2 queue. `open` are the rows that PG_SHOWN looks for, locked: nobody adds to them until this is decided. Rows that
+// are written meanwhile are not among them, and stay. If those that are add up to nothing in each state, they can go.
+static const char drop_lane[] =
+    "WITH lane AS MATERIALIZED (SELECT id, paused, dropped FROM @lanes WHERE tenant=$1 AND queue=$2 FOR UPDATE),"
+    " open AS MATERIALIZED (SELECT lane, state, slot, n FROM @counts WHERE lane=(SELECT id FROM lane) AND state<5"
+    " ORDER BY state, slot FOR UPDATE),"
+    " found AS MATERIALIZED (SELECT id, paused, NOT dropped OR EXISTS (SELECT FROM open) AS shown,"
+    " coalesce((SELECT sum(n) FROM open),0)::bigint AS jobs,"
+    " EXISTS (SELECT FROM open GROUP BY state HAVING sum(n)<>0) AS busy FROM lane),"
+    " cleared AS (DELETE FROM @counts c USING open o, found f WHERE f.shown AND NOT f.paused AND NOT f.busy"
+    " AND c.lane=o.lane AND c.state=o.state AND c.slot=o.slot),"
+    " hidden AS (UPDATE @lanes l SET dropped=true FROM found f WHERE l.id=f.id AND f.shown AND NOT f.paused AND NOT f.busy)"
+    " SELECT shown::int, CASE WHEN busy THEN greatest(jobs,1) ELSE 0 END, paused::int FROM found";
+
+static void read_drop(void *ctx, const PGresult *result)
+{
+    bool known = PQntuples(result) && pg_int(result, 0, 0);
+    store_drop_judge(ctx, known, known ? pg_int(result, 0, 1) : 0, known && pg_int(result, 0, 2));
+}
+
+// A sweep moves rows from slot to slot, so none is to be under way.
+static void send_drop(struct pg_link *link, struct store_op *op)
+{
+    struct store_drop *drop = container_of(op, struct store_drop, op);
+    pg_lock(link, PG_LOCK_SWEEP);
+    pg_begin_query(link);
+    pg_put(link, drop_lane);
+    pg_param_int(link, drop->tenant);
+    pg_param_text(link, drop->queue);
+    pg_send(link, read_drop, drop);
 }
 
 // ---- bulks
@@ -487,7 +519,7 @@ static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_
     [STORE_JOIN] = send_join,      [STORE_BEAT] = send_beat,    [STORE_BURY] = send_bury,        [STORE_FORGET] = send_forget,
     [STORE_DIVIDE] = send_divide,  [STORE_ASK] = send_ask,      [STORE_ASKED] = send_asked,      [STORE_PAUSE] = send_pause,
     [STORE_CLAIM] = pg_claim_send, [STORE_DUE] = pg_due_send,   [STORE_AMEND] = pg_amend_send,   [STORE_BULK] = send_bulk,
-    [STORE_TALLY] = pg_tally_send, [STORE_TELL] = pg_tell_send, [STORE_REMOVE] = pg_remove_send,
+    [STORE_TALLY] = pg_tally_send, [STORE_TELL] = pg_tell_send, [STORE_REMOVE] = pg_remove_send, [STORE_DROP] = send_drop,
 };
 
 // A sweep is a group of its own (see take_group in store_postgres.c), because it needs to see one answer before it asks on.

@@ -42,6 +42,9 @@ bool store_page_is_full(const struct store_job *jobs, size_t count, size_t max);
 // The operation failed as a whole: what it gave back before is taken away, and every item says the same.
 void store_op_fail(struct store_op *op, enum err err, const char *why);
 
+// Says what keeps a lane from being dropped, if anything does: `known` means that it is there and not dropped already.
+void store_drop_judge(struct store_drop *drop, bool known, int64_t open, bool paused);
+
 // An operation as it was before it was carried out, but for the arena: what a backend starts from.
 void store_op_clear(struct store_op *op);
 

@@ -152,6 +152,8 @@ static const char *const schema_steps[] = {
     "ALTER TABLE jobs ADD COLUMN touched_at INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE attempts ADD COLUMN response BLOB;"
     "ALTER TABLE attempts ADD COLUMN response_truncated INTEGER NOT NULL DEFAULT 0;",
+    // A lane that was dropped is left out of lists until a job that is not final comes into it.
+    "ALTER TABLE lanes ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;",
 };
 
 enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };
@@ -191,9 +193,11 @@ static const struct {
     [SQL_REMOVE_ASK] = {"DELETE FROM asks WHERE holder=? AND job_id=?"},
     [SQL_REMOVE_ASKS] = {"DELETE FROM asks WHERE holder=?"},
     [SQL_LANE_BY_NAME] = {"SELECT id, paused FROM lanes WHERE tenant=? AND queue=?", true},
-    [SQL_LANE_BY_ID] = {"SELECT tenant, paused, queue FROM lanes WHERE id=?"},
+    [SQL_LANE_BY_ID] = {"SELECT tenant, paused, queue, dropped FROM lanes WHERE id=?"},
     [SQL_ADD_LANE] = {"INSERT INTO lanes(tenant, queue, paused) VALUES(?, ?, 0)"},
-    [SQL_PAUSE_LANE] = {"UPDATE lanes SET paused=? WHERE id=?"},
+    [SQL_PAUSE_LANE] = {"UPDATE lanes SET paused=?, dropped=0 WHERE id=?"},
+    [SQL_DROP_LANE] = {"UPDATE lanes SET dropped=? WHERE id=?"},
+    [SQL_OPEN] = {"SELECT sum(n) FROM counts WHERE lane=? AND state<5"},
     [SQL_COUNT_UP_1] = {COUNT_UP("(?,?,?)")},
     [SQL_COUNT_UP_4] = {COUNT_UP(ROWS_4("(?,?,?)"))},
     [SQL_COUNT_UP_16] = {COUNT_UP(ROWS_16("(?,?,?)"))},
@@ -286,9 +290,10 @@ static const struct {
     [SQL_LAPSED] = {"SELECT " LISTED_JOB ",t.doc FROM jobs j INDEXED BY jobs_lease" WITH_DOC
                     "WHERE j.lease_until>0 AND j.lease_until<=? ORDER BY j.lease_until, j.id LIMIT ?",
                     true},
-    [SQL_LANES] = {"SELECT id, tenant, paused, queue FROM lanes WHERE id>? ORDER BY id LIMIT ?", true},
+    [SQL_LANES] = {"SELECT id, tenant, paused, queue FROM lanes WHERE id>? AND NOT dropped ORDER BY id LIMIT ?", true},
     [SQL_LANES_OF] =
-        {"SELECT id, tenant, paused, queue FROM lanes INDEXED BY lanes_name WHERE id>?1 AND tenant=?3 ORDER BY id LIMIT ?2",
+        {"SELECT id, tenant, paused, queue FROM lanes INDEXED BY lanes_name WHERE id>?1 AND tenant=?3 AND NOT dropped"
+         " ORDER BY id LIMIT ?2",
          true},
     [SQL_COUNTS] = {"SELECT state, n FROM counts WHERE lane=?", true},
     [SQL_COUNTS_OF] =

@@ -38,6 +38,8 @@ enum sql {
     SQL_LANE_BY_ID,
     SQL_ADD_LANE,
     SQL_PAUSE_LANE,
+    SQL_DROP_LANE,
+    SQL_OPEN,
     SQL_COUNT_UP_1,
     SQL_COUNT_UP_4,
     SQL_COUNT_UP_16,

@@ -17,7 +17,7 @@ enum { LANES_REMEMBERED_MAX = 65536, TASK_PARAMS = 6, TAGGED_PARAMS = 7, ADD_ROW
 struct cached_lane {
     int64_t id;
     int32_t tenant;
-    bool paused, dirty;
+    bool paused, dropped, dirty;
     struct cached_lane *next_named; // of the same hash
     struct cached_lane *next_dirty;
     int64_t moved[JOB_STATE_COUNT]; // in this transaction
@@ -52,12 +52,13 @@ static struct cached_lane *lane_by_id(struct writer *writer, int64_t id)
     struct str queue = {.p = sqlite3_column_blob(stmt, 2)};
     queue.n = (size_t)sqlite3_column_bytes(stmt, 2);
     lane = remember_lane(writer, id, sqlite3_column_int(stmt, 0), queue, sqlite3_column_int(stmt, 1));
+    lane->dropped = sqlite3_column_int(stmt, 3);
     db_end(stmt);
     return lane;
 }
 
-// Makes the lane if need be. NULL only when SQLite failed.
-static struct cached_lane *lane_by_name(struct writer *writer, int32_t tenant, struct str queue)
+// NULL: there is no such lane, or SQLite failed.
+static inline struct cached_lane *find_lane(struct writer *writer, int32_t tenant, struct str queue)
 {
     struct cached_lane *lane = map_get(&writer->lanes_by_name, hash_name(tenant, queue));
     while (lane && (lane->tenant != tenant || !str_eq(lane->queue, queue)))
@@ -67,19 +68,36 @@ static struct cached_lane *lane_by_name(struct writer *writer, int32_t tenant, s
     int64_t id;
     sqlite3_stmt *stmt = db_sql(&writer->db, SQL_LANE_BY_NAME, tenant);
     db_bind_text(stmt, 2, queue);
-    if (db_found(&writer->db, stmt, &id))
-        return lane_by_id(writer, id);
-    stmt = db_sql(&writer->db, SQL_ADD_LANE, tenant);
+    return db_found(&writer->db, stmt, &id) ? lane_by_id(writer, id) : NULL;
+}
+
+// Makes the lane if need be. NULL only when SQLite failed.
+static struct cached_lane *lane_by_name(struct writer *writer, int32_t tenant, struct str queue)
+{
+    struct cached_lane *lane = find_lane(writer, tenant, queue);
+    if (lane || writer->db.rc)
+        return lane;
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_ADD_LANE, tenant);
     db_bind_text(stmt, 2, queue);
     db_run(&writer->db, stmt);
     return writer->db.rc ? NULL : remember_lane(writer, sqlite3_last_insert_rowid(writer->db.handle), tenant, queue, false);
 }
 
+// Kept out of those who count, for whom it is rare.
+__attribute__((noinline)) static void set_dropped(struct writer *writer, struct cached_lane *lane, bool dropped)
+{
+    lane->dropped = dropped;
+    db_run(&writer->db, db_sql(&writer->db, SQL_DROP_LANE, dropped, lane->id));
+}
+
+// A lane that was dropped has only final jobs: another one brings it back.
 static void count(struct writer *writer, int64_t lane_id, int state, int by)
 {
     struct cached_lane *lane = lane_by_id(writer, lane_id);
     if (!lane)
         return;
+    if (lane->dropped && !job_state_final((enum job_state)state))
+        set_dropped(writer, lane, false);
     lane->moved[state] += by;
     writer->totals[state] += by;
     if (lane->dirty)
@@ -168,8 +186,28 @@ static void write_pause(struct writer *writer, struct store_op *op)
     if (!lane)
         return;
     lane->paused = pause->paused;
+    lane->dropped = false;
     pause->lane = lane->id;
     db_run(&writer->db, db_sql(&writer->db, SQL_PAUSE_LANE, pause->paused, lane->id));
+}
+
+// How many jobs of the lane are not final: as written before this transaction, and as they moved in it.
+static int64_t count_open(struct writer *writer, const struct cached_lane *lane)
+{
+    int64_t open = 0;
+    db_found(&writer->db, db_sql(&writer->db, SQL_OPEN, lane->id), &open);
+    for (int state = 0; state < JOB_STATE_COUNT; state++)
+        open += job_state_final((enum job_state)state) ? 0 : lane->moved[state];
+    return open;
+}
+
+static void write_drop(struct writer *writer, struct store_op *op)
+{
+    struct store_drop *drop = container_of(op, struct store_drop, op);
+    struct cached_lane *lane = find_lane(writer, drop->tenant, drop->queue);
+    store_drop_judge(drop, lane && !lane->dropped, lane ? count_open(writer, lane) : 0, lane && lane->paused);
+    if (lane && !op->err)
+        set_dropped(writer, lane, true);
 }
 
 // ---- incarnations
@@ -403,15 +441,13 @@ static bool add_task(struct writer *writer, const struct store_new *item, int64_
 // An id was taken: the item is made undone, its neighbours stay.
 static void undo_item(struct writer *writer, const struct store_new *item, size_t jobs_added)
 {
-    for (size_t i = 0; i < jobs_added; i++) {
+    for (size_t i = 0; i < jobs_added; i++)
         db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_JOB, item->jobs[i].id));
-        count(writer, item->jobs[i].lane, item->jobs[i].state, -1);
-    }
     if (item->task)
         db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_TASK, item->task->id));
 }
 
-// They are listed when all of them are there: what is undone was not.
+// They are counted and listed when all of them are there: what is undone was not.
 static enum err add_jobs(struct writer *writer, struct store_new *item, int64_t lane)
 {
     for (size_t i = 0; i < item->job_count; i++) {
@@ -422,10 +458,11 @@ static enum err add_jobs(struct writer *writer, struct store_new *item, int64_t 
             undo_item(writer, item, i);
             return ERR_INTERNAL;
         }
-        count(writer, lane, item->jobs[i].state, 1);
     }
-    for (size_t i = 0; i < item->job_count; i++)
+    for (size_t i = 0; i < item->job_count; i++) {
+        count(writer, lane, item->jobs[i].state, 1);
         db_list_jobs(&writer->db, (const struct job *[]){&item->jobs[i]}, 1);
+    }
     return ERR_OK;
 }
 
@@ -1086,5 +1123,5 @@ void (*const sqlite_writes[STORE_VERB_COUNT])(struct writer *writer, struct stor
     [STORE_DIVIDE] = write_divide, [STORE_ASK] = write_ask,       [STORE_ASKED] = write_asked, [STORE_ADD] = write_add,
     [STORE_CLAIM] = write_claim,   [STORE_CHANGE] = write_change, [STORE_AMEND] = write_amend, [STORE_BULK] = write_bulk,
     [STORE_DUE] = write_due,       [STORE_PAUSE] = write_pause,   [STORE_SWEEP] = write_sweep, [STORE_TALLY] = write_tally,
-    [STORE_TELL] = write_tell,     [STORE_REMOVE] = write_remove,
+    [STORE_TELL] = write_tell,     [STORE_REMOVE] = write_remove, [STORE_DROP] = write_drop,
 };

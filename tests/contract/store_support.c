@@ -170,6 +170,39 @@ int64_t lane_of(struct world *world, int32_t tenant, const char *queue)
     return op->lane;
 }
 
+struct store_drop *drop(struct world *world, int32_t tenant, const char *queue)
+{
+    struct store_drop *op = OP(world, store_drop, STORE_DROP);
+    op->tenant = tenant;
+    op->queue = str_of(queue);
+    call(world, &op->op);
+    return op;
+}
+
+static int times_listed(struct world *world, struct store_lanes *op, int32_t tenant, const char *queue)
+{
+    int times = 0;
+    op->max = 1000;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    for (size_t i = 0; i < op->lane_count; i++)
+        times += op->lanes[i].tenant == tenant && str_is(op->lanes[i].queue, queue);
+    return times;
+}
+
+bool is_listed(struct world *world, int32_t tenant, const char *queue)
+{
+    struct store_lanes *all = OP(world, store_lanes, STORE_LANES), *names = OP(world, store_lanes, STORE_LANES),
+                       *own = OP(world, store_lanes, STORE_LANES);
+    names->names_only = true;
+    own->tenant = tenant;
+    own->counts = true;
+    int times = times_listed(world, all, tenant, queue);
+    assert_int_equal(times_listed(world, names, tenant, queue), times);
+    assert_int_equal(times_listed(world, own, tenant, queue), times);
+    assert_in_range(times, 0, 1);
+    return times;
+}
+
 struct store_claim *claim(struct world *world, int64_t holder, int64_t until_ms, int64_t lane, size_t max)
 {
     struct store_claim *op = OP(world, store_claim, STORE_CLAIM);

@@ -58,6 +58,8 @@ struct store_new *try_add(struct world *world, struct sample sample, enum err *r
 void join(struct world *world, int64_t incarnation);
 void bury(struct world *world, int64_t incarnation);
 int64_t lane_of(struct world *world, int32_t tenant, const char *queue);
+struct store_drop *drop(struct world *world, int32_t tenant, const char *queue);
+bool is_listed(struct world *world, int32_t tenant, const char *queue); // by a list of all lanes, and by one of names
 struct store_claim *claim(struct world *world, int64_t holder, int64_t until_ms, int64_t lane, size_t max);
 struct store_held *held_by(struct world *world, int64_t holder); // all that it has in hand
 struct store_get *get_job(struct world *world, int64_t id);

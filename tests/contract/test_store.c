@@ -3,6 +3,7 @@
 #include "store_support.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -1015,6 +1016,8 @@ static struct store_list *list(struct world *world, struct store_list want)
     return op;
 }
 
+static struct store_amend *make_amend(struct world *world, int64_t id);
+
 static struct store_get *get_task(struct world *world, int64_t id)
 {
     struct store_get *op = OP(world, store_get, STORE_GET);
@@ -1563,6 +1566,163 @@ static void pausing_makes_a_lane_that_is_not_there(void **state)
     assert_int_equal(job_now(world, id).lane, pause->lane);
 }
 
+// ---- lanes that go
+
+static void end_job(struct world *world, int64_t id)
+{
+    struct job job = job_now(world, id);
+    int64_t token = job.token++;
+    job.state = JOB_SUCCESS;
+    job.holder = 0;
+    job.completed_at = NOW;
+    assert_int_equal(change(world, token, job, NULL), ERR_OK);
+}
+
+static void a_dropped_lane_is_left_out_and_its_final_jobs_are_not(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.queue = "a", .state = JOB_SUCCESS, .purge_at = NOW + 1});
+    add(world, (struct sample){.queue = "b"});
+    add(world, (struct sample){.queue = "a", .tenant = 8, .state = JOB_SUCCESS});
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_OK);
+    assert_false(is_listed(world, TENANT, "a"));
+    assert_true(is_listed(world, TENANT, "b"));
+    assert_true(is_listed(world, 8, "a"));
+    struct store_lanes *page = OP(world, store_lanes, STORE_LANES);
+    page->max = 1;
+    assert_int_equal(call(world, &page->op), ERR_OK);
+    assert_int_equal(page->lane_count, 1); // a page is as full as without it
+    assert_true(str_is(page->lanes[0].queue, "b"));
+    assert_int_equal(job_now(world, id).state, JOB_SUCCESS);
+    for (int jobs = 0; jobs < 2; jobs++)
+        assert_int_equal(list(world, (struct store_list){.jobs = jobs, .queue = STR("a")})->found_count, 1);
+    assert_int_equal(sweep(world, NOW + 1, 10), 1);
+    assert_false(is_listed(world, TENANT, "a"));
+}
+
+static void a_lane_is_not_dropped_while_it_has_jobs_that_are_not_final(void **state)
+{
+    struct world *world = *state;
+    join(world, A);
+    int64_t ids[] = {add(world, (struct sample){.queue = "a"}),
+                     add(world, (struct sample){.queue = "a", .state = JOB_DELAYED, .due_at = NOW + 1000}),
+                     add(world, (struct sample){.queue = "a", .state = JOB_WATCHING, .holder = A}),
+                     add(world, (struct sample){.queue = "a", .state = JOB_RESERVED, .holder = A})};
+    for (size_t i = 0; i < array_count(ids); i++) {
+        struct store_drop *op = drop(world, TENANT, "a");
+        assert_int_equal(op->op.err, ERR_QUEUE_NOT_EMPTY);
+        assert_int_equal(op->open, array_count(ids) - i);
+        assert_true(is_listed(world, TENANT, "a"));
+        end_job(world, ids[i]);
+    }
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_OK);
+    assert_false(is_listed(world, TENANT, "a"));
+}
+
+static void set_paused(struct world *world, const char *queue, bool paused)
+{
+    struct store_pause *pause = OP(world, store_pause, STORE_PAUSE);
+    pause->tenant = TENANT;
+    pause->queue = str_of(queue);
+    pause->paused = paused;
+    assert_int_equal(call(world, &pause->op), ERR_OK);
+}
+
+static void a_paused_lane_is_not_dropped(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.queue = "a"});
+    set_paused(world, "a", true);
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_QUEUE_NOT_EMPTY); // first its jobs: to let it go would start them
+    end_job(world, id);
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_QUEUE_PAUSED);
+    assert_true(is_listed(world, TENANT, "a"));
+    set_paused(world, "a", false);
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_OK);
+}
+
+static void a_lane_that_is_absent_foreign_or_dropped_is_not_found(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_NOT_FOUND);
+    assert_false(is_listed(world, TENANT, "a")); // nor was it made
+    lane_of(world, 8, "a");
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_NOT_FOUND);
+    assert_int_equal(drop(world, 8, "a")->op.err, ERR_OK);
+    assert_int_equal(drop(world, 8, "a")->op.err, ERR_NOT_FOUND);
+}
+
+static void a_dropped_lane_comes_back_with_the_next_job_and_stays(void **state)
+{
+    struct world *world = *state;
+    int64_t lane = lane_of(world, TENANT, "a"), task = 0;
+    for (int i = 0; i < 3; i++) { // also when it was there before
+        assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_OK);
+        assert_false(is_listed(world, TENANT, "a"));
+        task = add(world, (struct sample){.queue = "a"});
+        assert_true(is_listed(world, TENANT, "a"));
+        assert_int_equal(job_now(world, task).lane, lane);
+        end_job(world, task);
+        assert_true(is_listed(world, TENANT, "a"));
+    }
+    sweep(world, NOW, 10); // which may add counters up
+    assert_true(is_listed(world, TENANT, "a"));
+}
+
+static void a_dropped_lane_comes_back_with_another_job_of_a_task(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.queue = "a", .state = JOB_SUCCESS});
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_OK);
+    struct job job = {.id = id + 1000, .task_id = id, .tenant = TENANT, .state = JOB_READY, .due_at = NOW, .token = 1};
+    struct store_new item = {.jobs = &job, .job_count = 1};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(item.err, ERR_OK);
+    assert_true(is_listed(world, TENANT, "a"));
+}
+
+static void a_dropped_lane_does_not_come_back_with_a_final_job(void **state)
+{
+    struct world *world = *state;
+    lane_of(world, TENANT, "a");
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_OK);
+    add(world, (struct sample){.queue = "a", .state = JOB_SUCCESS});
+    assert_false(is_listed(world, TENANT, "a"));
+}
+
+static void a_dropped_lane_does_not_come_back_with_what_could_not_be_added(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.queue = "a", .state = JOB_SUCCESS}), other = add(world, (struct sample){0});
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_OK);
+    struct job jobs[] = {{.id = id + 1000, .task_id = id, .tenant = TENANT, .state = JOB_READY, .due_at = NOW, .token = 1},
+                         {.id = other, .task_id = id, .tenant = TENANT, .state = JOB_READY, .due_at = NOW, .token = 1}};
+    struct store_new item = {.jobs = jobs, .job_count = array_count(jobs)};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(item.err, ERR_INTERNAL);
+    assert_false(is_listed(world, TENANT, "a"));
+}
+
+static void a_dropped_lane_comes_back_with_a_job_that_is_moved_there_or_a_pause(void **state)
+{
+    struct world *world = *state;
+    lane_of(world, TENANT, "a");
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_OK);
+    struct store_amend *amend = make_amend(world, add(world, (struct sample){.queue = "b"}));
+    amend->task.queue = STR("a");
+    assert_int_equal(call(world, &amend->op), ERR_OK);
+    assert_true(is_listed(world, TENANT, "a"));
+    assert_int_equal(drop(world, TENANT, "b")->op.err, ERR_OK);
+    set_paused(world, "b", true);
+    assert_true(is_listed(world, TENANT, "b"));
+}
+
 // ---- counting
 
 struct recount {
@@ -1810,6 +1970,8 @@ struct caller {
     int number;
     pthread_t thread;
     size_t claimed;
+    size_t seen; // added, and seen in a lane that is listed
+    atomic_bool ended;
 };
 
 // Adds its own jobs and claims whatever there is, until all have been claimed by somebody.
@@ -1855,6 +2017,60 @@ static void several_threads_at_once_get_each_job_once(void **state)
     // Each claim follows an add of its own, so there always was one to take, and each was taken once.
     assert_int_equal(claimed, THREADS * EACH);
     assert_stats(world, 0, (int64_t[JOB_STATE_COUNT]){[JOB_WATCHING] = THREADS * EACH});
+}
+
+// Adds a job, sees that its lane is listed, and ends it, again and again.
+static void *adder_main(void *ctx)
+{
+    struct caller *caller = ctx;
+    for (int i = 0; i < EACH; i++) {
+        int64_t id = 100000 + caller->number * EACH + i;
+        struct store_task task = {.id = id, .tenant = TENANT, .queue = STR("q"), .doc = STR("{}")};
+        struct job job = {.id = id, .task_id = id, .tenant = TENANT, .state = JOB_READY, .due_at = NOW};
+        struct store_new item = {.task = &task, .jobs = &job, .job_count = 1};
+        struct store_add add_op = {.items = &item, .count = 1};
+        store_op_init(&add_op.op, STORE_ADD, NULL);
+        store_call(caller->store, &add_op.op);
+        struct store_lanes lanes = {.tenant = TENANT, .max = 10};
+        store_op_init(&lanes.op, STORE_LANES, NULL);
+        store_call(caller->store, &lanes.op);
+        caller->seen += !add_op.op.err && !item.err && lanes.lane_count == 1;
+        job.state = JOB_SUCCESS;
+        job.token = 1;
+        struct store_step step = {.job = &job};
+        struct store_change change_op = {.steps = &step, .count = 1};
+        store_op_init(&change_op.op, STORE_CHANGE, NULL);
+        store_call(caller->store, &change_op.op);
+        store_op_done(&add_op.op);
+        store_op_done(&lanes.op);
+        store_op_done(&change_op.op);
+    }
+    caller->ended = true;
+    return NULL;
+}
+
+static void whoever_drops_a_lane_at_the_same_time_what_was_added_is_in_a_listed_one(void **state)
+{
+    struct world *world = *state;
+    struct caller callers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        callers[i] = (struct caller){.store = world->store, .number = i};
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, adder_main, &callers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        while (!callers[i].ended) {
+            struct store_drop op = {.tenant = TENANT, .queue = STR("q")};
+            store_op_init(&op.op, STORE_DROP, NULL);
+            store_call(world->store, &op.op);
+            assert_true(op.op.err == ERR_OK || op.op.err == ERR_QUEUE_NOT_EMPTY || op.op.err == ERR_NOT_FOUND);
+            store_op_done(&op.op);
+        }
+        pthread_join(callers[i].thread, NULL);
+        assert_int_equal(callers[i].seen, EACH);
+    }
+    assert_stats(world, 0, (int64_t[JOB_STATE_COUNT]){[JOB_SUCCESS] = THREADS * EACH});
+    drop(world, TENANT, "q");
+    assert_false(is_listed(world, TENANT, "q"));
 }
 
 static void note_done(struct store_op *op)
@@ -2166,8 +2382,6 @@ static void pages_by_a_tag_are_the_list(void **state)
         }
     }
 }
-
-static struct store_amend *make_amend(struct world *world, int64_t id);
 
 static void tags_follow_an_amendment(void **state)
 {
@@ -2888,6 +3102,15 @@ int main(int argc, char *argv[])
         PROMISE(another_tenants_task_is_not_found),
         PROMISE(lanes_are_listed_with_what_waits_in_them),
         PROMISE(pausing_makes_a_lane_that_is_not_there),
+        PROMISE(a_dropped_lane_is_left_out_and_its_final_jobs_are_not),
+        PROMISE(a_lane_is_not_dropped_while_it_has_jobs_that_are_not_final),
+        PROMISE(a_paused_lane_is_not_dropped),
+        PROMISE(a_lane_that_is_absent_foreign_or_dropped_is_not_found),
+        PROMISE(a_dropped_lane_comes_back_with_the_next_job_and_stays),
+        PROMISE(a_dropped_lane_comes_back_with_another_job_of_a_task),
+        PROMISE(a_dropped_lane_does_not_come_back_with_a_final_job),
+        PROMISE(a_dropped_lane_does_not_come_back_with_what_could_not_be_added),
+        PROMISE(a_dropped_lane_comes_back_with_a_job_that_is_moved_there_or_a_pause),
         PROMISE(tasks_are_listed_newest_first_with_their_jobs),
         PROMISE(of_each_listed_task_those_jobs_come_first_that_have_not_ended),
         PROMISE(jobs_are_listed_by_their_planned_time_newest_first),
@@ -2926,6 +3149,7 @@ int main(int argc, char *argv[])
         PROMISE(sweeping_removes_old_minutes_and_news),
         PROMISE(a_beat_shows_who_listens_and_who_tells),
         PROMISE(several_threads_at_once_get_each_job_once),
+        PROMISE(whoever_drops_a_lane_at_the_same_time_what_was_added_is_in_a_listed_one),
         PROMISE(closing_completes_what_is_in_flight),
         PROMISE(an_unknown_scheme_is_refused_with_words),
     };

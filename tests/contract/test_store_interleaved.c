@@ -281,6 +281,31 @@ static void pause_other_lane(struct session *session)
     pause_queue(session, "two");
 }
 
+static void add_to_empty(struct session *session)
+{
+    add_late(session);
+    struct store_add *op = container_of(session->op, struct store_add, op);
+    ((struct store_task *)op->items[0].task)->queue = STR("empty");
+}
+
+static void move_first_to_empty(struct session *session)
+{
+    amend_first(session);
+    container_of(session->op, struct store_amend, op)->task.queue = STR("empty");
+}
+
+static void pause_empty(struct session *session)
+{
+    pause_queue(session, "empty");
+}
+
+static void drop_empty(struct session *session)
+{
+    struct store_drop *op = NEW_OP(session, store_drop, STORE_DROP);
+    op->tenant = TENANT;
+    op->queue = STR("empty");
+}
+
 // ---- the stage
 
 static long long ask(struct stage *stage, const char *sql_with_at)
@@ -332,6 +357,12 @@ static int set_up(void **state)
             world,
             (struct sample){.queue = i < 3 ? "one" : "two", .state = i == 1 ? JOB_DELAYED : JOB_READY, .due_at = NOW - 5 + i});
     stage->ended = add(world, (struct sample){.queue = "one", .state = JOB_SUCCESS, .purge_at = NOW + 1});
+    // A lane whose only job has ended: its counters are rows that add up to nothing.
+    int64_t last = add(world, (struct sample){.queue = "empty"});
+    struct job job = job_now(world, last);
+    int64_t token = job.token++;
+    job.state = JOB_SUCCESS;
+    assert_int_equal(change(world, token, job, NULL), ERR_OK);
     for (int i = 0; i < SESSIONS; i++) {
         stage->sessions[i] = (struct session){.stage = stage, .number = i, .incarnation = FIRST + i};
         session_start(&stage->sessions[i]);
@@ -857,7 +888,57 @@ static void a_deletion_and_a_change(void **state)
     try_every_order(state, (struct scenario){{delete_first, change_first}, .check = the_task_is_still_there});
 }
 
+// Whoever was first: what was added is in a lane that is listed.
+static void the_lane_is_listed(struct stage *stage)
+{
+    enum err err = stage->sessions[0].op->err;
+    assert_true(err == ERR_OK || err == ERR_QUEUE_NOT_EMPTY);
+    assert_int_equal(stage->sessions[1].op->err, ERR_OK);
+    assert_true(is_listed(stage->world, TENANT, "empty"));
+}
+
+static void the_lane_is_listed_and_paused(struct stage *stage)
+{
+    enum err err = stage->sessions[0].op->err;
+    assert_true(err == ERR_OK || err == ERR_QUEUE_PAUSED);
+    assert_int_equal(stage->sessions[1].op->err, ERR_OK);
+    assert_true(is_listed(stage->world, TENANT, "empty"));
+    assert_int_equal(ask(stage, "SELECT count(*) FROM @lanes WHERE queue='empty' AND paused"), 1);
+}
+
+static void one_dropped(struct stage *stage)
+{
+    enum err first = stage->sessions[0].op->err, second = stage->sessions[1].op->err;
+    assert_true((first == ERR_OK && second == ERR_NOT_FOUND) || (first == ERR_NOT_FOUND && second == ERR_OK));
+    assert_false(is_listed(stage->world, TENANT, "empty"));
+}
+
+static void a_dropped_lane_and_a_job_that_is_added_to_it(void **state)
+{
+    try_every_order(state, (struct scenario){{drop_empty, add_to_empty}, .check = the_lane_is_listed});
+}
+
+static void a_dropped_lane_and_a_job_that_is_moved_there(void **state)
+{
+    try_every_order(state, (struct scenario){{drop_empty, move_first_to_empty}, .check = the_lane_is_listed});
+}
+
+static void a_dropped_lane_and_its_pause(void **state)
+{
+    try_every_order(state, (struct scenario){{drop_empty, pause_empty}, .check = the_lane_is_listed_and_paused});
+}
+
+static void a_lane_that_is_dropped_twice(void **state)
+{
+    try_every_order(state, (struct scenario){{drop_empty, drop_empty}, .check = one_dropped});
+}
+
 // ---- three sessions
+
+static void two_jobs_that_are_added_to_a_dropped_lane(void **state)
+{
+    try_every_order(state, (struct scenario){{drop_empty, add_to_empty, add_to_empty}, .coarse = 2, .check = the_lane_is_listed});
+}
 
 static void an_amendment_a_claim_and_a_change(void **state)
 {
@@ -927,6 +1008,11 @@ int main(void)
         PROMISE(a_deletion_and_a_new_job_of_the_task),
         PROMISE(a_deletion_and_a_claim),
         PROMISE(a_deletion_and_a_change),
+        PROMISE(a_dropped_lane_and_a_job_that_is_added_to_it),
+        PROMISE(a_dropped_lane_and_a_job_that_is_moved_there),
+        PROMISE(a_dropped_lane_and_its_pause),
+        PROMISE(a_lane_that_is_dropped_twice),
+        PROMISE(two_jobs_that_are_added_to_a_dropped_lane),
         PROMISE(an_amendment_a_claim_and_a_change),
         PROMISE(three_divisions),
         PROMISE(a_claim_a_change_and_the_burial_of_the_holder),

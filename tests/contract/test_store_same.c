@@ -155,6 +155,8 @@ static void put_answer(struct buf *buf, struct store_op *op)
         }
     if (op->verb == STORE_PAUSE)
         PUT(buf, "pause", container_of(op, struct store_pause, op)->lane);
+    if (op->verb == STORE_DROP)
+        PUT(buf, "drop", container_of(op, struct store_drop, op)->open);
     if (op->verb == STORE_SWEEP)
         PUT(buf, "sweep", (int64_t)container_of(op, struct store_sweep, op)->removed);
     if (op->verb == STORE_GET)
@@ -496,6 +498,14 @@ static void step_pause(struct pair *pair, struct store_op *ops[2])
     BOTH(store_pause, STORE_PAUSE, .tenant = tenant, .queue = STR("a"), .paused = paused)
 }
 
+static void step_drop(struct pair *pair, struct store_op *ops[2])
+{
+    static const char *const queues[] = {"a", "b", "a longer name"};
+    int32_t tenant = (int32_t)(1 + below(pair, 2));
+    struct str queue = str_of(queues[below(pair, 3)]);
+    BOTH(store_drop, STORE_DROP, .tenant = tenant, .queue = queue)
+}
+
 static void step_sweep(struct pair *pair, struct store_op *ops[2])
 {
     int64_t now = some_time(pair);
@@ -670,13 +680,13 @@ static void step_hear(struct pair *pair, struct store_op *ops[2])
 
 // What is common comes more than once.
 static void (*const steps_of[])(struct pair *pair, struct store_op *ops[2]) = {
-    step_add,    step_add,    step_add,    step_add,    step_add,    step_claim,  step_claim,   step_claim,
-    step_claim,  step_change, step_change, step_change, step_change, step_change, step_join,    step_join,
-    step_beat,   step_bury,   step_forget, step_due,    step_due,    step_held,   step_expired, step_lanes,
-    step_pause,  step_sweep,  step_sweep,  step_get,    step_get,    step_stats,  step_owners,  step_divide,
-    step_divide, step_ask,    step_ask,    step_asked,  step_remove, step_remove, step_list,    step_list,
-    step_list,   step_amend,  step_amend,  step_lapsed, step_change, step_tally,  step_tally,   step_series,
-    step_tell,   step_tell,   step_hear,   step_bulk,   step_bulk,   step_bulks,  step_ahead,
+    step_add,    step_add,    step_add,    step_add,    step_add,     step_claim,  step_claim, step_claim,  step_claim,
+    step_change, step_change, step_change, step_change, step_change,  step_join,   step_join,  step_beat,   step_bury,
+    step_forget, step_due,    step_due,    step_held,   step_expired, step_lanes,  step_pause, step_sweep,  step_sweep,
+    step_get,    step_get,    step_stats,  step_owners, step_divide,  step_divide, step_ask,   step_ask,    step_asked,
+    step_remove, step_remove, step_list,   step_list,   step_list,    step_amend,  step_amend, step_lapsed, step_change,
+    step_tally,  step_tally,  step_series, step_tell,   step_tell,    step_hear,   step_bulk,  step_bulk,   step_bulks,
+    step_ahead,  step_drop,   step_drop,
 };
 
 static void compare_all_that_can_be_read(struct pair *pair)
