@@ -34,6 +34,7 @@ void jobs_heartbeat(const struct api_call *call);
 void queues_list(const struct api_call *call);
 void queues_pause(const struct api_call *call);
 void queues_resume(const struct api_call *call);
+void queues_delete(const struct api_call *call);
 void bulks_start(const struct api_call *call);
 void bulks_show(const struct api_call *call);
 void bulks_stop(const struct api_call *call);

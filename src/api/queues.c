@@ -60,6 +60,24 @@ void queues_list(const struct api_call *call)
     store_submit(call->api->store, &listing->lanes.op);
 }
 
+static void tell(const struct api_call *call, enum news_type type, struct str queue)
+{
+    if (call->api->node)
+        news_tell(call->api->node->news,
+                  &(struct news_item){.type = type, .tenant = call->tenant, .at_ms = clock_now().wall_ms, .queue = queue});
+}
+
+// The name in the path, which outlives the request's first bytes. False: the request was refused.
+static bool read_name(const struct api_call *call, struct str *ret_queue)
+{
+    if (!task_name_fits(call->param)) {
+        problem_say(call->request, ERR_INVALID_FIELD, "queue", "The name of a queue is " TASK_NAME_WORDS ".");
+        return false;
+    }
+    *ret_queue = arena_copy(http_arena(call->request), call->param);
+    return params_no_body(call);
+}
+
 struct pausing {
     struct store_pause pause;
     struct api_call call;
@@ -82,11 +100,7 @@ static void answer_pause(struct http_request *request, void *state)
         lanes_pause(api->lanes, pause->lane, pause->tenant, pause->queue, pause->paused);
         if (api->node && api->node->flow_waker)
             api->node->flow_waker->wake(api->node->flow_waker);
-        if (api->node)
-            news_tell(api->node->news, &(struct news_item){.type = pause->paused ? NEWS_QUEUE_PAUSED : NEWS_QUEUE_RESUMED,
-                                                           .tenant = pause->tenant,
-                                                           .at_ms = clock_now().wall_ms,
-                                                           .queue = pause->queue});
+        tell(&pausing->call, pause->paused ? NEWS_QUEUE_PAUSED : NEWS_QUEUE_RESUMED, pause->queue);
         struct buf body = {0};
         buf_puts(&body, "{\"queue\":");
         json_put_string(&body, pause->queue);
@@ -98,17 +112,14 @@ static void answer_pause(struct http_request *request, void *state)
 
 static void set_paused(const struct api_call *call, bool hold)
 {
-    if (!task_name_fits(call->param)) {
-        problem_say(call->request, ERR_INVALID_FIELD, "queue", "The name of a queue is " TASK_NAME_WORDS ".");
-        return;
-    }
-    if (!params_no_body(call))
+    struct str queue;
+    if (!read_name(call, &queue))
         return;
     struct pausing *pausing = arena_alloc(http_arena(call->request), sizeof *pausing);
     pausing->call = *call;
     store_op_init(&pausing->pause.op, STORE_PAUSE, paused);
     pausing->pause.tenant = call->tenant;
-    pausing->pause.queue = arena_copy(http_arena(call->request), call->param);
+    pausing->pause.queue = queue;
     pausing->pause.paused = hold;
     http_wait(call->request, answer_pause, pausing);
     store_submit(call->api->store, &pausing->pause.op);
@@ -122,4 +133,62 @@ void queues_pause(const struct api_call *call)
 void queues_resume(const struct api_call *call)
 {
     set_paused(call, false);
+}
+
+struct dropping {
+    struct store_drop drop;
+    struct api_call call;
+};
+
+static void dropped(struct store_op *op)
+{
+    http_resume(container_of(op, struct dropping, drop.op)->call.request);
+}
+
+static void refuse_drop(struct http_request *request, const struct store_drop *drop)
+{
+    long long open = (long long)drop->open;
+    if (drop->op.err == ERR_QUEUE_NOT_EMPTY)
+        problem_say(request, ERR_QUEUE_NOT_EMPTY, NULL,
+                    "Queue " STR_FMT " has %lld job%s that %s not ended. Cancel or delete %s first, with POST /v1/bulk by the"
+                    " filter {\"queue\": \"" STR_FMT "\"}.",
+                    STR_ARG(drop->queue), open, open == 1 ? "" : "s", open == 1 ? "has" : "have", open == 1 ? "it" : "them",
+                    STR_ARG(drop->queue));
+    else if (drop->op.err == ERR_QUEUE_PAUSED)
+        problem_say(request, ERR_QUEUE_PAUSED, NULL,
+                    "Queue " STR_FMT " is paused. Resume it first, with POST /v1/queues/" STR_FMT
+                    "/resume: what is submitted to a queue that was deleted runs.",
+                    STR_ARG(drop->queue), STR_ARG(drop->queue));
+    else if (drop->op.err == ERR_NOT_FOUND)
+        problem_say(request, ERR_NOT_FOUND, NULL, "There is no queue " STR_FMT ".", STR_ARG(drop->queue));
+    else
+        problem_store(request, drop->op.err, drop->op.why);
+}
+
+// What nodes know of the lane stays as it is: it has the same id when it comes back, and is not paused.
+static void answer_drop(struct http_request *request, void *state)
+{
+    struct dropping *dropping = state;
+    struct store_drop *drop = &dropping->drop;
+    if (drop->op.err) {
+        refuse_drop(request, drop);
+    } else {
+        tell(&dropping->call, NEWS_QUEUE_DELETED, drop->queue);
+        http_reply(request, 204, NULL, NULL);
+    }
+    store_op_done(&drop->op);
+}
+
+void queues_delete(const struct api_call *call)
+{
+    struct str queue;
+    if (!read_name(call, &queue))
+        return;
+    struct dropping *dropping = arena_alloc(http_arena(call->request), sizeof *dropping);
+    dropping->call = *call;
+    store_op_init(&dropping->drop.op, STORE_DROP, dropped);
+    dropping->drop.tenant = call->tenant;
+    dropping->drop.queue = queue;
+    http_wait(call->request, answer_drop, dropping);
+    store_submit(call->api->store, &dropping->drop.op);
 }

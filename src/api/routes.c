@@ -32,6 +32,7 @@ static const struct route routes[] = {
     {"GET",  "/v1/queues",               ROUTE_BODY_NONE,  TYPE_NONE, "limit cursor", queues_list,   "what waits where"},
     {"POST", "/v1/queues/{queue}/pause", ROUTE_BODY_SMALL, TYPE_JSON, "",             queues_pause,  "hold a queue; submits go on"},
     {"POST", "/v1/queues/{queue}/resume",ROUTE_BODY_SMALL, TYPE_JSON, "",             queues_resume, "let it go"},
+    {"DELETE", "/v1/queues/{queue}",     ROUTE_BODY_SMALL, TYPE_JSON, "",             queues_delete, "forget a queue in which nothing waits or runs"},
     {"POST", "/v1/bulk",                 ROUTE_BODY_SMALL, TYPE_JSON, "",             bulks_start,    "do something to all that match a filter"},
     {"GET",  "/v1/bulk/{id}",            ROUTE_BODY_NONE,  TYPE_NONE, "",             bulks_show,     "how far it has come"},
     {"POST", "/v1/bulk/{id}/stop",       ROUTE_BODY_SMALL, TYPE_JSON, "",             bulks_stop,     "leave the rest as it is"},

@@ -26,6 +26,7 @@
     X(TASK_DELETED, "task_deleted", "a task was ended and forgotten")          \
     X(QUEUE_PAUSED, "queue_paused", "a queue is held")                         \
     X(QUEUE_RESUMED, "queue_resumed", "a queue is let go")                     \
+    X(QUEUE_DELETED, "queue_deleted", "a queue was forgotten")                 \
     X(GAP, "gap", "something may have been missed here")
 
 enum news_type {

@@ -66,6 +66,8 @@ def test_steering_expiry_and_queues_are_told(rota, target, listen):
     assert (expired.data["reason"], expired.data["queue"]) == ("expired", "held")
     assert rota.api.post("/v1/queues/held/resume").status == 200
     events.wait("queue_resumed")
+    assert rota.api.request("DELETE", "/v1/queues/held").status == 204
+    assert events.wait("queue_deleted")[0].data["queue"] == "held"
     job = rota.api.post(f"/v1/jobs/{first_job_id(planned['id'])}/retry")
     assert job.status == 201
     events.wait("submitted", job_id=job.json["id"])

@@ -71,3 +71,16 @@ def test_what_ran_of_a_task_that_had_been_deleted_is_not_called_again(rota, left
     wait_until(lambda: ask("SELECT count(*) FROM jobs WHERE tenant=0 AND state<5") == 0, "it has ended")
     assert ask("SELECT count(*) FROM attempts WHERE number>1") == 0
     assert ask("SELECT count(*) FROM keys WHERE key='running' AND loose AND until>0") == 1, "its key goes, too, in a while"
+
+
+def test_queues_of_then_can_be_deleted(rota):
+    """Once nothing of them is left that has not ended: also what had been deleted while it ran."""
+    api = rota.api
+    assert {item["queue"] for item in api.read("/v1/queues")["items"]} == {"default", "other"}
+    bulk = api.post("/v1/bulk", {"action": "cancel", "filter": {"state": "active"}}).json
+    wait_until(lambda: api.read(f"/v1/bulk/{bulk['id']}")["state"] == "done", "all are cancelled")
+    for queue in ("default", "other"):
+        wait_until(lambda: api.request("DELETE", f"/v1/queues/{queue}").status == 204, "it is deleted")
+    assert api.read("/v1/queues")["items"] == []
+    assert submit_again(rota, "cancelled")["key"] == "cancelled"
+    assert api.read("/v1/queues")["items"] == [], "nothing was added by a key that is known"

@@ -694,6 +694,51 @@ static void a_queue_is_held_and_let_go(void **state)
     assert_int_equal(fake.pauses, 2);
 }
 
+static enum err drop_err;
+
+static void store_drops(struct store_op *op)
+{
+    assert_int_equal(op->verb, STORE_DROP);
+    struct store_drop *drop = container_of(op, struct store_drop, op);
+    assert_true(str_is(drop->queue, "mail") && drop->tenant == 1);
+    op->err = drop_err;
+    drop->open = drop_err == ERR_QUEUE_NOT_EMPTY ? 12 : 0;
+}
+
+static void a_queue_is_deleted_or_says_what_keeps_it(void **state)
+{
+    static const struct {
+        enum err err;
+        int status;
+        const char *code, *detail;
+    } rows[] = {
+        {ERR_NOT_FOUND, 404, "\"not_found\"", "\"There is no queue mail.\""},
+        {ERR_QUEUE_NOT_EMPTY, 409, "\"queue_not_empty\"",
+         "\"Queue mail has 12 jobs that have not ended. Cancel or delete them first, with POST /v1/bulk by the filter "
+         "{\\\"queue\\\": "
+         "\\\"mail\\\"}.\""},
+        {ERR_QUEUE_PAUSED, 409, "\"queue_paused\"",
+         "\"Queue mail is paused. Resume it first, with POST /v1/queues/mail/resume: what is submitted to a queue that was "
+         "deleted "
+         "runs.\""},
+        {ERR_STORAGE_FULL, 503, "\"storage_full\"", NULL},
+    };
+    fake.on_store = store_drops;
+    drop_err = ERR_OK;
+    struct http_request *request = fake_ask("DELETE", "/v1/queues/mail", NULL, NULL);
+    assert_int_equal(request->status, 204);
+    fake_free(request);
+    for (size_t i = 0; i < array_count(rows); i++) {
+        drop_err = rows[i].err;
+        request = fake_ask("DELETE", "/v1/queues/mail", NULL, NULL);
+        assert_int_equal(request->status, rows[i].status);
+        assert_json(fake_json(request), "code", rows[i].code);
+        if (rows[i].detail)
+            assert_json(fake_json(request), "detail", rows[i].detail);
+        fake_free(request);
+    }
+}
+
 static struct store_lane lanes_there[2] = {{.id = 4, .queue = {"a", 1}, .next_due = TIME_NEVER},
                                            {.id = 9, .queue = {"b", 1}, .next_due = TIME_NEVER}};
 
@@ -924,6 +969,7 @@ int main(void)
         TEST(words_about_attempts_are_passed_on_as_they_came),
         TEST(a_word_that_is_refused_says_why),
         TEST(a_queue_is_held_and_let_go),
+        TEST(a_queue_is_deleted_or_says_what_keeps_it),
         TEST(queues_are_listed_page_by_page),
         TEST(a_list_looks_on_while_little_matches),
         TEST(a_page_of_large_tasks_ends_early),
