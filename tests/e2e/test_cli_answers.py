@@ -191,6 +191,7 @@ class TestSteering:
         (["delete", TASK], "DELETE", f"/v1/tasks/{TASK}"),
         (["delete", TASK, "--running"], "DELETE", f"/v1/tasks/{TASK}?running=1"),
         (["pause", "--queue", "a b"], "POST", "/v1/queues/a%20b/pause"),
+        (["delete", "--queues", "a b"], "DELETE", "/v1/queues/a%20b"),
     ])
     def test_verbs_and_their_routes(self, args, method, path):
         with Fake(lambda handler: answer_json(handler, task(1, state="paused"))) as fake:

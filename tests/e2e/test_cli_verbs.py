@@ -123,6 +123,26 @@ class TestQueues:
         assert done.returncode == USAGE
         assert "rota pause --queue mail" in done.stderr
 
+    def test_queues_in_which_nothing_is_left_are_deleted(self, shared, target):
+        for queue in ("cli.gone.a", "cli.gone.b"):
+            shared.api.finished(submit(shared, target.url("/ok/gone"), "--queue", queue))
+        done = shared.cli("delete", "--queues", "cli.gone.a", "cli.never", "cli.gone.b")
+        assert (done.returncode, done.stdout) == (SERVER_SAYS_NO, "cli.gone.a  gone\ncli.gone.b  gone\n")
+        assert "not_found" in done.stderr and "cli.never" in done.stderr
+        assert "cli.gone" not in shared.cli("list", "--queues", "--all").stdout
+
+    def test_why_one_is_not_deleted_is_said_with_the_way_on(self, shared, target):
+        task_id = submit(shared, target.url("/ok/full"), "--queue", "cli.full", "--in", "1h")
+        done = shared.cli("delete", "--queues", "cli.full")
+        assert (done.returncode, done.stdout) == (SERVER_SAYS_NO, "")
+        assert "queue_not_empty" in done.stderr and "rota cancel --queue cli.full" in done.stderr
+        assert shared.cli("cancel", task_id).returncode == OK
+        assert shared.cli("pause", "--queue", "cli.full").returncode == OK
+        assert "rota resume --queue cli.full" in shared.cli("delete", "--queues", "cli.full").stderr
+        assert shared.cli("resume", "--queue", "cli.full").returncode == OK
+        done = shared.cli("delete", "--queues", "cli.full", "-o", "json")
+        assert (done.returncode, done.stdout) == (OK, "") and "cli.full" in done.stderr
+
     def test_a_name_that_no_queue_can_have(self, shared):
         done = shared.cli("pause", "--queue", "a/../b c")
         assert done.returncode == SERVER_SAYS_NO, done
@@ -249,6 +269,10 @@ def test_waiting_on_a_terminal_shows_the_retries(shared, target):
         ["cancel", NOBODY, "--queue", "q"],
         ["cancel", "--queue", "q", "--all", "--yes"],
         ["delete", "--queue", "q", "--running", "--yes"],
+        ["delete", "--queues"],
+        ["delete", "--queues", "q", "--queue", "q"],
+        ["delete", "--queues", "q", "--yes"],
+        ["delete", "--queues", "--all"],
         ["run", "--label", "x", "--yes"],
         ["retry", "b0000000000001"],
         ["explain"],

@@ -1,5 +1,6 @@
 // rota cancel, run, retry, pause, resume and delete: one call for each id, and a line about what it is now. With filters instead
 // of ids they are carried out by the server on all that match (cli/verbs/bulk).
+#include "base/mem.h"
 #include "base/when.h"
 #include "cli/filter.h"
 #include "cli/server/failure.h"
@@ -140,15 +141,22 @@ static void put_queue(struct buf *out, const struct show *show, const struct val
     buf_puts(out, value_true(value_at(queue, "paused")) ? "  paused\n" : "  open\n");
 }
 
-static int act_on_queue(struct caller *caller, const char *queue)
+// Calls /v1/queues/NAME and what follows.
+static void call_queue(struct caller *caller, const char *method, const char *queue, const char *rest, struct reply *ret_reply)
 {
     buf_auto struct buf path = {0};
-    struct reply reply;
     buf_puts(&path, "/v1/queues/");
     call_put_escaped(&path, str_of(queue));
-    buf_printf(&path, "/%s", caller->cli->verb->name);
+    buf_puts(&path, rest);
     buf_putc(&path, 0);
-    call(caller, "POST", path.p, (struct str){0}, &reply);
+    call(caller, method, path.p, (struct str){0}, ret_reply);
+}
+
+static int act_on_queue(struct caller *caller, const char *queue)
+{
+    struct reply reply;
+    bool pause = str_is(str_of(caller->cli->verb->name), "pause");
+    call_queue(caller, "POST", queue, pause ? "/pause" : "/resume", &reply);
     int code = print_reply(caller, &reply, put_queue);
     reply_done(&reply);
     return code;
@@ -162,6 +170,52 @@ static int act_on_queues(struct cli *cli)
     for (size_t i = 0; i < options->count && (code == CLI_OK || code == CLI_REFUSED); i++) {
         int latest = str_is(str_of(options->given[i]->name), "queue") ? act_on_queue(&caller, options->values[i]) : CLI_OK;
         code = latest ? latest : code;
+    }
+    call_close(&caller);
+    return code;
+}
+
+// rota delete --queues: a queue is forgotten when nothing waits or runs in it. What to do otherwise, the server says in terms of
+// the API, and this in terms of the command line.
+static const struct {
+    const char *code, *way;
+} queue_ways[] = {{"queue_not_empty", "rota cancel"}, {"queue_paused", "rota resume"}};
+
+static void hint_queue(const struct reply *reply, const char *queue)
+{
+    struct str code = value_text(value_at(reply->value, "code"));
+    for (size_t i = 0; i < array_count(queue_ways); i++)
+        if (str_is(code, queue_ways[i].code))
+            terminal_talk("  from here: %s --queue %s\n", queue_ways[i].way, queue);
+}
+
+static int delete_queue(struct caller *caller, const char *queue)
+{
+    buf_auto struct buf out = {0};
+    struct reply reply;
+    call_queue(caller, "DELETE", queue, "", &reply);
+    int code = reply.code;
+    if (code != CLI_OK) {
+        failure_tell(caller, &reply);
+        hint_queue(&reply, queue);
+    } else if (caller->cli->output == OUTPUT_TEXT) {
+        text_put_short(&out, str_of(queue), 64);
+        buf_puts(&out, "  gone\n");
+        code = terminal_write(buf_str(&out));
+    } else {
+        terminal_talk("queue %s is gone\n", queue);
+    }
+    reply_done(&reply);
+    return code;
+}
+
+static int delete_queues(struct cli *cli)
+{
+    struct caller caller;
+    int code = call_open(&caller, cli);
+    for (size_t i = 0; i < cli->options.arg_count && (code == CLI_OK || code == CLI_REFUSED); i++) {
+        int one = delete_queue(&caller, cli->options.args[i]);
+        code = one ? one : code;
     }
     call_close(&caller);
     return code;
@@ -208,12 +262,29 @@ static int run_pause(struct cli *cli)
     return call_for_ids(cli, find_command(cli)->kinds, act_on);
 }
 
+// Tasks by their ids, all that match, or with --queues queues by their names.
+static int run_delete(struct cli *cli)
+{
+    const struct options *options = &cli->options;
+    if (!options_get(options, "queues"))
+        return run_command(cli);
+    if (filter_given(options) || options_get(options, "all") || options_get(options, "running") || options_get(options, "yes"))
+        return verb_misused(cli, "--queues goes with names of queues, and nothing else");
+    if (!options->arg_count)
+        return verb_misused(cli, "say which: rota delete --queues NAME...");
+    return delete_queues(cli);
+}
+
 static const struct option pause_options[] = {
     {"queue", 0, "NAME", "a queue itself, instead of tasks; beside other filters: only tasks in this queue", true},
     BULK_OPTIONS,
     {0}};
 static const struct option bulk_options[] = {BULK_OPTIONS, {0}};
-static const struct option delete_options[] = {{"running", 0, NULL, "also cancel a job that is running"}, BULK_OPTIONS, {0}};
+static const struct option delete_options[] = {
+    {"running", 0, NULL, "also cancel a job that is running"},
+    {"queues", 0, NULL, "instead of tasks, forget queues in which nothing waits or runs; the arguments are their names"},
+    BULK_OPTIONS,
+    {0}};
 
 const struct verb verb_cancel = {
     .name = "cancel",
@@ -287,9 +358,11 @@ const struct verb verb_delete = {
     .args_max = SIZE_MAX,
     .output = true,
     .server = true,
-    .help = "End tasks and forget them",
+    .help = "End tasks and forget them, or with --queues queues that are empty",
     .about = "Jobs that wait are gone with their task. A call that runs goes on to its end and is not tried "
-             "again; with --running it is broken off. Filters instead of ids delete all that match.",
+             "again; with --running it is broken off. Filters instead of ids delete all that match. A queue is "
+             "refused while it is paused, or has jobs that have not ended; it is there again when something is submitted to it.",
+    .example = "rota delete --queues mail.old",
     .filters = true,
     .options = delete_options,
-    .run = run_command};
+    .run = run_delete};
