@@ -1,7 +1,7 @@
 // What only the SQLite store promises: it is alone, it remembers, it refuses what it does not know, and it meets a disk that is
 // full or broken as it should. The disk is made to fail by a layer between SQLite and the files.
 #include "disk_support.h"
-#include "store/store_sqlite_private.h"
+#include "store/sqlite/sqlite.h"
 #include "store_support.h"
 
 #include <errno.h>

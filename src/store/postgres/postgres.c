@@ -1,0 +1,365 @@
+// The store in a PostgreSQL database that many processes share.
+//
+// Five threads, each with a connection of its own: for adding, adding in bulk, changing, reading, and what takes jobs or tends
+// them. Each takes the operations that wait as a group and runs them as one transaction in one pipeline: while the database
+// works the next ones gather. Who adds one task does not wait for those who add hundreds, unless so much comes in bulk that it
+// is more than one of the database's processes takes.
+//
+// A database that is away or does not answer within four seconds fails what waits for it, as store_unavailable: what had been
+// sent may have been carried out. The connection is dropped and made anew, at once and then after 0.1 to 1 s.
+//
+// What it does not do: SQL. The link is in postgres/link.c, the verbs are in _add, _change, _amend, _remove, _claim,
+// _tend, _read, _list and _news, the tables in _schema.
+#include "store/postgres/postgres.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+enum {
+    GROUP_ROWS_MAX = 4096,
+    TRIES_MAX = 4,
+    CONNECT_MS = 3000,
+    LAST_TRY_MS = 500,
+    BACK_OFF_MIN_MS = 100,
+    BACK_OFF_MAX_MS = 1000,
+    DESKS = 5,
+    BULK_ROWS = 16,  // so many tasks in one operation are added in bulk
+    CROWD_ROWS = 500 // so many wait before the other desk for adding helps
+};
+
+struct pg_desk {
+    struct desk desk;
+    struct pg_link link;
+    void (*run)(struct pg_link *link, struct list *group);
+    int64_t since_ms;    // those that wait have waited since then at most
+    int64_t began_ms;    // when the latest group began, or what waited was last given up
+    int64_t next_try_ms; // not to connect before
+    int64_t back_off_ms;
+};
+
+enum { DESK_ADD, DESK_BULK, DESK_TEND, DESK_CHANGE, DESK_READ };
+
+static const struct {
+    const char *name;
+    void (*run)(struct pg_link *link, struct list *group);
+} desk_rows[DESKS] = {
+    [DESK_ADD] = {"store-add", pg_add_group},    [DESK_BULK] = {"store-bulk", pg_add_group},
+    [DESK_TEND] = {"store-tend", pg_tend_group}, [DESK_CHANGE] = {"store-change", pg_change_group},
+    [DESK_READ] = {"store-read", pg_read_group},
+};
+
+static const int desk_of[STORE_VERB_COUNT] = {
+    [STORE_JOIN] = DESK_TEND,   [STORE_BEAT] = DESK_TEND,     [STORE_BURY] = DESK_TEND,   [STORE_FORGET] = DESK_TEND,
+    [STORE_OWNERS] = DESK_READ, [STORE_DIVIDE] = DESK_TEND,   [STORE_ASK] = DESK_TEND,    [STORE_ASKED] = DESK_TEND,
+    [STORE_ADD] = DESK_ADD,     [STORE_CLAIM] = DESK_TEND,    [STORE_DUE] = DESK_TEND,    [STORE_PAUSE] = DESK_TEND,
+    [STORE_SWEEP] = DESK_TEND,  [STORE_CHANGE] = DESK_CHANGE, [STORE_HELD] = DESK_READ,   [STORE_EXPIRED] = DESK_READ,
+    [STORE_LANES] = DESK_READ,  [STORE_GET] = DESK_READ,      [STORE_STATS] = DESK_READ,  [STORE_LIST] = DESK_READ,
+    [STORE_AMEND] = DESK_TEND,  [STORE_BULKS] = DESK_READ,    [STORE_BULK] = DESK_TEND,   [STORE_BACKUP] = DESK_READ,
+    [STORE_LAPSED] = DESK_READ, [STORE_TALLY] = DESK_TEND,    [STORE_SERIES] = DESK_READ, [STORE_TELL] = DESK_TEND,
+    [STORE_HEAR] = DESK_READ,   [STORE_REMOVE] = DESK_TEND,   [STORE_AHEAD] = DESK_READ,  [STORE_DROP] = DESK_TEND,
+};
+
+static int64_t now_ms(void)
+{
+    return clock_mono_ns() / 1000000;
+}
+
+// ---- a group
+
+static void fail_all(struct list *ops, enum err err, const char *why)
+{
+    list_each (ops, node)
+        store_op_fail(list_entry(node, struct store_op, link), err, why);
+    desk_give_back(ops);
+}
+
+// True: it was carried out. Otherwise the link says what happened, and its connection is usable or gone.
+static bool try_group(struct pg_desk *desk, struct list *group)
+{
+    struct pg_link *link = &desk->link;
+    for (int tries = 0; tries < TRIES_MAX; tries++) {
+        list_each (group, node)
+            store_op_clear(list_entry(node, struct store_op, link));
+        link->err = ERR_OK;
+        link->stored = false;
+        link->careful = tries > 0;
+        desk->run(link, group);
+        arena_done(&link->arena);
+        arena_init(&link->arena);
+        if (!link->err)
+            return true;
+        enum pg_class class = link->class;
+        pg_link_reset(link);
+        if (class != PG_RETRY || link->stored || !link->conn)
+            break;
+    }
+    // A part of it was stored: that is not what a plain refusal says.
+    if (link->stored)
+        link->err = ERR_STORE_UNAVAILABLE;
+    return false;
+}
+
+// One operation may be the reason why a group was refused: its neighbours are tried without it.
+static void try_each(struct pg_desk *desk, struct list *group)
+{
+    struct list *node, one;
+    list_init(&one);
+    while ((node = list_take(group))) {
+        list_append(&one, node);
+        if (!desk->link.conn || !try_group(desk, &one))
+            store_op_fail(list_entry(node, struct store_op, link), desk->link.err, desk->link.why);
+        desk_give_back(&one);
+    }
+}
+
+static void run_group(struct pg_desk *desk, struct list *group)
+{
+    struct pg_link *link = &desk->link;
+    desk->began_ms = now_ms();
+    link->deadline_ms = desk->began_ms + PG_DEADLINE_MS;
+    if (try_group(desk, group))
+        desk_give_back(group);
+    else if (link->conn && link->err == ERR_INTERNAL && !link->stored && group->next != group->prev)
+        try_each(desk, group);
+    else
+        fail_all(group, link->err, link->why);
+}
+
+// ---- a desk
+
+// A try that was not answered has waited long enough by itself: who comes back finds the next one before the door.
+static void try_connect(struct pg_desk *desk, int64_t until_ms)
+{
+    struct pg_link *link = &desk->link;
+    int64_t now = now_ms();
+    link->deadline_ms = time_min(now + CONNECT_MS, until_ms);
+    pg_link_connect(link);
+    desk->back_off_ms = link->conn ? 0 : time_min(time_max(desk->back_off_ms * 2, BACK_OFF_MIN_MS), BACK_OFF_MAX_MS);
+    desk->next_try_ms = now + desk->back_off_ms;
+}
+
+// Sees to it that there is a connection. False: what waited has failed instead. A desk that closes tries once, and does not wait.
+static bool reach(struct pg_desk *desk, struct list *waiting)
+{
+    struct pg_link *link = &desk->link;
+    while (!pg_link_alive(link)) {
+        pg_link_drop(link);
+        int64_t now = now_ms(), end = desk->since_ms + PG_DEADLINE_MS;
+        // The database may have come back since the last try: who has just come is not to fail for others who waited long.
+        if (now >= end && desk->back_off_ms)
+            try_connect(desk, now + LAST_TRY_MS);
+        if (link->conn)
+            continue;
+        if (now >= end || (desk->back_off_ms && desk_closing(&desk->desk))) {
+            desk_take(&desk->desk, 0, waiting); // those that came during the last try: they have waited for a part of it already
+            fail_all(waiting, ERR_STORE_UNAVAILABLE, link->err ? link->why : "PostgreSQL: no connection");
+            desk->began_ms = now;
+            return false;
+        }
+        if (now >= desk->next_try_ms)
+            try_connect(desk, end);
+        else
+            desk_take(&desk->desk, (int)(time_min(desk->next_try_ms, end) - now), waiting);
+    }
+    return true;
+}
+
+// A sweep is long; who asks locks another's row; who beats in turn waits for others who do.
+static bool runs_alone(const struct store_op *op)
+{
+    bool in_turn = op->verb == STORE_BEAT && container_of(op, struct store_beat, op)->in_turn;
+    // A sweep is long; who asks locks another's row, and who amends rows that a CHANGE may have.
+    return op->verb == STORE_SWEEP || op->verb == STORE_ASK || op->verb == STORE_AMEND || op->verb == STORE_REMOVE || in_turn;
+}
+
+// Those that come while a group is under way have waited since it began, at most.
+static bool take_waiting(struct pg_desk *desk, struct list *ret_waiting)
+{
+    desk_take(&desk->desk, 0, ret_waiting);
+    desk->since_ms = desk->began_ms;
+    if (!list_empty(ret_waiting))
+        return true;
+    bool open = desk_take(&desk->desk, -1, ret_waiting);
+    desk->since_ms = now_ms();
+    return open;
+}
+
+static void *desk_main(void *ctx)
+{
+    struct pg_desk *desk = ctx;
+    struct list waiting, group;
+    list_init(&waiting);
+    while (take_waiting(desk, &waiting))
+        while (!list_empty(&waiting) && reach(desk, &waiting)) {
+            desk_take_group(&waiting, GROUP_ROWS_MAX, runs_alone, &group);
+            run_group(desk, &group);
+        }
+    return NULL;
+}
+
+// ---- opening and closing
+
+// Takes NAME=VALUE out of a list whose parts end at `end` (& of a URL, a space otherwise). True: it was there.
+static bool take_option(char *list, char end, const char *name, char *ret_value, size_t size)
+{
+    size_t n = strlen(name);
+    for (char *at = list; (at = strstr(at, name)); at += n) {
+        if ((at > list && at[-1] != end && at[-1] != '?') || at[n] != '=')
+            continue;
+        size_t length = strcspn(at + n + 1, end == '&' ? "&" : " ");
+        if (length >= size)
+            length = size - 1;
+        memcpy(ret_value, at + n + 1, length);
+        ret_value[length] = 0;
+        char *rest = at + n + 1 + strcspn(at + n + 1, end == '&' ? "&" : " ");
+        if (*rest)
+            rest++;
+        memmove(at, rest, strlen(rest) + 1);
+        size_t left = strlen(list);
+        if (left && (list[left - 1] == end || list[left - 1] == '?'))
+            list[left - 1] = 0;
+        return true;
+    }
+    return false;
+}
+
+static bool is_plain_name(const char *name)
+{
+    for (const char *at = name; *at; at++)
+        if (!isalnum((unsigned char)*at) && *at != '_')
+            return false;
+    return *name && !isdigit((unsigned char)*name);
+}
+
+// What libpq quotes of a connection string it does not understand may be a piece of a password: only what can be the name of a
+// parameter of a URL is left, and signs.
+static void put_words(char why[ERR_WHY_MAX], const char *words, bool is_url)
+{
+    size_t n = (size_t)snprintf(why, ERR_WHY_MAX, "\"postgres://USER@HOST/DATABASE\" is meant: ");
+    for (bool quoted = false; *words && *words != '\n' && n < 200; quoted = !quoted) {
+        int part = (int)strcspn(words, "\"\n");
+        bool harmless = part < 2 || (is_url && strspn(words, "abcdefghijklmnopqrstuvwxyz_") == (size_t)part);
+        n += (size_t)snprintf(why + n, ERR_WHY_MAX - n, "%.*s%s",
+                              quoted && !harmless ? 0
+                              : part > 150        ? 150
+                                                  : part,
+                              words, quoted && !harmless ? "…" : "");
+        words += part;
+        if (*words == '"' && n + 1 < ERR_WHY_MAX) {
+            why[n++] = *words++;
+            why[n] = 0;
+        }
+    }
+}
+
+static enum err read_url(struct pg *pg, const char *url, char why[ERR_WHY_MAX])
+{
+    const char *rest = strchr(url, ':') + 1;
+    bool is_url = strncmp(rest, "//", 2) == 0;
+    const char *text = is_url ? url : rest;
+    char value[64] = "", *words = NULL;
+    pg->conninfo = mem_copy(text, strlen(text));
+    char *query = is_url ? strchr(pg->conninfo, '?') : pg->conninfo;
+    snprintf(pg->schema_name, sizeof pg->schema_name, "rota");
+    if (query) {
+        if (take_option(query, is_url ? '&' : ' ', "allow_unsafe", value, sizeof value))
+            pg->allow_unsafe = strcmp(value, "0") != 0;
+        take_option(query, is_url ? '&' : ' ', "schema", pg->schema_name, sizeof pg->schema_name);
+    }
+    if (pg->allow_unsafe && strcmp(value, "1") != 0) {
+        snprintf(why, ERR_WHY_MAX, "allow_unsafe=%.60s: only 1 says so", value);
+        return ERR_BAD_REQUEST;
+    }
+    if (!is_plain_name(pg->schema_name)) {
+        snprintf(why, ERR_WHY_MAX, "schema=%.60s: a name of letters, digits and _ is needed", pg->schema_name);
+        return ERR_BAD_REQUEST;
+    }
+    snprintf(pg->schema, sizeof pg->schema, "\"%s\".", pg->schema_name);
+    PQconninfoOption *options = PQconninfoParse(pg->conninfo, &words);
+    if (!options && *pg->conninfo)
+        put_words(why, words ? words : "", is_url);
+    bool good = options || !*pg->conninfo;
+    PQconninfoFree(options);
+    PQfreemem(words);
+    return good ? ERR_OK : ERR_BAD_REQUEST;
+}
+
+static void free_all(struct pg *pg)
+{
+    for (int i = 0; i < DESKS; i++) {
+        pg_forget_lanes(&pg->desks[i].link);
+        pg_link_done(&pg->desks[i].link);
+        desk_done(&pg->desks[i].desk);
+    }
+    mem_free(pg->desks);
+    mem_free(pg->conninfo);
+    mem_free(pg);
+}
+
+// The connection that brings the schema up to date is then the tenders'.
+static enum err prepare(struct pg *pg, char why[ERR_WHY_MAX])
+{
+    struct pg_link *link = &pg->desks[DESK_TEND].link;
+    link->deadline_ms = now_ms() + PG_DEADLINE_MS;
+    pg_link_connect(link);
+    if (!link->err)
+        snprintf(pg->store.where, sizeof pg->store.where, " %.60s on %.80s, schema %s", PQdb(link->conn), PQhost(link->conn),
+                 pg->schema_name);
+    if (!link->err)
+        pg_migrate(link);
+    pg->prepared = !link->err;
+    snprintf(why, ERR_WHY_MAX, "%s", link->err ? link->why : "");
+    return link->err;
+}
+
+static enum err pg_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX])
+{
+    struct pg *pg = mem_zero(sizeof *pg);
+    pg->store.ops = &store_postgres_ops;
+    atomic_init(&pg->node, -1);
+    pg->desks = mem_zero(DESKS * sizeof *pg->desks);
+    for (int i = 0; i < DESKS; i++) {
+        desk_init(&pg->desks[i].desk);
+        pg_link_init(&pg->desks[i].link, pg, i);
+        pg->desks[i].run = desk_rows[i].run;
+    }
+    enum err err = read_url(pg, url, why);
+    if (!err)
+        err = prepare(pg, why);
+    if (err) {
+        free_all(pg);
+        return err;
+    }
+    for (int i = 0; i < DESKS; i++)
+        pg->desks[i].began_ms = now_ms();
+    for (int i = 0; i < DESKS; i++)
+        desk_start(&pg->desks[i].desk, desk_rows[i].name, desk_main, &pg->desks[i]);
+    *ret_store = &pg->store;
+    return ERR_OK;
+}
+
+static int desk_for_add(struct pg *pg, const struct store_add *add)
+{
+    int mine = add->count < BULK_ROWS ? DESK_ADD : DESK_BULK, other = add->count < BULK_ROWS ? DESK_BULK : DESK_ADD;
+    size_t rows = desk_waiting(&pg->desks[mine].desk);
+    return rows >= CROWD_ROWS && rows > desk_waiting(&pg->desks[other].desk) ? other : mine;
+}
+
+static void pg_submit(struct store *store, struct store_op *op)
+{
+    struct pg *pg = container_of(store, struct pg, store);
+    bool adds = op->verb == STORE_ADD;
+    int desk = adds ? desk_for_add(pg, container_of(op, struct store_add, op)) : desk_of[op->verb];
+    desk_put(&pg->desks[desk].desk, op);
+}
+
+static void pg_close(struct store *store)
+{
+    struct pg *pg = container_of(store, struct pg, store);
+    for (int i = 0; i < DESKS; i++)
+        desk_close(&pg->desks[i].desk);
+    free_all(pg);
+}
+
+const struct store_ops store_postgres_ops = {"postgres", true, pg_open, pg_submit, pg_close};
+const struct store_ops store_postgresql_ops = {"postgresql", true, pg_open, pg_submit, pg_close};

@@ -1,0 +1,57 @@
+// REMOVE: a task goes, and all its jobs with it. It is one statement, which writes nothing unless the task's version stands and
+// each of its jobs has begun, or ended.
+//
+// The task is locked by a statement before it: who adds a job to the task has that lock, too, so the job is seen. Its jobs are
+// locked where nobody else has them, and judged as they are then. Whoever has one (a step is being written, a sweep goes on) is
+// not waited for, and nothing is done: the caller asks again. So there is no circle in which two could wait for each other.
+#include "store/postgres/postgres.h"
+
+// $1 slot, $2 task, $3 tenant, $4 version, $5 the last state in which a job keeps its task, $6 max, $7 now, $8 until when the key
+// stays.
+// clang-format off
+#define OF_TASK "SELECT $2 UNION SELECT e.id FROM @extras e WHERE e.task_id=$2"
+#define FROM_THESE(table) " FROM " table " j WHERE j.id=" PG_ANY("SELECT id FROM these") " AND j.task_id=$2"
+static const char remove_task[] =
+    "WITH t AS MATERIALIZED (SELECT id, version, tenant, tags FROM @tasks WHERE id=$2 AND tenant=$3),"
+    " present AS MATERIALIZED (SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY(OF_TASK) " AND j.task_id=$2"
+    " UNION ALL SELECT j.id FROM @jobs_done j WHERE j.id=" PG_ANY(OF_TASK) " AND j.task_id=$2),"
+    " these AS MATERIALIZED (SELECT id FROM present ORDER BY id LIMIT $6),"
+    " live AS MATERIALIZED (SELECT j.id, j.state" FROM_THESE("@jobs") " ORDER BY j.id FOR UPDATE SKIP LOCKED),"
+    " done AS MATERIALIZED (SELECT j.id" FROM_THESE("@jobs_done") " ORDER BY j.id FOR UPDATE SKIP LOCKED),"
+    " ok AS MATERIALIZED (SELECT t.id FROM t WHERE t.version=$4"
+    " AND (SELECT count(*) FROM live)+(SELECT count(*) FROM done)=(SELECT count(*) FROM these)"
+    " AND NOT EXISTS (SELECT FROM live WHERE state<=$5)"
+    " AND NOT EXISTS (SELECT FROM @jobs j WHERE j.id=" PG_ANY(OF_TASK) " AND j.task_id=$2 AND j.state<=$5)),"
+    " gone AS (DELETE FROM @jobs j WHERE j.id=" PG_ANY("SELECT live.id FROM live, ok") " RETURNING j.id, j.task_id, j.lane, j.state, j.scheduled_at),"
+    " gone_done AS (DELETE FROM @jobs_done j WHERE j.id=" PG_ANY("SELECT done.id FROM done, ok") " RETURNING j.id, j.task_id, j.lane, j.state, j.scheduled_at),"
+    " g AS (SELECT * FROM gone UNION ALL SELECT * FROM gone_done),"
+    " a AS (DELETE FROM @attempts a WHERE a.job_id=" PG_ANY("SELECT id FROM g") "),"
+    " e AS (DELETE FROM @extras e WHERE e.id=" PG_ANY("SELECT id FROM g WHERE id<>task_id") "),"
+    " f AS (INSERT INTO @meta AS o(name,value) SELECT 'id_floor', max(greatest(g.id,g.task_id)) FROM g HAVING count(*)>0"
+    " ON CONFLICT(name) DO UPDATE SET value=greatest(o.value,excluded.value)),"
+    " c AS (" PG_COUNT("SELECT g.lane, g.state, -1 AS n FROM g") "),"
+    " r AS (DELETE FROM @tasks t USING ok WHERE t.id=ok.id AND (SELECT count(*) FROM present)<=$6 RETURNING t.id, t.tenant, t.key, t.tags),"
+    " untag AS (" PG_REMOVE_TAGS(PG_TAGS_OF("SELECT tenant, tags, 0::bigint AS at, id FROM r")) "),"
+    " untag_jobs AS (" PG_REMOVE_TAGS(PG_TAGS_OF_JOBS("SELECT t.tenant, t.tags, g.scheduled_at AS at, g.id FROM g, t")) "),"
+    " k AS (UPDATE @keys k SET loose=true, until=$8, spent_at=$7 FROM r WHERE k.tenant=r.tenant AND k.key=r.key)"
+    " SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM ok), (SELECT count(*) FROM present)";
+// clang-format on
+
+static void read_remove(void *ctx, const PGresult *result)
+{
+    struct store_remove *remove = ctx;
+    if (!pg_int(result, 0, 0))
+        store_op_fail(&remove->op, ERR_NOT_FOUND, "there is no such task");
+    else if (!pg_int(result, 0, 1))
+        store_op_fail(&remove->op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
+    else
+        remove->more = pg_int(result, 0, 2) > (int64_t)remove->max;
+}
+
+void pg_remove_send(struct pg_link *link, struct store_op *op)
+{
+    struct store_remove *remove = container_of(op, struct store_remove, op);
+    pg_sql(link, "SELECT FROM @tasks WHERE id=$1 FOR UPDATE", NULL, NULL, remove->task_id);
+    pg_sql(link, remove_task, read_remove, remove, pg_slot(link), remove->task_id, remove->tenant, remove->version,
+           store_remove_last(remove), (int64_t)remove->max, remove->now_ms, remove->keys_until);
+}

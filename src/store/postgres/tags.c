@@ -1,0 +1,106 @@
+// What tasks and jobs are found by: the rows of `tags`, and the column of the same name that a task has. The column says which
+// rows there are, so that they can be removed without reading the document again. Whoever writes tasks and jobs writes them in
+// the same statement; here is what they share, and how a database that had none gets them.
+//
+// Who changes a task's tags has its row locked FOR UPDATE, who gives a job those of its task FOR KEY SHARE: one of the two comes
+// first, and the other sees what it did.
+#include "store/postgres/postgres.h"
+
+#include <stdio.h>
+
+struct str pg_tags_text(const struct store_task *task, struct arena *arena)
+{
+    if (!task->tag_count)
+        return (struct str){0};
+    size_t size = TAGS_MAX * 21 + 3, at = 0;
+    char *text = arena_alloc(arena, size);
+    for (size_t i = 0; i < task->tag_count; i++)
+        at += (size_t)snprintf(text + at, size - at, "%c%lld", i ? ',' : '{', (long long)task->tags[i]);
+    at += (size_t)snprintf(text + at, size - at, "}");
+    return (struct str){text, at};
+}
+
+// ---- tasks from before
+
+// Documents that may have something to be found by: a name may be written with escapes. $1 the task to begin behind, $2 how many,
+// $3 how many bytes.
+static const char candidates[] =
+    "WITH found AS (SELECT t.id, t.doc FROM @tasks t WHERE t.id>$1 AND NOT t.gone AND (t.name IS NOT NULL"
+    " OR position('\"labels\"'::bytea IN t.doc)>0 OR position('\"tracing_id\"'::bytea IN t.doc)>0"
+    " OR position('\"created_by\"'::bytea IN t.doc)>0 OR position('\\\\u'::bytea IN t.doc)>0) ORDER BY t.id LIMIT $2),"
+    " summed AS (SELECT f.id, f.doc, sum(octet_length(f.doc)) OVER (ORDER BY f.id) AS bytes FROM found f)"
+    " SELECT s.id, s.doc FROM summed s WHERE s.bytes-octet_length(s.doc)<$3 ORDER BY s.id";
+static const char set_tags_from[] = "UPDATE @tasks t SET tags=s.tags::bigint[] FROM ";
+static const char set_tags[] = " s WHERE t.id=s.id";
+static const char fill_tasks[] =
+    PG_ADD_TAGS(PG_TAGS_OF("SELECT tenant, tags, 0::bigint AS at, id FROM @tasks WHERE tags IS NOT NULL"));
+#define JOBS_OF_TAGGED(table)                                         \
+    "SELECT t.tenant, t.tags, j.scheduled_at AS at, j.id FROM " table \
+    " j JOIN @tasks t ON t.id=j.task_id WHERE t.tags IS NOT NULL"
+static const char fill_jobs[] = PG_ADD_TAGS(PG_TAGS_OF_JOBS(JOBS_OF_TAGGED("@jobs")));
+static const char fill_done[] = PG_ADD_TAGS(PG_TAGS_OF_JOBS(JOBS_OF_TAGGED("@jobs_done")));
+
+struct filling {
+    struct pg_link *link;
+    struct arena arena; // of one round
+    int64_t last_id;
+    int64_t *ids;
+    struct str *tags;
+    size_t count, seen;
+};
+
+static void read_candidates(void *ctx, const PGresult *result)
+{
+    struct filling *filling = ctx;
+    filling->seen = (size_t)PQntuples(result);
+    filling->ids = arena_array(&filling->arena, int64_t, filling->seen);
+    filling->tags = arena_array(&filling->arena, struct str, filling->seen);
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct arena arena;
+        struct task task;
+        struct store_task stored = {0};
+        char why[ERR_WHY_MAX];
+        arena_init(&arena);
+        filling->last_id = pg_int(result, row, 0);
+        if (task_read(&task, pg_bytes(result, row, 1, &arena), &arena, why))
+            store_task_tag(&stored, &task, &arena);
+        filling->ids[filling->count] = filling->last_id;
+        filling->tags[filling->count] = pg_tags_text(&stored, &filling->arena);
+        filling->count += stored.tag_count > 0;
+        arena_done(&arena);
+    }
+}
+
+static void write_tags(struct filling *filling)
+{
+    struct pg_link *link = filling->link;
+    struct pg_rows rows;
+    if (link->err || !filling->count)
+        return;
+    pg_rows_init(&rows, &filling->arena, filling->count);
+    memcpy(pg_rows_ints(&rows, "id"), filling->ids, filling->count * sizeof *filling->ids);
+    memcpy(pg_rows_strs(&rows, "tags", PG_TEXT), filling->tags, filling->count * sizeof *filling->tags);
+    pg_begin_query(link);
+    pg_put(link, set_tags_from);
+    pg_put_rows(link, &rows);
+    pg_put(link, set_tags);
+    pg_send(link, NULL, NULL);
+    pg_sync(link);
+}
+
+void pg_tags_fill(struct pg_link *link)
+{
+    enum { ROWS_MAX = 1000, BYTES_MAX = 4 * 1024 * 1024 };
+    struct filling filling = {.link = link};
+    do {
+        arena_init(&filling.arena);
+        filling.count = filling.seen = 0;
+        pg_sql(link, candidates, read_candidates, &filling, filling.last_id, ROWS_MAX, BYTES_MAX);
+        pg_sync(link);
+        write_tags(&filling);
+        arena_done(&filling.arena);
+    } while (filling.seen && !link->err);
+    pg_run_once(link, fill_tasks, NULL, NULL);
+    pg_run_once(link, fill_jobs, NULL, NULL);
+    pg_run_once(link, fill_done, NULL, NULL);
+}
