@@ -16,6 +16,12 @@ BEFORE = pathlib.Path(__file__).parent / "before"
 TASKS = json.loads((BEFORE / "tasks.json").read_text())
 
 
+def run_in(cluster, schema, text):
+    """What psql says of it as the role that owns the schema, and whether it went well."""
+    return subprocess.run([*cluster.psql(user="rota"), "-f", "-"], input=re.sub(r"\brota\b", schema, text), text=True,
+                          capture_output=True)
+
+
 @pytest.fixture
 def left_open(store, request):
     """A server on what the release before left, and a way to look into its tables."""
@@ -29,8 +35,7 @@ def left_open(store, request):
         return
     cluster = request.getfixturevalue("cluster")
     with cluster.new_schema() as schema:
-        subprocess.run([*cluster.psql(user="rota"), "-f", "-"], input=re.sub(r"\brota\b", schema, text), text=True, check=True,
-                       stdout=subprocess.DEVNULL)
+        run_in(cluster, schema, text).check_returncode()
         yield Rota(store=cluster.url(schema)), lambda sql: int(cluster.sql(f"SET search_path={schema}; {sql}"))
 
 
@@ -84,3 +89,25 @@ def test_queues_of_then_can_be_deleted(rota):
     assert api.read("/v1/queues")["items"] == []
     assert submit_again(rota, "cancelled")["key"] == "cancelled"
     assert api.read("/v1/queues")["items"] == [], "nothing was added by a key that is known"
+
+
+@pytest.fixture
+def cluster_of_before(cluster):
+    """A cluster, and a schema in it as the release before left it."""
+    with cluster.new_schema() as schema:
+        run_in(cluster, schema, (BEFORE / "postgres.sql").read_text()).check_returncode()
+        yield cluster, schema
+
+
+def test_a_server_of_then_that_still_runs_writes_no_job_any_more(cluster_of_before):
+    cluster, schema = cluster_of_before
+    writes = (BEFORE / "writes.sql").read_text().splitlines()
+    for write in writes:
+        done = run_in(cluster, schema, write)
+        assert done.returncode == 0, ("it is what the release before could write with", done.stderr)
+    rota = Rota(store=cluster.url(schema))
+    rota.start()
+    for write in writes:
+        done = run_in(cluster, schema, write)
+        assert 'column "n" of relation "counts" does not exist' in done.stderr, (write[:100], done.stderr)
+    rota.close()

@@ -219,9 +219,9 @@ void pg_note_large(struct pg_link *link); // within the transaction that stores 
 // sweep adds what was counted in past periods to slot 0.
 enum { PG_SLOTS = 16384 };
 #define PG_COUNT(moves)                                                                                                    \
-    "INSERT INTO @counts AS o(slot,lane,state,n) SELECT $1, coalesce(m.lane,0), m.state, sum(m.n)::bigint FROM (" moves    \
+    "INSERT INTO @counts AS o(slot,lane,state,jobs) SELECT $1, coalesce(m.lane,0), m.state, sum(m.n)::bigint FROM (" moves \
     ") m GROUP BY GROUPING SETS ((m.lane,m.state),(m.state)) HAVING sum(m.n)<>0 ORDER BY 2,3 ON CONFLICT(lane,state,slot)" \
-    " DO UPDATE SET n=o.n+excluded.n"
+    " DO UPDATE SET jobs=o.jobs+excluded.jobs"
 // The moves of jobs that were counted (lane, was, state, n) before: of a batch there are few.
 #define PG_MOVES(counted) \
     "SELECT q.lane, v.state, v.n FROM (" counted ") q CROSS JOIN LATERAL (VALUES (q.was,-q.n),(q.state,q.n)) v(state,n)"

@@ -31,10 +31,13 @@ static const char waiting_ahead[] =
     " WHERE j.waits_at=g AND j.state IN (1,2) AND j.due_at>=l.floor_old"
     " AND (j.due_at,j.id)<($3,CASE WHEN g<$2 THEN 9223372036854775807 ELSE $4 END) LIMIT $5) x WHERE l.id=$1 LIMIT $5) y";
 
-#define COUNTS_OF_9                                                                                                         \
-    "sum(n) FILTER (WHERE state=0)::bigint, sum(n) FILTER (WHERE state=1)::bigint, sum(n) FILTER (WHERE state=2)::bigint,"  \
-    " sum(n) FILTER (WHERE state=3)::bigint, sum(n) FILTER (WHERE state=4)::bigint, sum(n) FILTER (WHERE state=5)::bigint," \
-    " sum(n) FILTER (WHERE state=6)::bigint, sum(n) FILTER (WHERE state=7)::bigint, sum(n) FILTER (WHERE state=8)::bigint"
+#define COUNTS_OF_9                                                                                                 \
+    "sum(jobs) FILTER (WHERE state=0)::bigint, sum(jobs) FILTER (WHERE state=1)::bigint, sum(jobs) FILTER (WHERE "  \
+    "state=2)::bigint,"                                                                                             \
+    " sum(jobs) FILTER (WHERE state=3)::bigint, sum(jobs) FILTER (WHERE state=4)::bigint, sum(jobs) FILTER (WHERE " \
+    "state=5)::bigint,"                                                                                             \
+    " sum(jobs) FILTER (WHERE state=6)::bigint, sum(jobs) FILTER (WHERE state=7)::bigint, sum(jobs) FILTER (WHERE " \
+    "state=8)::bigint"
 _Static_assert(JOB_STATE_COUNT == 9, "the counts are nine columns");
 // clang-format off
 static const char some_lanes[] =
@@ -47,9 +50,9 @@ static const char some_lanes[] =
 // clang-format on
 static const char lane_names[] = "SELECT id, tenant, paused::int, NULL::bigint, queue, floor FROM @lanes o WHERE id>$1 AND ($2=0"
                                  " OR tenant=$2) AND " PG_SHOWN("o") " ORDER BY id LIMIT $3";
-static const char all_counts[] = "SELECT state, sum(n)::bigint FROM @counts WHERE lane=0 AND $1=0 GROUP BY state";
+static const char all_counts[] = "SELECT state, sum(jobs)::bigint FROM @counts WHERE lane=0 AND $1=0 GROUP BY state";
 static const char counts_of_tenant[] =
-    "SELECT state, sum(n)::bigint FROM @counts WHERE lane IN (SELECT id FROM @lanes WHERE tenant=$1) GROUP BY state";
+    "SELECT state, sum(jobs)::bigint FROM @counts WHERE lane IN (SELECT id FROM @lanes WHERE tenant=$1) GROUP BY state";
 
 #define WHOLE_JOB "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS "j.result FROM "
 #define JOB_BY_ID WHOLE_JOB "@jobs j WHERE j.id=$1 UNION ALL " WHOLE_JOB "@jobs_done j WHERE j.id=$1"

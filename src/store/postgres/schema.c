@@ -146,19 +146,10 @@ static const char *const steps[][16] = {
         "UPDATE @jobs SET waits_at=lane*16+9-priority WHERE waits_at<0",
     },
     {
-        // Claims look up the sizes of documents only where there has been a large one.
-        "INSERT INTO @meta(name, value) SELECT '" PG_LARGE "', 1 WHERE EXISTS (SELECT FROM @tasks WHERE octet_length(doc)>=4096)",
-        // Whose task was deleted by a user, a key says itself, for nothing else is left of the task. Those that were deleted
-        // before and are still there (`gone`, of which nobody knows any more) are nobody's until retention takes them, and begin
-        // no more; their keys stay for a day, as those of others that go.
+        // Whose task was deleted by a user, a key says itself, for nothing else is left of the task.
         "ALTER TABLE @keys ADD COLUMN spent_at bigint NOT NULL DEFAULT 0",
-        "UPDATE @jobs SET tenant=0, expires_at=1 WHERE id=" PG_ANY(JOBS_OF_GONE),
-        "UPDATE @jobs_done SET tenant=0 WHERE id=" PG_ANY(JOBS_OF_GONE),
-        "UPDATE @keys k SET loose=true, until=" PG_CLOCK_MS
-        "+86400000 FROM @tasks t WHERE t.gone AND k.tenant=t.tenant AND k.key=t.key",
-        "UPDATE @tasks SET tenant=0 WHERE gone",
         // What tasks and jobs are found by, in the order of lists: of a task, by its id at time 0; of its jobs, with the number
-        // behind the tag, by scheduled_at and id. A task knows its tags. pg_tags_fill() gives them to those that are there.
+        // behind the tag, by scheduled_at and id. A task knows its tags.
         "ALTER TABLE @tasks ADD COLUMN tags bigint[]",
         "CREATE TABLE @tags(tenant int, tag bigint, at bigint, id bigint, PRIMARY KEY(tenant, tag, at, id))",
         // When a task was changed last, and a job by what leaves no other time behind; what targets answered to attempts that
@@ -169,12 +160,31 @@ static const char *const steps[][16] = {
         "ALTER TABLE @attempts ADD COLUMN response bytea, ADD COLUMN response_truncated smallint NOT NULL DEFAULT 0",
     },
     {
+        // Whoever adds, claims, changes or removes jobs counts them in the same statement, so a rota of the release before, which
+        // knows nothing of tags and of removal, writes no job from here on: it finds no column `n`. The tables it has written to
+        // are brought up to date behind that, in the same transaction.
+        "ALTER TABLE @counts RENAME COLUMN n TO jobs",
+        // Claims look up the sizes of documents only where there has been a large one.
+        "INSERT INTO @meta(name, value) SELECT '" PG_LARGE "', 1 WHERE EXISTS (SELECT FROM @tasks WHERE octet_length(doc)>=4096)"
+        " ON CONFLICT DO NOTHING",
+        // Tasks that were deleted before and are still there (`gone`, of which nobody knows any more) are nobody's until
+        // retention takes them, and begin no more; their keys stay for a day, as those of others that go.
+        "UPDATE @jobs SET tenant=0, expires_at=1 WHERE id=" PG_ANY(JOBS_OF_GONE),
+        "UPDATE @jobs_done SET tenant=0 WHERE id=" PG_ANY(JOBS_OF_GONE),
+        "UPDATE @keys k SET loose=true, until=" PG_CLOCK_MS
+        "+86400000 FROM @tasks t WHERE t.gone AND k.tenant=t.tenant AND k.key=t.key",
+        "UPDATE @tasks SET tenant=0 WHERE gone",
+        // pg_tags_fill() gives tags to all tasks anew: what the release before wrote beside a newer one has none, or wrong ones.
+        "TRUNCATE @tags",
+        "UPDATE @tasks SET tags=NULL WHERE tags IS NOT NULL",
+    },
+    {
         // A lane that was dropped, and has had no job since that is not final (PG_SHOWN), is left out of lists.
         "ALTER TABLE @lanes ADD COLUMN dropped boolean NOT NULL DEFAULT false",
     },
 };
 
-enum { STEP_WITH_TAGS = 11 }; // by its place in the list, from 0
+enum { STEP_THAT_FILLS_TAGS = 12 }; // by its place in the list, from 0
 
 enum { SCHEMA_VERSION = array_count(steps), MIGRATION_MS = 3600000 };
 
@@ -268,7 +278,7 @@ static int64_t take_step(struct pg_link *link)
     if (!link->err && version < SCHEMA_VERSION) {
         for (size_t i = 0; i < array_count(steps[version]) && steps[version][i]; i++)
             run(link, steps[version][i]);
-        if (version == STEP_WITH_TAGS)
+        if (version == STEP_THAT_FILLS_TAGS)
             pg_tags_fill(link);
         version++;
         pg_sql(link, "UPDATE @meta SET value=$1 WHERE name='schema'", NULL, NULL, version);

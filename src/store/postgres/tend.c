@@ -263,11 +263,11 @@ static void send_pause(struct pg_link *link, struct store_op *op)
 // are written meanwhile are not among them, and stay. If those that are add up to nothing in each state, they can go.
 static const char drop_lane[] =
     "WITH lane AS MATERIALIZED (SELECT id, paused, dropped FROM @lanes WHERE tenant=$1 AND queue=$2 FOR UPDATE),"
-    " open AS MATERIALIZED (SELECT lane, state, slot, n FROM @counts WHERE lane=(SELECT id FROM lane) AND state<5"
+    " open AS MATERIALIZED (SELECT lane, state, slot, jobs FROM @counts WHERE lane=(SELECT id FROM lane) AND state<5"
     " ORDER BY state, slot FOR UPDATE),"
     " found AS MATERIALIZED (SELECT id, paused, NOT dropped OR EXISTS (SELECT FROM open) AS shown,"
-    " coalesce((SELECT sum(n) FROM open),0)::bigint AS jobs,"
-    " EXISTS (SELECT FROM open GROUP BY state HAVING sum(n)<>0) AS busy FROM lane),"
+    " coalesce((SELECT sum(jobs) FROM open),0)::bigint AS jobs,"
+    " EXISTS (SELECT FROM open GROUP BY state HAVING sum(jobs)<>0) AS busy FROM lane),"
     " cleared AS (DELETE FROM @counts c USING open o, found f WHERE f.shown AND NOT f.paused AND NOT f.busy"
     " AND c.lane=o.lane AND c.state=o.state AND c.slot=o.slot),"
     " hidden AS (UPDATE @lanes l SET dropped=true FROM found f WHERE l.id=f.id AND f.shown AND NOT f.paused AND NOT f.busy)"
@@ -366,8 +366,9 @@ static const char past_days[] =
 static const char fold_counts[] =
     "WITH f AS MATERIALIZED (SELECT lane, state, slot FROM @counts WHERE slot/16384 NOT IN (0,$1,$1-1) LIMIT $2 FOR UPDATE SKIP"
     " LOCKED), g AS (DELETE FROM @counts c USING f WHERE c.lane=f.lane AND c.state=f.state AND c.slot=f.slot"
-    " RETURNING c.lane, c.state, c.n), b AS (INSERT INTO @counts AS o(slot,lane,state,n) SELECT 0, lane, state, sum(n)::bigint"
-    " FROM g GROUP BY lane, state ON CONFLICT(lane,state,slot) DO UPDATE SET n=o.n+excluded.n) SELECT count(*) FROM g";
+    " RETURNING c.lane, c.state, c.jobs), b AS (INSERT INTO @counts AS o(slot,lane,state,jobs) SELECT 0, lane, state,"
+    " sum(jobs)::bigint FROM g GROUP BY lane, state ON CONFLICT(lane,state,slot) DO UPDATE SET jobs=o.jobs+excluded.jobs) SELECT "
+    "count(*) FROM g";
 _Static_assert(PG_SLOTS == 16384, "the SQL reckons periods with it");
 
 // Of what came into hands a while ago, only what is still there is kept: nothing of a batch whose jobs have all ended; of others
