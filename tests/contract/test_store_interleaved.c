@@ -100,12 +100,20 @@ static void change_first(struct session *session)
         struct store_step step;
         struct job job;
     } *made = world_mem(session->stage->world, sizeof *made);
-    made->job = (struct job){.id = session->stage->ids[0], .token = 2, .due_at = NOW - 20000, .scheduled_at = NOW};
+    made->job = (struct job){.id = session->stage->ids[0], .token = 2, .due_at = NOW - 20000, .scheduled_at = NOW - 5};
     made->job.state = session->number ? JOB_DELAYED : JOB_CANCELLED;
     made->job.completed_at = session->number ? 0 : NOW;
     made->step = (struct store_step){.token = 1, .job = &made->job};
     op->steps = &made->step;
     op->count = 1;
+}
+
+// … and plans it for another time.
+static void replan_first(struct session *session)
+{
+    change_first(session);
+    const struct store_step *step = container_of(session->op, struct store_change, op)->steps;
+    ((struct job *)step->job)->scheduled_at = NOW + 7;
 }
 
 static void add_in_hand_of_first(struct session *session)
@@ -221,6 +229,34 @@ static void pause_first(struct session *session)
         .id = session->stage->ids[0], .tenant = TENANT, .version = 1, .paused = true, .queue = STR("one"), .doc = STR("{}")};
 }
 
+// The first task gets another tag, whoever has its job.
+static void retag_first(struct session *session)
+{
+    static const int64_t tags[] = {4};
+    struct store_amend *op = NEW_OP(session, store_amend, STORE_AMEND);
+    op->task = (struct store_task){.id = session->stage->ids[0],
+                                   .tenant = TENANT,
+                                   .version = 1,
+                                   .queue = STR("one"),
+                                   .doc = STR("{}"),
+                                   .tags = tags,
+                                   .tag_count = 1};
+    op->retag = true;
+}
+
+// … and its job is planned for another time with it.
+static void retag_first_and_replan(struct session *session)
+{
+    retag_first(session);
+    struct store_amend *retag = container_of(session->op, struct store_amend, op);
+    struct store_task task = retag->task;
+    amend_first(session);
+    struct store_amend *op = container_of(session->op, struct store_amend, op);
+    op->task.tags = task.tags;
+    op->task.tag_count = task.tag_count;
+    op->retag = true;
+}
+
 static void delete_ended(struct session *session)
 {
     struct store_remove *op = NEW_OP(session, store_remove, STORE_REMOVE);
@@ -253,6 +289,31 @@ static void add_to_ended(struct session *session)
     op->now_ms = NOW;
     op->items = &made->item;
     op->count = 1;
+}
+
+static void bring_ended_back(struct stage *stage)
+{
+    session_do(stage->watcher, "DELETE FROM jobs_done; INSERT INTO jobs_done SELECT * FROM was_done;"
+                               " INSERT INTO counts SELECT 0,unnest(ARRAY[0,lane]),5,1 FROM was_done ON CONFLICT DO NOTHING");
+}
+
+// What has ended is taken away by retention.
+static void sweep_ended(struct session *session)
+{
+    bring_ended_back(session->stage);
+    struct store_sweep *op = NEW_OP(session, store_sweep, STORE_SWEEP);
+    op->now_ms = NOW + 2;
+    op->keys_until = NOW + 10;
+    op->max = 1;
+}
+
+// What has ended is planned again, for another time.
+static void plan_ended_again(struct session *session)
+{
+    bring_ended_back(session->stage);
+    replan_first(session);
+    const struct store_step *step = container_of(session->op, struct store_change, op)->steps;
+    ((struct job *)step->job)->id = session->stage->ended;
 }
 
 static void make_due(struct session *session)
@@ -353,9 +414,10 @@ static int set_up(void **state)
     stage->lanes[0] = lane_of(world, TENANT, "one");
     stage->lanes[1] = lane_of(world, TENANT, "two");
     for (int i = 0; i < JOBS; i++)
-        stage->ids[i] = add(
-            world,
-            (struct sample){.queue = i < 3 ? "one" : "two", .state = i == 1 ? JOB_DELAYED : JOB_READY, .due_at = NOW - 5 + i});
+        stage->ids[i] = add(world, (struct sample){.queue = i < 3 ? "one" : "two",
+                                                   .state = i == 1 ? JOB_DELAYED : JOB_READY,
+                                                   .due_at = NOW - 5 + i,
+                                                   .tags = {i ? 0 : 2}});
     stage->ended = add(world, (struct sample){.queue = "one", .state = JOB_SUCCESS, .purge_at = NOW + 1});
     // A lane whose only job has ended: its counters are rows that add up to nothing.
     int64_t last = add(world, (struct sample){.queue = "empty"});
@@ -372,7 +434,9 @@ static int set_up(void **state)
     snprintf(sql, sizeof sql,
              "SET search_path=%s; CREATE TABLE was_jobs AS TABLE jobs;"
              " CREATE TABLE was_lanes AS TABLE lanes; CREATE TABLE was_incarnations AS TABLE incarnations;"
-             " CREATE TABLE was_tasks AS TABLE tasks; DELETE FROM jobs_done; DELETE FROM counts WHERE state=5; CREATE TABLE "
+             " CREATE TABLE was_tasks AS TABLE tasks; CREATE TABLE was_tags AS TABLE tags;"
+             " CREATE TABLE was_done AS TABLE jobs_done; DELETE FROM jobs_done; DELETE FROM "
+             "counts WHERE state=5; CREATE TABLE "
              "was_counts AS TABLE counts",
              s);
     session_do(stage->watcher, sql);
@@ -399,6 +463,7 @@ static void start_over(struct stage *stage)
                " DELETE FROM owners; DELETE FROM asks; DELETE FROM hands; DELETE FROM meta WHERE name='term';"
                " INSERT INTO jobs SELECT * FROM was_jobs; INSERT INTO counts SELECT * FROM was_counts;"
                " DELETE FROM tasks; INSERT INTO tasks SELECT * FROM was_tasks;"
+               " DELETE FROM tags; INSERT INTO tags SELECT * FROM was_tags;"
                " INSERT INTO lanes SELECT * FROM was_lanes; INSERT INTO incarnations SELECT * FROM was_incarnations; COMMIT");
     stage->held_when_buried = -1;
     stage->claims_when_paused = -1;
@@ -498,6 +563,13 @@ static const char counts_wrong[] =
     " FROM (SELECT state FROM @jobs UNION ALL SELECT state FROM @jobs_done) j GROUP BY 2) j USING(lane,state)"
     " WHERE coalesce(c.n,0)<>coalesce(j.n,0)";
 
+#define TAGS_THERE_SHALL_BE                                                                                                    \
+    "SELECT t.tenant,x,0,t.id FROM @tasks t, unnest(t.tags) x UNION ALL SELECT t.tenant,x+1,j.scheduled_at,j.id FROM @tasks t" \
+    " JOIN (SELECT id,task_id,scheduled_at FROM @jobs UNION ALL SELECT id,task_id,scheduled_at FROM @jobs_done) j"             \
+    " ON j.task_id=t.id, unnest(t.tags) x"
+static const char tags_wrong[] = "SELECT count(*) FROM ((TABLE @tags EXCEPT (" TAGS_THERE_SHALL_BE ")) UNION ALL"
+                                 " ((" TAGS_THERE_SHALL_BE ") EXCEPT TABLE @tags)) w";
+
 static const char all_tokens[] =
     "SELECT string_agg(token::text,'' ORDER BY id) FROM (SELECT id,token FROM @jobs UNION ALL SELECT id,token FROM @jobs_done) j"
     " WHERE id IN (SELECT id FROM @was_jobs)";
@@ -517,8 +589,10 @@ static int times_written(const struct stage *stage, int64_t id)
         }
         if (session->op && session->verb == STORE_AMEND && id == stage->ids[0])
             times += !session->op->err && container_of(session->op, struct store_amend, op)->count;
-        if (session->op && session->verb == STORE_CHANGE && id == stage->ids[0])
-            times += container_of(session->op, struct store_change, op)->steps[0].err == ERR_OK;
+        if (session->op && session->verb == STORE_CHANGE) {
+            const struct store_step *step = container_of(session->op, struct store_change, op)->steps;
+            times += step->job->id == id && step->err == ERR_OK;
+        }
     }
     return times;
 }
@@ -550,6 +624,7 @@ static void check_always(struct stage *stage)
     assert_int_equal(ask(stage, hands_wrong), 0);
     assert_int_equal(ask(stage, counts_wrong), 0);
     assert_int_equal(ask(stage, jobs_lost), 0);
+    assert_int_equal(ask(stage, tags_wrong), 0);
     // All tokens at once, as digits of one number.
     long long tokens = 0;
     for (int i = 0; i < JOBS; i++)
@@ -862,6 +937,35 @@ static void an_amendment_and_a_change(void **state)
     try_every_order(state, (struct scenario){{change_first, amend_first}, .check = one_was_first});
 }
 
+static void both_were_done(struct stage *stage)
+{
+    assert_int_equal(stage->sessions[0].op->err, ERR_OK);
+    assert_int_equal(times_written(stage, stage->ids[0]), 1);
+}
+
+static void new_tags_of_a_task_and_a_new_plan_for_its_job(void **state)
+{
+    try_every_order(state, (struct scenario){{retag_first, replan_first}, .check = both_were_done});
+}
+
+static void new_tags_with_a_new_plan_and_another_plan(void **state)
+{
+    try_every_order(state, (struct scenario){{replan_first, retag_first_and_replan}, .check = one_was_first});
+}
+
+static void it_was_swept_or_planned(struct stage *stage)
+{
+    bool swept = container_of(stage->sessions[0].op, struct store_sweep, op)->removed;
+    enum err err = container_of(stage->sessions[1].op, struct store_change, op)->steps[0].err;
+    assert_int_equal(err, swept ? ERR_NOT_FOUND : ERR_OK);
+    assert_int_equal(ask(stage, "SELECT count(*) FROM @jobs j WHERE NOT EXISTS (SELECT FROM @tasks t WHERE t.id=j.task_id)"), 0);
+}
+
+static void a_sweep_and_a_new_plan_for_what_has_ended(void **state)
+{
+    try_every_order(state, (struct scenario){{sweep_ended, plan_ended_again}, .coarse = 2, .check = it_was_swept_or_planned});
+}
+
 static void two_amendments(void **state)
 {
     try_every_order(state, (struct scenario){{amend_first, amend_first}, .check = one_amended});
@@ -1003,6 +1107,9 @@ int main(void)
         PROMISE(a_wish_and_who_takes_it),
         PROMISE(an_amendment_and_a_claim),
         PROMISE(an_amendment_and_a_change),
+        PROMISE(new_tags_of_a_task_and_a_new_plan_for_its_job),
+        PROMISE(new_tags_with_a_new_plan_and_another_plan),
+        PROMISE(a_sweep_and_a_new_plan_for_what_has_ended),
         PROMISE(two_amendments),
         PROMISE(a_pause_of_a_task_and_a_claim),
         PROMISE(a_deletion_and_a_new_job_of_the_task),

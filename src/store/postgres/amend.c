@@ -1,5 +1,6 @@
 // AMEND: a task is changed together with those of its jobs that nobody has in hand. It is one statement, which writes nothing
-// unless the task's version and all tokens stand.
+// unless the task's version and all tokens stand. The task is locked before it, so that it sees the jobs that were added to the
+// task and the tags that were moved.
 #include "store/postgres/postgres.h"
 
 // $1 slot, $2 task, $3 tenant, $4 version, $5 paused, $6 retag, $7 queue, $8 name, $9 document, $10 tags, $11 when.
@@ -7,8 +8,8 @@
 static const char make_lane[] =
     "INSERT INTO @lanes(id,tenant,queue,paused) SELECT coalesce(max(id),0)+1, $1, $4, false FROM @lanes"
     " HAVING EXISTS (SELECT FROM @tasks WHERE id=$2 AND tenant=$1 AND version=$3) ON CONFLICT(tenant,queue) DO NOTHING";
-static const char lock_task[] =
-    "WITH t AS MATERIALIZED (SELECT id, tenant, tags FROM @tasks WHERE id=$2 AND tenant=$3 AND version=$4 FOR NO KEY UPDATE),"
+static const char find_task[] =
+    "WITH t AS MATERIALIZED (SELECT id, tenant, tags FROM @tasks WHERE id=$2 AND tenant=$3 AND version=$4),"
     " q AS MATERIALIZED (SELECT id FROM @lanes WHERE tenant=$3 AND queue=$7), s AS MATERIALIZED (SELECT * FROM ";
 static const char lock_jobs[] =
     " s), l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane, j.scheduled_at FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM s")
@@ -90,8 +91,7 @@ void pg_amend_send(struct pg_link *link, struct store_op *op)
     if (task->doc.n >= STORE_SMALL_DOC)
         pg_note_large(link);
     send_lane(link, task);
-    if (amend->retag) // who adds a job has locked its task: then the statement below, which begins behind it, sees that job
-        pg_sql(link, "SELECT FROM @tasks WHERE id=$1 FOR UPDATE", NULL, NULL, task->id);
+    pg_lock_task(link, task->id);
     step_rows(link, &rows, amend);
     pg_begin_query(link);
     int64_t values[] = {pg_slot(link), task->id, task->tenant, task->version, task->paused, amend->retag};
@@ -102,7 +102,7 @@ void pg_amend_send(struct pg_link *link, struct store_op *op)
     pg_param_bytes(link, task->doc);
     pg_param_text(link, pg_tags_text(task, &link->arena));
     pg_param_int(link, task->updated_at);
-    pg_put(link, lock_task);
+    pg_put(link, find_task);
     pg_put_rows(link, &rows);
     pg_put(link, lock_jobs);
     pg_put(link, update_jobs);

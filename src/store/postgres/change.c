@@ -8,6 +8,11 @@
 // id, so that two batches do not wait for each other in a circle; and then the token is compared. All steps are one statement,
 // unless a job comes twice: then its second step is in the next. A job that is final already lies elsewhere. That is looked up
 // only for what was not found among the others, in a transaction behind the first.
+//
+// Whoever moves rows of tags locks their tasks before any job, in a statement of its own: who changes a task has the task before
+// its jobs, too, so they do not wait for each other in a circle, and the statement behind the lock sees the tags as they are
+// then. Hardly any step plans a job for another time, so the others do not pay for it: a step that does is left out at first, and
+// taken in a transaction behind, which locks.
 #include "store/postgres/postgres.h"
 
 #include <stdlib.h>
@@ -22,11 +27,18 @@ static const char lock_live[] = LOCKED("@jobs"), lock_done[] = LOCKED("@jobs_don
 static const char hits[] =
     ", h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane, l.task_id, l.scheduled_at AS was_scheduled FROM s"
     " JOIN l ON l.id=s.id AND " STANDS;
-// Jobs that are planned for another time, which hardly any step does, are found at another place by the tags of their tasks.
+static const char as_planned[] = " AND l.scheduled_at=s.scheduled_at";
+// $1 the jobs, $2 when they are to be planned for. A job that is planned anew by somebody else behind this has another token.
+#define TASKS_OF_MOVED(table) \
+    "SELECT FROM @tasks t WHERE t.id=" PG_ANY( \
+        "SELECT j.task_id FROM unnest($1::bigint[],$2::bigint[]) s(id,scheduled_at) JOIN " table " j ON " PG_IS("j.id", "s.id") \
+        " WHERE j.scheduled_at<>s.scheduled_at") " ORDER BY t.id FOR KEY SHARE"
+static const char lock_tasks_of_live[] = TASKS_OF_MOVED("@jobs"), lock_tasks_of_done[] = TASKS_OF_MOVED("@jobs_done");
+// Jobs that are planned for another time are found at another place by the tags of their tasks.
 static const char move_tags[] =
     ", moved AS MATERIALIZED (SELECT h.id, h.was_scheduled, h.scheduled_at, t.tenant, t.tags FROM h JOIN (SELECT t.id, t.tenant, t.tags"
     " FROM @tasks t WHERE t.id=" PG_ANY("SELECT task_id FROM h WHERE scheduled_at<>was_scheduled")
-    " AND t.tags IS NOT NULL ORDER BY t.id FOR KEY SHARE) t ON t.id=h.task_id WHERE h.scheduled_at<>h.was_scheduled)"
+    " AND t.tags IS NOT NULL) t ON t.id=h.task_id WHERE h.scheduled_at<>h.was_scheduled)"
     ", untag AS (" PG_REMOVE_TAGS(PG_TAGS_OF_JOBS("SELECT tenant, tags, was_scheduled AS at, id FROM moved")) ")"
     ", tag AS (" PG_ADD_TAGS(PG_TAGS_OF_JOBS("SELECT tenant, tags, scheduled_at AS at, id FROM moved")) ")";
 
@@ -70,7 +82,7 @@ static const char lower_floors[] = ", f AS (" PG_LOWER_FLOORS("SELECT h.lane, h.
 static const char count_changes[] =
     ", c AS (" PG_COUNT("SELECT h.lane, h.was AS state, -1 AS n FROM h UNION ALL SELECT h.lane, h.state, 1 FROM h") ")"
     " SELECT s.no, (" STANDS;
-static const char of_steps[] = ")::int FROM s JOIN l ON l.id=s.id";
+static const char of_steps[] = ")::int, (l.scheduled_at<>s.scheduled_at)::int FROM s JOIN l ON l.id=s.id";
 // clang-format on
 
 // Ends jobs. The ids come sorted and are looked up in their order, so rows are locked in that order here, too. A row that another
@@ -91,16 +103,26 @@ static const char count_ends[] =
                                   "SELECT lane, was, state, count(*) AS n FROM (SELECT lane, was, state FROM h LIMIT $2) h"
                                   " GROUP BY 1,2,3")) ") SELECT no FROM h";
 
+// In which of the tables jobs are looked for, and whether they may be planned for another time.
+enum way { AS_PLANNED, TASKS_LOCKED, AMONG_DONE };
+
 struct batch {
     struct store_step **steps;
     size_t count;
+    struct batch *moved; // takes those that were left out because they plan a job for another time; NULL: none is
 };
 
 static void read_steps(void *ctx, const PGresult *result)
 {
     struct batch *batch = ctx;
-    for (int row = 0; row < PQntuples(result); row++)
-        batch->steps[pg_int(result, row, 0)]->err = pg_int(result, row, 1) ? ERR_OK : ERR_LEASE_LOST;
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct store_step *step = batch->steps[pg_int(result, row, 0)];
+        bool stands = pg_int(result, row, 1), moves = pg_int(result, row, 2);
+        if (stands && moves && batch->moved)
+            batch->moved->steps[batch->moved->count++] = step;
+        else
+            step->err = stands ? ERR_OK : ERR_LEASE_LOST;
+    }
 }
 
 static void read_ended(void *ctx, const PGresult *result)
@@ -187,12 +209,12 @@ static void step_rows(struct pg_link *link, struct pg_rows *rows, const struct b
     pg_rows_lease(rows, jobs);
 }
 
-static void send_batch(struct pg_link *link, struct batch *batch, bool done)
+static void send_batch(struct pg_link *link, struct batch *batch, enum way way)
 {
     struct pg_rows rows;
     struct kinds kinds;
     step_rows(link, &rows, batch, &kinds);
-    bool final = kinds.final, live = kinds.live;
+    bool final = kinds.final, live = kinds.live, done = way == AMONG_DONE;
     const char *lease = kinds.leased ? "s.lease" : "0";
     pg_begin_query(link);
     pg_param_int(link, pg_slot(link));
@@ -202,8 +224,9 @@ static void send_batch(struct pg_link *link, struct batch *batch, bool done)
     pg_put(link, done ? lock_done : lock_live);
     pg_put(link, hits);
     pg_put(link, lease);
+    pg_put(link, way == AS_PLANNED ? as_planned : "");
     pg_put(link, ")");
-    pg_put(link, move_tags);
+    pg_put(link, way == AS_PLANNED ? "" : move_tags);
     if (live && !done) {
         pg_put(link, update_live);
         pg_put(link, kinds.touched ? PG_TOUCH : "");
@@ -243,8 +266,22 @@ static void send_ends(struct pg_link *link, struct batch *batch)
     pg_send(link, read_ended, batch);
 }
 
+static void lock_tasks(struct pg_link *link, const struct batch *batch, bool done)
+{
+    int64_t *ids = arena_array(&link->arena, int64_t, batch->count), *times = arena_array(&link->arena, int64_t, batch->count);
+    for (size_t i = 0; i < batch->count; i++) {
+        ids[i] = batch->steps[i]->job->id;
+        times[i] = batch->steps[i]->job->scheduled_at;
+    }
+    pg_begin_query(link);
+    pg_put(link, done ? lock_tasks_of_done : lock_tasks_of_live);
+    pg_param_ints(link, ids, batch->count);
+    pg_param_ints(link, times, batch->count);
+    pg_send(link, NULL, NULL);
+}
+
 // Cuts the steps where a job comes for the second time, and sends what lies between.
-static void send_batches(struct pg_link *link, struct batch *all, bool done)
+static void send_batches(struct pg_link *link, struct batch *all, enum way way)
 {
     struct map seen = {0};
     size_t first = 0;
@@ -254,9 +291,9 @@ static void send_batches(struct pg_link *link, struct batch *all, bool done)
             continue;
         }
         struct batch *batch = arena_alloc(&link->arena, sizeof *batch);
-        *batch = (struct batch){&all->steps[first], i - first};
+        *batch = (struct batch){&all->steps[first], i - first, all->moved};
         if (batch->count)
-            send_batch(link, batch, done);
+            send_batch(link, batch, way);
         map_done(&seen);
         first = i;
         if (i < all->count)
@@ -265,15 +302,24 @@ static void send_batches(struct pg_link *link, struct batch *all, bool done)
     map_done(&seen);
 }
 
-static void run_batches(struct pg_link *link, struct batch *ends, struct batch *others, bool done)
+static void run_batches(struct pg_link *link, struct batch *ends, struct batch *others, enum way way)
 {
     for (size_t i = 0; i < others->count; i++)
         others->steps[i]->err = ERR_NOT_FOUND; // until it is found
     pg_begin(link, "BEGIN");
-    if (ends->count)
+    if (way != AS_PLANNED && others->count)
+        lock_tasks(link, others, way == AMONG_DONE);
+    if (ends && ends->count)
         send_ends(link, ends);
-    send_batches(link, others, done);
+    send_batches(link, others, way);
     pg_commit(link);
+}
+
+// The same in a transaction of its own, behind another.
+static void run_behind(struct pg_link *link, struct batch *batch, enum way way)
+{
+    if (batch->count && !link->err)
+        run_batches(link, NULL, batch, way);
 }
 
 static int by_id(const void *a, const void *b)
@@ -298,20 +344,24 @@ static struct batch list_steps(struct pg_link *link, struct list *group)
 }
 
 // Those that end a job, by id. A job that comes twice has its first step there at most: ends are written before the others.
-static void sort_out(struct pg_link *link, const struct batch *all, struct batch *ret_ends, struct batch *ret_others)
+// Returns whether one does.
+static bool sort_out(struct pg_link *link, const struct batch *all, struct batch *ret_ends, struct batch *ret_others)
 {
     struct map seen = {0};
+    bool twice = false;
     ret_ends->steps = arena_array(&link->arena, struct store_step *, all->count);
     ret_others->steps = arena_array(&link->arena, struct store_step *, all->count);
     for (size_t i = 0; i < all->count; i++) {
         struct store_step *step = all->steps[i];
         bool first = !map_put(&seen, step->job->id, step);
+        twice |= !first;
         struct batch *to = first && job_state_final(step->job->state) && !store_step_leased(step) ? ret_ends : ret_others;
         to->steps[to->count++] = step;
     }
     map_done(&seen);
     if (ret_ends->count)
         qsort(ret_ends->steps, ret_ends->count, sizeof *ret_ends->steps, by_id);
+    return twice;
 }
 
 // Moves the steps that were not found to the front, in their order.
@@ -324,22 +374,23 @@ static void keep_missing(struct batch *batch)
     batch->count = count;
 }
 
+// Where a job comes twice no step is left out at first: the next one of the job would come before it.
 void pg_change_group(struct pg_link *link, struct list *group)
 {
-    struct batch all = list_steps(link, group), ends = {0}, others = {0}, none = {0};
+    struct batch all = list_steps(link, group), ends = {0}, others = {0}, moved = {0};
     for (size_t i = 0; i < all.count; i++) {
         pg_make_days(link, (const struct job *const[]){all.steps[i]->job}, 1);
         all.steps[i]->err = ERR_NOT_FOUND;
     }
-    sort_out(link, &all, &ends, &others);
-    run_batches(link, &ends, &others, false);
-    if (ends.count && !link->err) {
+    bool twice = sort_out(link, &all, &ends, &others);
+    moved.steps = arena_array(&link->arena, struct store_step *, others.count);
+    others.moved = twice ? NULL : &moved;
+    run_batches(link, &ends, &others, twice ? TASKS_LOCKED : AS_PLANNED);
+    run_behind(link, &moved, TASKS_LOCKED);
+    if (!link->err)
         keep_missing(&ends);
-        if (ends.count)
-            run_batches(link, &none, &ends, false);
-    }
+    run_behind(link, &ends, TASKS_LOCKED);
     if (!link->err)
         keep_missing(&all);
-    if (all.count && !link->err)
-        run_batches(link, &none, &all, true);
+    run_behind(link, &all, AMONG_DONE);
 }

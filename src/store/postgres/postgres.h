@@ -237,7 +237,8 @@ enum pg_look pg_look(struct pg_link *link); // which one it is time for
 // ---- postgres/tags.c: what tasks and jobs are found by
 
 struct str pg_tags_text(const struct store_task *task, struct arena *arena); // an array, as text; none is empty
-void pg_tags_fill(struct pg_link *link); // of all tasks that were stored before there were tags
+void pg_tags_fill(struct pg_link *link);             // of all tasks that were stored before there were tags
+void pg_lock_task(struct pg_link *link, int64_t id); // by who changes it or its tags, before any of its jobs is locked
 
 // Rows of tags, from a list of keys (tenant, tags, at, id) with the tags of their tasks.
 #define PG_TAGS_OF(keys) "SELECT k.tenant, x.tag, k.at, k.id FROM (" keys ") k CROSS JOIN LATERAL unnest(k.tags) x(tag)"

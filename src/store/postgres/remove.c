@@ -51,7 +51,7 @@ static void read_remove(void *ctx, const PGresult *result)
 void pg_remove_send(struct pg_link *link, struct store_op *op)
 {
     struct store_remove *remove = container_of(op, struct store_remove, op);
-    pg_sql(link, "SELECT FROM @tasks WHERE id=$1 FOR UPDATE", NULL, NULL, remove->task_id);
+    pg_lock_task(link, remove->task_id);
     pg_sql(link, remove_task, read_remove, remove, pg_slot(link), remove->task_id, remove->tenant, remove->version,
            store_remove_last(remove), (int64_t)remove->max, remove->now_ms, remove->keys_until);
 }

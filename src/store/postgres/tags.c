@@ -2,8 +2,9 @@
 // rows there are, so that they can be removed without reading the document again. Whoever writes tasks and jobs writes them in
 // the same statement; here is what they share, and how a database that had none gets them.
 //
-// Who changes a task's tags has its row locked FOR UPDATE, who gives a job those of its task FOR KEY SHARE: one of the two comes
-// first, and the other sees what it did.
+// Who changes a task's tags has its row locked FOR UPDATE, who writes rows of tags for a job of it FOR KEY SHARE: one of the two
+// comes first. Both lock tasks in a statement before the one that writes, because a statement that waits for a lock still sees
+// the rows of tags that were there when it began; and before they lock a job, because otherwise two could wait for each other.
 #include "store/postgres/postgres.h"
 
 #include <stdio.h>
@@ -18,6 +19,11 @@ struct str pg_tags_text(const struct store_task *task, struct arena *arena)
         at += (size_t)snprintf(text + at, size - at, "%c%lld", i ? ',' : '{', (long long)task->tags[i]);
     at += (size_t)snprintf(text + at, size - at, "}");
     return (struct str){text, at};
+}
+
+void pg_lock_task(struct pg_link *link, int64_t id)
+{
+    pg_sql(link, "SELECT FROM @tasks WHERE id=$1 FOR UPDATE", NULL, NULL, id);
 }
 
 // ---- tasks from before

@@ -326,11 +326,17 @@ static void send_bulk(struct pg_link *link, struct store_op *op)
 
 // ---- sweeping
 
-// $1 slot, $2 now, $3 the day of now, $4 max.
+// What is due is found first, then the tasks of it are locked, and then it is locked and looked at again: whoever plans a job for
+// another time or removes a task has the task before the job, too. What somebody else has goes another time.
+// $1 now, $2 the day of now, $3 max.
+static const char find_due[] = "SELECT j.task_id, j.id FROM @jobs_done j WHERE j.purge_at>0 AND j.purge_at<=$1 AND j.day<=$2"
+                               " ORDER BY j.purge_at, j.id LIMIT $3";
+static const char lock_tasks[] = "SELECT FROM @tasks WHERE id=ANY($1) ORDER BY id FOR UPDATE";
+// $1 slot, $2 now, $3 the day of now, $4 the jobs.
 // clang-format off
 static const char remove_jobs[] =
-    "WITH due AS MATERIALIZED (SELECT j.id FROM @jobs_done j WHERE j.purge_at>0 AND j.purge_at<=$2 AND j.day<=$3"
-    " ORDER BY j.purge_at, j.id LIMIT $4 FOR UPDATE SKIP LOCKED),"
+    "WITH due AS MATERIALIZED (SELECT j.id FROM @jobs_done j WHERE j.id=ANY($4) AND j.purge_at>0 AND j.purge_at<=$2 AND j.day<=$3"
+    " FOR UPDATE SKIP LOCKED),"
     " g AS (DELETE FROM @jobs_done j WHERE j.day<=$3 AND j.id=" PG_ANY("SELECT id FROM due")
     " RETURNING j.id, j.task_id, j.lane, j.state, j.scheduled_at),"
     " a AS (DELETE FROM @attempts a WHERE a.job_id=" PG_ANY("SELECT id FROM g") "),"
@@ -340,7 +346,6 @@ static const char remove_jobs[] =
     " c AS (" PG_COUNT("SELECT g.lane, g.state, -1 AS n FROM g") ") SELECT task_id, id, scheduled_at FROM g";
 // clang-format on
 // $1 the tasks some of whose jobs went; with $2 the ids of these and $3 when they were planned for, or behind keys_until.
-static const char lock_tasks[] = "SELECT 1 FROM @tasks WHERE id=ANY($1) ORDER BY id FOR UPDATE";
 static const char remove_tags[] = PG_REMOVE_TAGS(
     PG_TAGS_OF_JOBS("SELECT t.tenant, t.tags, j.at, j.id FROM unnest($1::bigint[],$2::bigint[],$3::bigint[]) j(task_id,id,at)"
                     " JOIN (SELECT id, tenant, tags FROM @tasks WHERE id=ANY($1) AND tags IS NOT NULL) t ON t.id=j.task_id"));
@@ -407,24 +412,47 @@ static void read_values(void *ctx, const PGresult *result)
         sweeping->values[row] = pg_int(result, row, 0);
 }
 
-static void read_removed(void *ctx, const PGresult *result)
+static void read_due(void *ctx, const PGresult *result)
 {
     struct sweeping *sweeping = ctx;
     read_values(ctx, result);
     sweeping->jobs = arena_array(sweeping->arena, int64_t, sweeping->count);
-    sweeping->times = arena_array(sweeping->arena, int64_t, sweeping->count);
-    for (int row = 0; row < PQntuples(result); row++) {
+    for (int row = 0; row < PQntuples(result); row++)
         sweeping->jobs[row] = pg_int(result, row, 1);
-        sweeping->times[row] = pg_int(result, row, 2);
-    }
 }
 
-static void remove_tasks_of(struct pg_link *link, const struct sweeping *sweeping)
+static void read_removed(void *ctx, const PGresult *result)
 {
+    struct sweeping *sweeping = ctx;
+    read_due(ctx, result);
+    sweeping->times = arena_array(sweeping->arena, int64_t, sweeping->count);
+    for (int row = 0; row < PQntuples(result); row++)
+        sweeping->times[row] = pg_int(result, row, 2);
+}
+
+// Takes the jobs that are due and then those of them that it removed, with their tasks.
+static void remove_due(struct pg_link *link, struct sweeping *sweeping, int64_t now_ms, int64_t today, int64_t max)
+{
+    pg_sql(link, find_due, read_due, sweeping, now_ms, today, max);
+    pg_sync(link);
+    if (link->err || !sweeping->count)
+        return;
     pg_begin_query(link);
     pg_put(link, lock_tasks);
     pg_param_ints(link, sweeping->values, sweeping->count);
     pg_send(link, NULL, NULL);
+    pg_begin_query(link);
+    pg_put(link, remove_jobs);
+    pg_param_int(link, pg_slot(link));
+    pg_param_int(link, now_ms);
+    pg_param_int(link, today);
+    pg_param_ints(link, sweeping->jobs, sweeping->count);
+    pg_send(link, read_removed, sweeping);
+    pg_sync(link);
+}
+
+static void remove_tasks_of(struct pg_link *link, const struct sweeping *sweeping)
+{
     pg_begin_query(link);
     pg_put(link, remove_tags);
     pg_param_ints(link, sweeping->values, sweeping->count);
@@ -498,8 +526,7 @@ void pg_sweep_run(struct pg_link *link, struct store_op *op)
     pg_sql(link, "SELECT pg_try_advisory_xact_lock($1)::int", read_alone, &sweeping, pg_lock_key(link->pg, PG_LOCK_SWEEP));
     pg_sync(link);
     if (!link->err && sweeping.alone) {
-        pg_sql(link, remove_jobs, read_removed, &sweeping, pg_slot(link), sweep->now_ms, today, max);
-        pg_sync(link);
+        remove_due(link, &sweeping, sweep->now_ms, today, max);
         sweep->removed = sweeping.count;
         if (sweeping.count)
             remove_tasks_of(link, &sweeping);
