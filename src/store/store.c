@@ -400,13 +400,26 @@ size_t store_list_candidates(const struct store_list *list)
     return list->key.p ? 0 : list->tag_count + (store_list_failed(list, failed) > 0);
 }
 
-size_t store_list_rarest(const struct store_list *list, const int64_t *counts)
+size_t store_list_lead(const struct store_list *list, store_counter *count, void *ctx)
 {
-    size_t rarest = 0;
-    for (size_t i = 1; i < store_list_candidates(list); i++)
-        if (counts[i] < counts[rarest])
-            rarest = i;
-    return rarest;
+    int64_t counts[STORE_CANDIDATES_MAX] = {0};
+    size_t candidates = store_list_candidates(list), lead = 0;
+    if (candidates > 1)
+        count(ctx, candidates, counts);
+    for (size_t i = 1; i < candidates; i++)
+        if (counts[i] < counts[lead])
+            lead = i;
+    return lead;
+}
+
+bool store_list_by_tag(const struct store_list *list, size_t lead)
+{
+    return store_list_candidates(list) && lead < list->tag_count;
+}
+
+int64_t store_list_tag(const struct store_list *list, size_t candidate)
+{
+    return list->jobs ? store_tag_of_jobs(list->tags[candidate]) : list->tags[candidate];
 }
 
 bool store_list_look(struct store_list *list, struct store_page *page, struct store_key key)

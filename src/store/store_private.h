@@ -57,7 +57,14 @@ size_t store_list_failed(const struct store_list *list, int ret_states[STORE_FAI
 // that failed, if there is one.
 enum { STORE_CANDIDATES_MAX = TAGS_MAX + 1 };
 size_t store_list_candidates(const struct store_list *list);
-size_t store_list_rarest(const struct store_list *list, const int64_t *counts); // each up to STORE_RARE
+
+// Counts the rows of each candidate behind `before`, up to STORE_RARE.
+typedef void store_counter(void *ctx, size_t candidates, int64_t ret_counts[STORE_CANDIDATES_MAX]);
+// The candidate by which rows are found: the one with fewest rows, of several the first. They are counted only where there is a
+// choice.
+size_t store_list_lead(const struct store_list *list, store_counter *count, void *ctx);
+bool store_list_by_tag(const struct store_list *list, size_t lead);      // is it a tag?
+int64_t store_list_tag(const struct store_list *list, size_t candidate); // the tag that its rows have
 
 // The tag of a task's jobs: they are found in another order than tasks.
 static inline int64_t store_tag_of_jobs(int64_t tag)

@@ -440,6 +440,60 @@ static void a_task_is_deleted_without_looking_at_the_jobs_of_others(void **state
     assert_true(session_ask_in(world->schema, others_read) - before < OTHERS / 10);
 }
 
+static struct store_list *tagged(struct world *world, bool jobs, size_t look)
+{
+    struct store_list *op = OP(world, store_list, STORE_LIST);
+    op->tenant = TENANT;
+    op->jobs = jobs;
+    op->before = (struct store_key){INT64_MAX, INT64_MAX};
+    op->tags[0] = 2;
+    op->tag_count = 1;
+    op->max_jobs = 1;
+    op->max = op->look = look;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op;
+}
+
+// Each lookup of an id in a day is a scan of that day's index.
+static void jobs_found_by_a_tag_are_looked_up_in_the_days_they_are_in(void **state)
+{
+    struct world *world = *state;
+    static const char lookups[] = "SELECT sum(s.idx_scan)::bigint FROM pg_stat_user_indexes s JOIN pg_inherits i ON"
+                                  " i.inhrelid=s.indexrelid WHERE i.inhparent='@jobs_done_id'::regclass";
+    enum { DAYS = 20, TAGGED = 50 };
+    for (int day = 1; day <= DAYS; day++)
+        add(world, (struct sample){.state = JOB_SUCCESS, .purge_at = NOW + (int64_t)day * DAY});
+    for (int i = 0; i < TAGGED; i++)
+        add(world, (struct sample){.tags = {2}, .state = JOB_SUCCESS, .purge_at = NOW + (int64_t)(i < 5 ? 3 : 4) * DAY});
+    for (int jobs = 0; jobs < 2; jobs++) {
+        long long before = session_ask_in(world->schema, lookups), looked = 0;
+        assert_int_equal(tagged(world, jobs, TAGGED)->found_count, TAGGED);
+        while (looked < TAGGED) // a session tells within a second
+            looked = session_ask_in(world->schema, lookups) - before;
+        assert_in_range(looked, TAGGED, DAYS * TAGGED / 2);
+    }
+}
+
+// Rows of tags that lead nowhere, whoever left them, hide nothing behind them.
+static void a_list_by_a_tag_goes_on_behind_a_row_that_leads_nowhere(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.tags = {2}});
+    session_ask_in(world->schema, "INSERT INTO @tags SELECT 7, 2+n%2, n%2*200000, 9000000000000000+n FROM generate_series(1,6) n"
+                                  " RETURNING 1");
+    for (int jobs = 0; jobs < 2; jobs++) {
+        struct store_list *op = tagged(world, jobs, 2);
+        assert_int_equal(op->found_count, 0);
+        assert_true(op->more);
+        struct store_key next = op->next;
+        op = tagged(world, jobs, 10);
+        assert_int_equal(op->found_count, 1);
+        assert_int_equal(op->found[0].id, id);
+        assert_false(op->more);
+        assert_true(next.id > id);
+    }
+}
+
 static void days_that_are_past_are_dropped_and_the_counters_stay_right(void **state)
 {
     struct world *world = *state;
@@ -1131,6 +1185,8 @@ int main(void)
         PROMISE(finished_jobs_leave_the_table_that_is_scanned),
         PROMISE(jobs_that_end_are_looked_up_by_id_however_they_lie),
         PROMISE(a_task_is_deleted_without_looking_at_the_jobs_of_others),
+        PROMISE(jobs_found_by_a_tag_are_looked_up_in_the_days_they_are_in),
+        PROMISE(a_list_by_a_tag_goes_on_behind_a_row_that_leads_nowhere),
         PROMISE(days_that_are_past_are_dropped_and_the_counters_stay_right),
         PROMISE(counters_of_past_periods_are_added_up),
         PROMISE(a_lane_that_came_back_stays_when_its_counters_are_added_up),

@@ -158,8 +158,8 @@ static bool job_matches(const struct memory *memory, const struct store_list *li
 struct source {
     struct memory *memory;
     const struct store_list *list;
-    int64_t task_id;  // the only one there may be; 0: any
-    size_t candidate; // by which rows are found, if there are any: the number of a tag, or behind them the state that failed
+    int64_t task_id; // the only one there may be; 0: any
+    size_t lead;     // the candidate by which rows are found, if there are any: a tag, or behind them the state that failed
 };
 
 static bool is_candidate(const struct source *source, size_t candidate, const struct memory_task *task, const struct job *job)
@@ -198,12 +198,10 @@ static int64_t count_candidate(const struct source *source, size_t candidate)
     return count;
 }
 
-static void choose(struct source *source)
+static void count_candidates(void *ctx, size_t candidates, int64_t ret_counts[STORE_CANDIDATES_MAX])
 {
-    int64_t counts[STORE_CANDIDATES_MAX];
-    for (size_t i = 0; i < store_list_candidates(source->list); i++)
-        counts[i] = count_candidate(source, i);
-    source->candidate = store_list_rarest(source->list, counts);
+    for (size_t i = 0; i < candidates; i++)
+        ret_counts[i] = count_candidate(ctx, i);
 }
 
 // ---- the pages
@@ -221,7 +219,7 @@ static void list_jobs(const struct source *source, struct store_list *list, stru
     int64_t id;
     struct store_page page = {0};
     for (size_t at = 0; (job = map_next(&source->memory->jobs, &at, &id));)
-        if (may_be_job(source, job) && is_candidate(source, source->candidate, job->task, &job->job))
+        if (may_be_job(source, job) && is_candidate(source, source->lead, job->task, &job->job))
             memory_found_add(&found, job);
     memory_found_sort(&found, compare_scheduled_at);
     for (size_t i = found.count; i > 0; i--) {
@@ -251,7 +249,7 @@ static void list_tasks(const struct source *source, struct store_list *list, str
     size_t count = 0;
     int64_t id;
     for (size_t at = 0; (task = map_next(map, &at, &id));)
-        if (may_be_task(source, task) && is_candidate(source, source->candidate, task, NULL))
+        if (may_be_task(source, task) && is_candidate(source, source->lead, task, NULL))
             tasks[count++] = task;
     qsort(tasks, count, sizeof *tasks, compare_tasks);
     for (size_t i = 0; i < count && store_list_look(list, &page, (struct store_key){0, tasks[i]->task.id}); i++) {
@@ -286,7 +284,7 @@ void memory_run_list(struct memory *memory, struct store_op *op)
     struct store_get records = {.op.arena = op->arena, .open_first = true};
     if (!begin(&source))
         return;
-    choose(&source);
+    source.lead = store_list_lead(list, count_candidates, &source);
     if (list->jobs)
         list_jobs(&source, list, &records);
     else

@@ -1,7 +1,12 @@
 // LIST: pages of tasks and of jobs.
 //
 // Rows are found by an index: that of the list, or a tag, or the state that failed. Of several of these their rows are counted
-// first.
+// first. How many rows were looked at is how many the index has: a row of tags whose job is not there counts as one that does not
+// match, so it does not end the list.
+//
+// A row of tags, or a task, does not say under which day its job is filed. Whoever has many such ids looks up the day of the
+// first, takes all that lie there, and goes on with the rest: it looks into as many days as the jobs are in, and not for each job
+// into each day.
 //
 // libpq holds a whole answer in memory, so what is large is asked for last. The first statement looks at rows by an index and
 // says of those that match only their keys and how many bytes their records have. Where the page ends follows from that, here.
@@ -22,16 +27,38 @@ _Static_assert(STORE_TASK_BYTES == 256 && STORE_JOB_BYTES == 256 && STORE_ATTEMP
 // clang-format off
 #define NEWEST_JOBS " ORDER BY j.scheduled_at DESC, j.id DESC LIMIT $4+1"
 static const char of_tenant[] = " j WHERE j.tenant=$1 AND (j.scheduled_at,j.id)<($2,$3)";
-#define FIRST_TAGGED \
-    "SELECT g.id FROM @tags g WHERE g.tenant=$1 AND g.tag=$7 AND (g.at,g.id)<($2,$3) ORDER BY g.at DESC, g.id DESC LIMIT $4+1"
-static const char of_tag[] = " j WHERE j.id=" PG_ANY(FIRST_TAGGED);
+#define LOOKED_JOB "j.scheduled_at AS at, j.id, j.task_id, j.lane, j.state, " JOB_BYTES " AS bytes, "
+// The days that jobs are filed under, with those of each; what is not found is left out. `ids` are in descending order. OFFSET 0
+// keeps PostgreSQL from putting a subquery wherever its value is used.
+#define FILED(ids) \
+    " filed(day,ids,rest) AS (SELECT NULL::int, NULL::bigint[], ARRAY(" ids ")" \
+    " UNION ALL SELECT d.day, h.ids, ARRAY(SELECT unnest(f.rest[2:]) EXCEPT SELECT unnest(h.ids) ORDER BY 1 DESC) FROM filed f" \
+    " CROSS JOIN LATERAL (SELECT (SELECT j.day FROM @jobs_done j WHERE j.id=f.rest[1] LIMIT 1) AS day OFFSET 0) d" \
+    " CROSS JOIN LATERAL (SELECT ARRAY(SELECT j.id FROM @jobs_done j WHERE j.day=d.day AND j.id=ANY(f.rest)) AS ids OFFSET 0) h" \
+    " WHERE cardinality(f.rest)>0)"
+#define FROM_FILED "@jobs_done j ON j.day=f.day AND j.id=ANY(f.ids)"
+static const char first_tagged[] =
+    "WITH RECURSIVE tagged AS MATERIALIZED (SELECT g.at, g.id FROM @tags g WHERE g.tenant=$1 AND g.tag=$7 AND (g.at,g.id)<($2,$3)";
+static const char newest_tagged[] = " ORDER BY g.at DESC, g.id DESC LIMIT $4+1)";
+static const char live_tagged[] =
+    ", live AS MATERIALIZED (SELECT " LOOKED_JOB "-1 AS day FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM tagged") ")";
+static const char done_tagged[] =
+    "," FILED("SELECT id FROM tagged EXCEPT SELECT id FROM live ORDER BY 1 DESC")
+    ", jobs AS MATERIALIZED (SELECT * FROM live UNION ALL SELECT " LOOKED_JOB "j.day FROM filed f JOIN " FROM_FILED ")";
+static const char only_live_tagged[] = ", jobs AS (SELECT * FROM live)";
+static const char looked_tagged[] =
+    ", looked AS MATERIALIZED (SELECT g.at, g.id, j.task_id, j.lane, j.state, j.bytes, j.day FROM tagged g"
+    " LEFT JOIN jobs j ON j.id=g.id AND j.at=g.at)";
+static const char looked_tagged_tasks[] =
+    ", looked AS MATERIALIZED (SELECT g.at, g.id, t.lane, t.name, " TASK_BYTES("t") " AS bytes FROM tagged g"
+    " LEFT JOIN @tasks t ON " PG_IS("t.id", "g.id") " AND t.tenant=$1)";
+static const char is_there[] = " AND r.lane IS NOT NULL";
 static const char of_task[] =
     " AND j.id=" PG_ANY("SELECT $6 UNION SELECT id FROM @extras WHERE task_id=$6") " AND j.task_id=$6";
 static const char looked_tasks[] =
     "WITH looked AS MATERIALIZED (SELECT 0::bigint AS at, t.id, t.lane, t.name, " TASK_BYTES("t") " AS bytes FROM @tasks t"
     " WHERE t.tenant=$1 AND t.id<$3";
 static const char one_task[] = " AND t.id=$6";
-static const char tagged_tasks[] = " AND t.id=" PG_ANY(FIRST_TAGGED);
 static const char newest_tasks[] = " ORDER BY t.id DESC LIMIT $4+1)";
 static const char if_queue[] = " AND EXISTS (SELECT FROM @lanes WHERE tenant=$1 AND queue=$8)";
 static const char of_queue[] = " AND r.lane=(SELECT id FROM @lanes WHERE tenant=$1 AND queue=$8)";
@@ -52,11 +79,12 @@ static const char page_of_jobs_with_docs[] =
     PAGE_OF_JOBS("+coalesce((SELECT " TASK_BYTES("t") " FROM @tasks t WHERE t.id=p.task_id),0)");
 
 // $1 the tasks, $2 how many of each.
-#define JOBS_OF(table, day) \
-    "SELECT j.task_id, j.state, j.scheduled_at, j.id, " JOB_BYTES " AS bytes, " day " AS day FROM " table " j" \
-    " WHERE j.id=" PG_ANY("SELECT unnest($1::bigint[]) UNION SELECT id FROM @extras WHERE task_id=ANY($1)") " AND j.task_id=ANY($1)"
+#define JOB_OF_TASK "j.task_id, j.state, j.scheduled_at, j.id, " JOB_BYTES " AS bytes, "
 static const char keys_of_jobs[] =
-    "WITH found AS (" JOBS_OF("@jobs", "-1") " UNION ALL " JOBS_OF("@jobs_done", "j.day") "),"
+    "WITH RECURSIVE ids AS MATERIALIZED (SELECT unnest($1::bigint[]) AS id UNION SELECT id FROM @extras WHERE task_id=ANY($1)),"
+    " live AS MATERIALIZED (SELECT " JOB_OF_TASK "-1 AS day FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM ids") " AND j.task_id=ANY($1)),"
+    FILED("SELECT id FROM ids EXCEPT SELECT id FROM live ORDER BY 1 DESC") ","
+    " found AS (SELECT * FROM live UNION ALL SELECT " JOB_OF_TASK "j.day FROM filed f JOIN " FROM_FILED " WHERE j.task_id=ANY($1)),"
     " ranked AS (SELECT f.*, row_number() OVER (PARTITION BY f.task_id ORDER BY (f.state>=5), f.scheduled_at DESC, f.id DESC) AS rank FROM found f)"
     " SELECT r.task_id, r.id, r.bytes+" ATTEMPTS_BYTES("r.id") ", r.day FROM ranked r WHERE r.rank<=$2"
     " ORDER BY r.task_id DESC, r.rank";
@@ -65,7 +93,9 @@ static const char keys_of_jobs[] =
 static const char tasks_by_id[] =
     "SELECT " PG_TASK_OF_T " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane WHERE t.id=ANY($1) ORDER BY t.id DESC";
 #define LISTED_JOBS(table) "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS PG_LISTED_RESULT " FROM " table " j WHERE j.id=ANY($1)"
-#define JOBS_BY_ID LISTED_JOBS("@jobs") " UNION ALL " LISTED_JOBS("@jobs_done") " AND j.day=ANY($2)"
+#define JOBS_BY_ID \
+    LISTED_JOBS("@jobs") " UNION ALL SELECT j.* FROM (SELECT DISTINCT unnest($2::bigint[])::int AS day) d" \
+    " CROSS JOIN LATERAL (" LISTED_JOBS("@jobs_done") " AND j.day=d.day OFFSET 0) j"
 static const char jobs_by_id[] = "SELECT * FROM (" JOBS_BY_ID ") j ORDER BY j.scheduled_at DESC, j.id DESC";
 static const char jobs_with_docs[] =
     "SELECT j.*, " PG_TASK_OF_T " FROM (" JOBS_BY_ID ") j LEFT JOIN @tasks t ON t.id=j.task_id LEFT JOIN @lanes l ON l.id=t.lane"
@@ -87,7 +117,7 @@ struct page {
     struct store_list *list;
     struct store_get records; // jobs and attempts are read as for a GET; the arena is the operation's
     int64_t task_id;          // the only one there may be; 0: any
-    size_t candidate;         // by which rows are found, if there are any: a tag, or behind them the state that failed
+    size_t lead;              // the candidate by which rows are found, if there are any: a tag, or the state that failed
     int64_t looked;           // how many rows, one more than may be if there are more
     struct store_key last;    // of those that may be looked at
     struct row *rows;
@@ -105,11 +135,6 @@ static const char count_tag[] =
 static const char count_failed[] =
     "(SELECT count(*) FROM (SELECT FROM @jobs_done WHERE tenant=$1 AND state>=6 AND state IN (%d,%d) AND"
     " (scheduled_at,id)<($2,$3) LIMIT $4) x)";
-
-static int64_t tag_of(const struct store_list *list, size_t candidate)
-{
-    return list->jobs ? store_tag_of_jobs(list->tags[candidate]) : list->tags[candidate];
-}
 
 static void read_counts(void *ctx, const PGresult *result)
 {
@@ -143,31 +168,28 @@ static void put_count_failed(struct pg_link *link, const struct store_list *list
     pg_put(link, sql);
 }
 
-static void choose(struct page *page)
+// All of them in one statement.
+static void count_candidates(void *ctx, size_t candidates, int64_t ret_counts[STORE_CANDIDATES_MAX])
 {
+    const struct page *page = ctx;
     struct pg_link *link = page->link;
     const struct store_list *list = page->list;
-    size_t candidates = store_list_candidates(list);
-    int64_t counts[STORE_CANDIDATES_MAX] = {0};
-    if (candidates < 2)
-        return;
     begin_list(link, list);
     pg_param_int(link, STORE_RARE);
     for (size_t i = 0; i < candidates; i++) {
         pg_put(link, i ? ", " : "SELECT ");
         if (i < list->tag_count)
-            put_with_int(link, count_tag, tag_of(list, i));
+            put_with_int(link, count_tag, store_list_tag(list, i));
         else
             put_count_failed(link, list);
     }
-    pg_send(link, read_counts, counts);
+    pg_send(link, read_counts, ret_counts);
     pg_sync(link);
-    page->candidate = store_list_rarest(list, counts);
 }
 
 static bool by_tag(const struct page *page)
 {
-    return store_list_candidates(page->list) && page->candidate < page->list->tag_count;
+    return store_list_by_tag(page->list, page->lead);
 }
 
 static void read_key(void *ctx, const PGresult *result)
@@ -207,11 +229,11 @@ static void put_source(const struct page *page, const char *table, const char *d
 {
     struct pg_link *link = page->link;
     char text[64];
-    pg_put(link, "(SELECT j.scheduled_at AS at, j.id, j.task_id, j.lane, j.state, " JOB_BYTES " AS bytes, ");
+    pg_put(link, "(SELECT " LOOKED_JOB);
     pg_put(link, day);
     pg_put(link, " AS day FROM ");
     pg_put(link, table);
-    pg_put(link, by_tag(page) ? of_tag : of_tenant);
+    pg_put(link, of_tenant);
     if (page->task_id)
         pg_put(link, of_task);
     if (page->list->queue.p)
@@ -230,13 +252,28 @@ static bool wants_final(const struct store_list *list, bool final)
     return false;
 }
 
-// Of rows that are found by a tag, those in the other table count among those that are looked at.
+static void put_tagged(const struct page *page)
+{
+    struct pg_link *link = page->link;
+    pg_put(link, first_tagged);
+    if (page->list->queue.p)
+        pg_put(link, if_queue);
+    pg_put(link, newest_tagged);
+    if (!page->list->jobs) {
+        pg_put(link, looked_tagged_tasks);
+        return;
+    }
+    pg_put(link, live_tagged);
+    pg_put(link, wants_final(page->list, true) ? done_tagged : only_live_tagged);
+    pg_put(link, looked_tagged);
+}
+
 static void put_looked_jobs(const struct page *page)
 {
     struct pg_link *link = page->link;
     int failed[STORE_FAILED_MAX];
-    size_t count = by_tag(page) ? 0 : store_list_failed(page->list, failed);
-    bool live = by_tag(page) || wants_final(page->list, false), done = by_tag(page) || wants_final(page->list, true);
+    size_t count = store_list_failed(page->list, failed);
+    bool live = wants_final(page->list, false), done = wants_final(page->list, true);
     pg_put(link, "WITH looked AS MATERIALIZED (SELECT * FROM (");
     if (live)
         put_source(page, "@jobs", "-1", 0);
@@ -257,8 +294,6 @@ static void put_looked_tasks(const struct page *page)
     pg_put(link, looked_tasks);
     if (page->task_id)
         pg_put(link, one_task);
-    else if (by_tag(page))
-        pg_put(link, tagged_tasks);
     if (page->list->queue.p)
         pg_put(link, if_queue);
     pg_put(link, newest_tasks);
@@ -280,14 +315,16 @@ static void put_conditions(const struct page *page)
 {
     struct pg_link *link = page->link;
     const struct store_list *list = page->list;
+    if (by_tag(page))
+        pg_put(link, is_there);
     if (list->jobs && list->states)
         put_states(link, list->states);
     if (list->queue.p)
         pg_put(link, of_queue);
     for (size_t i = 0; i < list->tag_count; i++)
-        if (!by_tag(page) || i != page->candidate)
+        if (!by_tag(page) || i != page->lead)
             put_with_int(link, " AND EXISTS (SELECT FROM @tags g WHERE g.tenant=$1 AND g.tag=$%d AND g.at=r.at AND g.id=r.id)",
-                         tag_of(list, i));
+                         store_list_tag(list, i));
     if (list->name.p && list->jobs)
         put_with_text(link, " AND EXISTS (SELECT FROM @tasks t WHERE t.id=r.task_id AND t.name=$%d)", list->name);
     else if (list->name.p)
@@ -303,7 +340,7 @@ static void begin_page(const struct page *page)
     pg_param_int(link, time_min((int64_t)list->look, most));
     pg_param_int(link, time_min((int64_t)list->max, most));
     pg_param_int(link, page->task_id);
-    pg_param_int(link, by_tag(page) ? tag_of(list, page->candidate) : 0);
+    pg_param_int(link, by_tag(page) ? store_list_tag(list, page->lead) : 0);
     if (list->queue.p)
         pg_param_text(link, list->queue);
 }
@@ -329,7 +366,9 @@ static void ask_rows(struct page *page)
     struct pg_link *link = page->link;
     const struct store_list *list = page->list;
     begin_page(page);
-    if (list->jobs)
+    if (by_tag(page))
+        put_tagged(page);
+    else if (list->jobs)
         put_looked_jobs(page);
     else
         put_looked_tasks(page);
@@ -459,7 +498,7 @@ void pg_list_send(struct pg_link *link, struct store_op *op)
     struct page page = {.link = link, .list = list, .records.op.arena = op->arena};
     if (!begin(&page))
         return;
-    choose(&page);
+    page.lead = store_list_lead(list, count_candidates, &page);
     ask_rows(&page);
     if (!list->jobs)
         ask_keys_of_jobs(&page);

@@ -178,16 +178,10 @@ static void read_get(struct db *db, struct store_op *op)
 struct source {
     struct db *db;
     const struct store_list *list;
-    int64_t lane;     // of the queue; 0: any
-    int64_t task_id;  // the only one there may be; 0: any
-    size_t candidate; // by which rows are found, if there are any: the number of a tag, or behind them the state that failed
+    int64_t lane;    // of the queue; 0: any
+    int64_t task_id; // the only one there may be; 0: any
+    size_t lead;     // the candidate by which rows are found, if there are any: a tag, or behind them the state that failed
 };
-
-static int64_t tag_of(const struct source *source, size_t candidate)
-{
-    int64_t tag = source->list->tags[candidate];
-    return source->list->jobs ? store_tag_of_jobs(tag) : tag;
-}
 
 static int64_t count_candidate(const struct source *source, size_t candidate)
 {
@@ -196,7 +190,8 @@ static int64_t count_candidate(const struct source *source, size_t candidate)
     int failed[STORE_FAILED_MAX];
     sqlite3_stmt *stmt;
     if (candidate < list->tag_count) {
-        stmt = db_sql(source->db, SQL_COUNT_TAGGED, list->tenant, at, list->before.id, STORE_RARE, tag_of(source, candidate));
+        stmt =
+            db_sql(source->db, SQL_COUNT_TAGGED, list->tenant, at, list->before.id, STORE_RARE, store_list_tag(list, candidate));
     } else {
         size_t failed_count = store_list_failed(list, failed);
         stmt = db_sql(source->db, SQL_COUNT_FAILED, list->tenant, at, list->before.id, STORE_RARE, failed[0],
@@ -206,18 +201,15 @@ static int64_t count_candidate(const struct source *source, size_t candidate)
     return count;
 }
 
-static void choose(struct source *source)
+static void count_candidates(void *ctx, size_t candidates, int64_t ret_counts[STORE_CANDIDATES_MAX])
 {
-    int64_t counts[STORE_CANDIDATES_MAX];
-    size_t candidates = store_list_candidates(source->list);
-    for (size_t i = 0; i < candidates && candidates > 1; i++)
-        counts[i] = count_candidate(source, i);
-    source->candidate = candidates > 1 ? store_list_rarest(source->list, counts) : 0;
+    for (size_t i = 0; i < candidates; i++)
+        ret_counts[i] = count_candidate(ctx, i);
 }
 
 static bool by_tag(const struct source *source)
 {
-    return store_list_candidates(source->list) && source->candidate < source->list->tag_count;
+    return store_list_by_tag(source->list, source->lead);
 }
 
 static sqlite3_stmt *select_jobs(const struct source *source)
@@ -229,7 +221,7 @@ static sqlite3_stmt *select_jobs(const struct source *source)
     enum sql sql = source->task_id ? SQL_LIST_OF_TASK : tagged ? SQL_LIST_TAGGED_JOBS : count ? SQL_LIST_FAILED : SQL_LIST_JOBS;
     sqlite3_stmt *stmt = db_sql(source->db, sql, list->tenant, list->before.at, list->before.id, limit(list->look + 1));
     if (source->task_id || tagged)
-        sqlite3_bind_int64(stmt, 5, source->task_id ? source->task_id : tag_of(source, source->candidate));
+        sqlite3_bind_int64(stmt, 5, source->task_id ? source->task_id : store_list_tag(list, source->lead));
     for (size_t i = 0; i < STORE_FAILED_MAX && sql == SQL_LIST_FAILED; i++)
         sqlite3_bind_int(stmt, 5 + (int)i, i < count ? failed[i] : -1);
     return stmt;
@@ -242,7 +234,7 @@ static sqlite3_stmt *select_tasks(const struct source *source)
     enum sql sql = source->task_id ? SQL_LIST_ONE_TASK : tagged ? SQL_LIST_TAGGED_TASKS : SQL_LIST_TASKS;
     sqlite3_stmt *stmt = db_sql(source->db, sql, list->tenant, list->before.id, limit(list->look + 1));
     if (sql != SQL_LIST_TASKS)
-        sqlite3_bind_int64(stmt, 4, source->task_id ? source->task_id : tag_of(source, source->candidate));
+        sqlite3_bind_int64(stmt, 4, source->task_id ? source->task_id : store_list_tag(list, source->lead));
     return stmt;
 }
 
@@ -260,8 +252,8 @@ static bool has_tags(const struct source *source, struct store_key key)
     const struct store_list *list = source->list;
     int64_t one;
     for (size_t i = 0; i < list->tag_count; i++)
-        if ((!by_tag(source) || i != source->candidate) &&
-            !db_found(source->db, db_sql(source->db, SQL_HAS_TAG, list->tenant, tag_of(source, i), key.at, key.id), &one))
+        if ((!by_tag(source) || i != source->lead) &&
+            !db_found(source->db, db_sql(source->db, SQL_HAS_TAG, list->tenant, store_list_tag(list, i), key.at, key.id), &one))
             return false;
     return true;
 }
@@ -360,7 +352,7 @@ static void read_list(struct db *db, struct store_op *op)
     struct store_get records = {.op.arena = op->arena};
     if (!begin(&source))
         return;
-    choose(&source);
+    source.lead = store_list_lead(list, count_candidates, &source);
     if (list->jobs)
         list_jobs(&source, list, &records);
     else
