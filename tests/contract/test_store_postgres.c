@@ -629,6 +629,35 @@ static void tasks_of_an_older_schema_get_their_tags(void **state)
     assert_old_tasks_are_found(world);
 }
 
+// A document that is not in its row is read by a scan of the index of what is too long for a row.
+static void the_migration_that_gives_tags_reads_each_document_once(void **state)
+{
+    struct world *world = *state;
+    static const char reads[] = "SELECT s.idx_scan FROM pg_class c JOIN pg_stat_all_tables s ON s.relid=c.reltoastrelid"
+                                " WHERE c.oid='@tasks'::regclass";
+    enum { LENGTH = 300000, TASKS = 30 };
+    char *doc = world_mem(world, LENGTH + 1), sql[800];
+    size_t n = (size_t)snprintf(doc, LENGTH, "{\"url\":\"http://a/\",\"created_by\":\"a\",\"body\":\"");
+    for (uint64_t x = 1; n < LENGTH - 2; x = x * 6364136223846793005u + 1442695040888963407u)
+        doc[n++] = (char)('A' + (x >> 33) % 26); // which is not much shorter when it is compressed
+    memcpy(doc + n, "\"}", 3);
+    for (int i = 0; i < TASKS; i++) // more than are read at a time
+        add(world, (struct sample){.doc = str_of(doc)});
+    store_close(world->store);
+    snprintf(sql, sizeof sql,
+             "SET search_path=%s; UPDATE tasks SET name=NULL;" WITHOUT_STEP_13 " UPDATE meta SET value=12 WHERE name='schema'",
+             world->schema);
+    session_do_as(false, sql);
+    long long before = 0, read = 0;
+    while (before < TASKS) // each was written with a scan, and a session tells of those when it has ended
+        before = session_ask_in(world->schema, reads);
+    world_open(world);
+    while (read < TASKS) // a session tells within a second
+        read = session_ask_in(world->schema, reads) - before;
+    assert_int_equal(read, TASKS);
+    assert_int_equal(session_ask_in(world->schema, "SELECT count(*) FROM @tags"), 2 * TASKS);
+}
+
 // A node of the release before went on beside a newer one: a task that it added has no tags, and one that it changed wrong ones.
 static void what_was_written_by_who_knew_no_tags_gets_them_when_nobody_can_any_more(void **state)
 {
@@ -1193,6 +1222,7 @@ int main(void)
         PROMISE(migrations_go_on_after_a_cut_at_any_point),
         PROMISE(what_is_in_hand_is_still_found_after_the_migration_that_moves_it),
         PROMISE(tasks_of_an_older_schema_get_their_tags),
+        PROMISE(the_migration_that_gives_tags_reads_each_document_once),
         PROMISE(what_was_written_by_who_knew_no_tags_gets_them_when_nobody_can_any_more),
         PROMISE(tags_leave_nothing_behind),
         PROMISE(what_left_a_hand_is_forgotten_and_what_stays_is_not),

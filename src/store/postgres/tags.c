@@ -29,13 +29,18 @@ void pg_lock_task(struct pg_link *link, int64_t id)
 // ---- tasks from before
 
 // Documents that may have something to be found by: a name may be written with escapes. $1 the task to begin behind, $2 how many,
-// $3 how many bytes.
+// $3 how many bytes. How long a document is PostgreSQL knows without reading it. `read` has it as a value of its own (which the
+// empty text behind it makes), so that it is read once and not for each of the conditions. Where the round ended is said also
+// when it found nothing.
 static const char candidates[] =
-    "WITH found AS (SELECT t.id, t.doc FROM @tasks t WHERE t.id>$1 AND NOT t.gone AND (t.name IS NOT NULL"
-    " OR position('\"labels\"'::bytea IN t.doc)>0 OR position('\"tracing_id\"'::bytea IN t.doc)>0"
-    " OR position('\"created_by\"'::bytea IN t.doc)>0 OR position('\\\\u'::bytea IN t.doc)>0) ORDER BY t.id LIMIT $2),"
-    " summed AS (SELECT f.id, f.doc, sum(octet_length(f.doc)) OVER (ORDER BY f.id) AS bytes FROM found f)"
-    " SELECT s.id, s.doc FROM summed s WHERE s.bytes-octet_length(s.doc)<$3 ORDER BY s.id";
+    "WITH sized AS (SELECT t.id, octet_length(t.doc) AS bytes FROM @tasks t WHERE t.id>$1 ORDER BY t.id LIMIT $2),"
+    " summed AS (SELECT s.id, s.bytes, sum(s.bytes) OVER (ORDER BY s.id) AS total FROM sized s),"
+    " round AS MATERIALIZED (SELECT max(s.id) AS last FROM summed s WHERE s.total-s.bytes<$3),"
+    " read AS MATERIALIZED (SELECT t.id, t.name, t.doc||''::bytea AS doc FROM @tasks t"
+    " WHERE t.id>$1 AND t.id<=(SELECT last FROM round) AND NOT t.gone)"
+    " SELECT o.last, r.id, r.doc FROM round o LEFT JOIN read r ON r.name IS NOT NULL OR position('\"labels\"'::bytea IN r.doc)>0"
+    " OR position('\"tracing_id\"'::bytea IN r.doc)>0 OR position('\"created_by\"'::bytea IN r.doc)>0"
+    " OR position('\\\\u'::bytea IN r.doc)>0 WHERE o.last IS NOT NULL";
 static const char set_tags_from[] = "UPDATE @tasks t SET tags=s.tags::bigint[] FROM ";
 static const char set_tags[] = " s WHERE t.id=s.id";
 static const char fill_tasks[] =
@@ -68,9 +73,9 @@ static void read_candidates(void *ctx, const PGresult *result)
         char why[ERR_WHY_MAX];
         arena_init(&arena);
         filling->last_id = pg_int(result, row, 0);
-        if (task_read(&task, pg_bytes(result, row, 1, &arena), &arena, why))
+        if (task_read(&task, pg_bytes(result, row, 2, &arena), &arena, why))
             store_task_tag(&stored, &task, &arena);
-        filling->ids[filling->count] = filling->last_id;
+        filling->ids[filling->count] = pg_int(result, row, 1);
         filling->tags[filling->count] = pg_tags_text(&stored, &filling->arena);
         filling->count += stored.tag_count > 0;
         arena_done(&arena);
