@@ -265,7 +265,7 @@ static void read_attempt(struct store_get *get, const PGresult *result, int row)
     attempt->response = pg_bytes(result, row, 10, &get->op.arena);
 }
 
-// They come by job id; wanted are those of the jobs that are given, in the order of these.
+// They come by job id; wanted are those of the jobs that are given.
 void pg_read_attempts(void *ctx, const PGresult *result)
 {
     struct store_get *get = ctx;
@@ -282,6 +282,7 @@ void pg_read_attempts(void *ctx, const PGresult *result)
         for (; low < rows && pg_int(result, low, 0) == get->jobs[i].id; low++)
             read_attempt(get, result, low);
     }
+    store_sort_attempts(get->attempts, get->attempt_count);
 }
 
 static void send_get(struct pg_link *link, struct store_op *op)
