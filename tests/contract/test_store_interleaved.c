@@ -435,7 +435,7 @@ static int set_up(void **state)
              "SET search_path=%s; CREATE TABLE was_jobs AS TABLE jobs;"
              " CREATE TABLE was_lanes AS TABLE lanes; CREATE TABLE was_incarnations AS TABLE incarnations;"
              " CREATE TABLE was_tasks AS TABLE tasks; CREATE TABLE was_tags AS TABLE tags;"
-             " CREATE TABLE was_done AS TABLE jobs_done; DELETE FROM jobs_done; DELETE FROM "
+             " CREATE TABLE was_done AS SELECT * FROM jobs_done WHERE purge_at>0; DELETE FROM jobs_done; DELETE FROM "
              "counts WHERE state=5; CREATE TABLE "
              "was_counts AS TABLE counts",
              s);
