@@ -22,7 +22,7 @@ struct lapse {
     int64_t next_at; // monotonic
     int64_t deaf_at; // monotonic: until then nobody could be heard; 0: that has not been so
     struct now last; // when it was turned last
-    struct store_lapsed lapsed;
+    struct store_find lapsed;
     struct store_change change;
 };
 
@@ -54,7 +54,8 @@ static void submit(struct lapse *lapse, struct store_op *op)
 
 static void send_lapsed(struct lapse *lapse, struct now now)
 {
-    store_op_post(&lapse->lapsed.op, STORE_LAPSED, &lapse->answers);
+    store_op_post(&lapse->lapsed.op, STORE_FIND, &lapse->answers);
+    lapse->lapsed.what = STORE_FIND_LAPSED;
     lapse->lapsed.now_ms = now.wall_ms;
     lapse->lapsed.max = LAPSED_MAX;
     lapse->lapsed.job_count = 0;

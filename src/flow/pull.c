@@ -60,7 +60,7 @@ struct pull {
 
     struct store_claim claim;
     struct store_want wants[WANTS_MAX];
-    struct store_held recount;
+    struct store_find recount;
 };
 
 struct pull *pull_new(struct node *node)
@@ -307,7 +307,7 @@ static bool adopt(struct pull *pull, const struct store_job *found, struct now n
 
 static void take_recount(struct pull *pull, struct now now)
 {
-    struct store_held *recount = &pull->recount;
+    struct store_find *recount = &pull->recount;
     bool settled = !recount->op.err;
     pull->counting = false;
     for (size_t i = 0; i < recount->job_count; i++)
@@ -455,8 +455,9 @@ static void start_recount(struct pull *pull, struct now now)
     atomic_store(&node->counting, true);
     if (pull->claiming || atomic_load(&node->pushing) > 0)
         return;
-    struct store_held *recount = &pull->recount;
-    store_op_post(&recount->op, STORE_HELD, &pull->answers);
+    struct store_find *recount = &pull->recount;
+    store_op_post(&recount->op, STORE_FIND, &pull->answers);
+    recount->what = STORE_FIND_HELD;
     recount->holder = atomic_load(&node->incarnation);
     recount->to_run = true;
     recount->max = RECOUNT_MAX;

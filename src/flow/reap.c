@@ -40,7 +40,7 @@ struct reap {
     size_t taken;
     struct store_bury bury;
     struct store_asked asked; // kept until the peer is done with
-    struct store_held held;
+    struct store_find held;
     struct store_change change;
     struct store_forget forget;
 };
@@ -233,8 +233,9 @@ static bool is_to_be_cancelled(const struct reap *reap, int64_t job_id)
 
 static void send_held(struct reap *reap)
 {
-    struct store_held *held = &reap->held;
-    store_op_post(&held->op, STORE_HELD, &reap->answers);
+    struct store_find *held = &reap->held;
+    store_op_post(&held->op, STORE_FIND, &reap->answers);
+    held->what = STORE_FIND_HELD;
     held->holder = reap->victim->incarnation;
     held->after_id = 0;
     held->max = HELD_MAX;

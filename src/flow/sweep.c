@@ -17,7 +17,7 @@ struct sweep {
     struct mailbox answers;
     bool waiting, full;
     int64_t next_at; // monotonic
-    struct store_expired expired;
+    struct store_find expired;
     struct store_change change;
     struct store_sweep sweep;
 };
@@ -49,7 +49,8 @@ static void submit(struct sweep *sweep, struct store_op *op)
 
 static void send_expired(struct sweep *sweep, struct now now)
 {
-    store_op_post(&sweep->expired.op, STORE_EXPIRED, &sweep->answers);
+    store_op_post(&sweep->expired.op, STORE_FIND, &sweep->answers);
+    sweep->expired.what = STORE_FIND_EXPIRED;
     sweep->expired.now_ms = now.wall_ms;
     sweep->expired.max = EXPIRED_MAX;
     sweep->expired.job_count = 0;

@@ -248,28 +248,12 @@ static void clear_due(struct store_op *op)
     due->upto_id = due->from_id;
 }
 
-static void clear_held(struct store_op *op)
+static void clear_find(struct store_op *op)
 {
-    struct store_held *held = container_of(op, struct store_held, op);
-    held->jobs = NULL;
-    held->job_count = 0;
-    held->more = false;
-}
-
-static void clear_expired(struct store_op *op)
-{
-    struct store_expired *expired = container_of(op, struct store_expired, op);
-    expired->jobs = NULL;
-    expired->job_count = 0;
-    expired->more = false;
-}
-
-static void clear_lapsed(struct store_op *op)
-{
-    struct store_lapsed *lapsed = container_of(op, struct store_lapsed, op);
-    lapsed->jobs = NULL;
-    lapsed->job_count = 0;
-    lapsed->more = false;
+    struct store_find *find = container_of(op, struct store_find, op);
+    find->jobs = NULL;
+    find->job_count = 0;
+    find->more = false;
 }
 
 static void clear_lanes(struct store_op *op)
@@ -357,14 +341,14 @@ static void clear_nothing(struct store_op *op)
 }
 
 static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
-    [STORE_JOIN] = clear_join,     [STORE_BEAT] = clear_beat,       [STORE_BURY] = clear_nothing,  [STORE_FORGET] = clear_nothing,
-    [STORE_OWNERS] = clear_owners, [STORE_DIVIDE] = clear_nothing,  [STORE_ASK] = clear_nothing,   [STORE_ASKED] = clear_asked,
-    [STORE_ADD] = clear_add,       [STORE_CLAIM] = clear_claim,     [STORE_CHANGE] = clear_change, [STORE_DUE] = clear_due,
-    [STORE_HELD] = clear_held,     [STORE_EXPIRED] = clear_expired, [STORE_LANES] = clear_lanes,   [STORE_PAUSE] = clear_pause,
-    [STORE_SWEEP] = clear_sweep,   [STORE_GET] = clear_get,         [STORE_STATS] = clear_stats,   [STORE_LIST] = clear_list,
-    [STORE_AMEND] = clear_amend,   [STORE_BULKS] = clear_bulks,     [STORE_BULK] = clear_nothing,  [STORE_BACKUP] = clear_backup,
-    [STORE_LAPSED] = clear_lapsed, [STORE_TALLY] = clear_nothing,   [STORE_SERIES] = clear_series, [STORE_TELL] = clear_nothing,
-    [STORE_HEAR] = clear_hear,     [STORE_REMOVE] = clear_remove,   [STORE_AHEAD] = clear_ahead,   [STORE_DROP] = clear_drop,
+    [STORE_JOIN] = clear_join,     [STORE_BEAT] = clear_beat,      [STORE_BURY] = clear_nothing,  [STORE_FORGET] = clear_nothing,
+    [STORE_OWNERS] = clear_owners, [STORE_DIVIDE] = clear_nothing, [STORE_ASK] = clear_nothing,   [STORE_ASKED] = clear_asked,
+    [STORE_ADD] = clear_add,       [STORE_CLAIM] = clear_claim,    [STORE_CHANGE] = clear_change, [STORE_DUE] = clear_due,
+    [STORE_FIND] = clear_find,     [STORE_LANES] = clear_lanes,    [STORE_PAUSE] = clear_pause,   [STORE_SWEEP] = clear_sweep,
+    [STORE_GET] = clear_get,       [STORE_STATS] = clear_stats,    [STORE_LIST] = clear_list,     [STORE_AMEND] = clear_amend,
+    [STORE_BULKS] = clear_bulks,   [STORE_BULK] = clear_nothing,   [STORE_BACKUP] = clear_backup, [STORE_TALLY] = clear_nothing,
+    [STORE_SERIES] = clear_series, [STORE_TELL] = clear_nothing,   [STORE_HEAR] = clear_hear,     [STORE_REMOVE] = clear_remove,
+    [STORE_AHEAD] = clear_ahead,   [STORE_DROP] = clear_drop,
 };
 
 void store_drop_judge(struct store_drop *drop, bool known, int64_t open, bool paused)

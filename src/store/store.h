@@ -16,38 +16,36 @@
 #include "core/tag.h"
 
 enum store_verb {
-    STORE_JOIN,    // an incarnation begins
-    STORE_BEAT,    // it lives; and what is known of the others
-    STORE_BURY,    // an incarnation is declared dead
-    STORE_FORGET,  // an incarnation that holds nothing is removed
-    STORE_OWNERS,  // who goes first in which bucket
-    STORE_DIVIDE,  // … is decided anew
-    STORE_ASK,     // a wish about a job goes to the incarnation that has it in hand
-    STORE_ASKED,   // … which takes the wishes it was sent
-    STORE_ADD,     // new tasks with their jobs, or jobs for tasks that exist
-    STORE_CLAIM,   // take waiting jobs in hand
-    STORE_CHANGE,  // write what was decided
-    STORE_AMEND,   // change a task, and its waiting jobs with it
-    STORE_REMOVE,  // a task goes, and its jobs with it
-    STORE_DUE,     // delayed jobs whose time has come become ready
-    STORE_HELD,    // what an incarnation has in hand
-    STORE_EXPIRED, // what has not started by its expires_at
-    STORE_LAPSED,  // leases that have run out
-    STORE_LANES,   // lanes, and when their next job is due
-    STORE_PAUSE,   // hold a lane or let it go
-    STORE_DROP,    // a lane without open jobs goes
-    STORE_SWEEP,   // remove what retention lets go
-    STORE_GET,     // read a task or job
-    STORE_LIST,    // read a page of tasks or jobs
-    STORE_STATS,   // jobs per state
-    STORE_AHEAD,   // how many wait before a job
-    STORE_BULKS,   // read bulks
-    STORE_BULK,    // a bulk begins, goes on, or ends
-    STORE_BACKUP,  // a copy of everything, as it is at one moment
-    STORE_TALLY,   // what a process counted in a minute
-    STORE_SERIES,  // … of all of them, over time
-    STORE_TELL,    // what happened at a process, for others who listen
-    STORE_HEAR,    // … which they read
+    STORE_JOIN,   // an incarnation begins
+    STORE_BEAT,   // it lives; and what is known of the others
+    STORE_BURY,   // an incarnation is declared dead
+    STORE_FORGET, // an incarnation that holds nothing is removed
+    STORE_OWNERS, // who goes first in which bucket
+    STORE_DIVIDE, // … is decided anew
+    STORE_ASK,    // a wish about a job goes to the incarnation that has it in hand
+    STORE_ASKED,  // … which takes the wishes it was sent
+    STORE_ADD,    // new tasks with their jobs, or jobs for tasks that exist
+    STORE_CLAIM,  // take waiting jobs in hand
+    STORE_CHANGE, // write what was decided
+    STORE_AMEND,  // change a task, and its waiting jobs with it
+    STORE_REMOVE, // a task goes, and its jobs with it
+    STORE_DUE,    // delayed jobs whose time has come become ready
+    STORE_FIND,   // jobs that somebody has to look after
+    STORE_LANES,  // lanes, and when their next job is due
+    STORE_PAUSE,  // hold a lane or let it go
+    STORE_DROP,   // a lane without open jobs goes
+    STORE_SWEEP,  // remove what retention lets go
+    STORE_GET,    // read a task or job
+    STORE_LIST,   // read a page of tasks or jobs
+    STORE_STATS,  // jobs per state
+    STORE_AHEAD,  // how many wait before a job
+    STORE_BULKS,  // read bulks
+    STORE_BULK,   // a bulk begins, goes on, or ends
+    STORE_BACKUP, // a copy of everything, as it is at one moment
+    STORE_TALLY,  // what a process counted in a minute
+    STORE_SERIES, // … of all of them, over time
+    STORE_TELL,   // what happened at a process, for others who listen
+    STORE_HEAR,   // … which they read
     STORE_VERB_COUNT
 };
 
@@ -304,36 +302,25 @@ struct store_due {
 // A page of jobs with their documents ends when it has so many bytes of them; the job that reaches it is in it.
 enum { STORE_PAGE_BYTES = 8 << 20 };
 
-// Jobs that `holder` has in hand, by id, beginning behind `after_id`. Who wants to run them says so, and gets no document of
-// those that have not begun while their task is paused: as with a claim.
-struct store_held {
-    struct store_op op;
-    int64_t holder, after_id;
-    bool to_run;
-    size_t max;
-    struct store_job *jobs;
-    size_t job_count;
-    bool more; // out: it ended before all were given, or just when they were
+enum store_find_what {
+    STORE_FIND_HELD,    // jobs that `holder` has in hand, by id, beginning behind `after_id`
+    STORE_FIND_EXPIRED, // jobs blocked or waiting with 0 < expires_at <= now_ms, earliest first, then lowest id
+    STORE_FIND_LAPSED,  // jobs with 0 < lease_until <= now_ms, earliest first, then lowest id
+    STORE_FIND_COUNT
 };
 
-// Jobs blocked or waiting with 0 < expires_at <= now_ms, earliest first, then lowest id.
-struct store_expired {
+// Reads a page of the jobs that `what` names. A caller that wants to run what it holds sets `to_run`, and gets no document of a
+// job that has not begun while its task is paused: as with a claim.
+struct store_find {
     struct store_op op;
-    int64_t now_ms;
+    enum store_find_what what;
+    int64_t holder, after_id; // of what is held
+    bool to_run;              // the same
+    int64_t now_ms;           // of what has expired or lapsed
     size_t max;
-    struct store_job *jobs;
-    size_t job_count;
-    bool more; // out: it ended before all were given, or just when they were
-};
-
-// Jobs with 0 < lease_until <= now_ms, earliest first, then lowest id.
-struct store_lapsed {
-    struct store_op op;
-    int64_t now_ms;
-    size_t max;
-    struct store_job *jobs;
-    size_t job_count;
-    bool more; // out: it ended before all were given, or just when they were
+    struct store_job *jobs; // out
+    size_t job_count;       // out
+    bool more;              // out: the page ended before all were given, or just when they were
 };
 
 struct store_lane {

@@ -216,9 +216,10 @@ struct store_claim *claim(struct world *world, int64_t holder, int64_t until_ms,
     return op;
 }
 
-struct store_held *held_by(struct world *world, int64_t holder)
+struct store_find *held_by(struct world *world, int64_t holder)
 {
-    struct store_held *held = OP(world, store_held, STORE_HELD);
+    struct store_find *held = OP(world, store_find, STORE_FIND);
+    held->what = STORE_FIND_HELD;
     held->holder = holder;
     held->max = 10000;
     assert_int_equal(call(world, &held->op), ERR_OK);

@@ -61,7 +61,7 @@ int64_t lane_of(struct world *world, int32_t tenant, const char *queue);
 struct store_drop *drop(struct world *world, int32_t tenant, const char *queue);
 bool is_listed(struct world *world, int32_t tenant, const char *queue); // by a list of all lanes, and by one of names
 struct store_claim *claim(struct world *world, int64_t holder, int64_t until_ms, int64_t lane, size_t max);
-struct store_held *held_by(struct world *world, int64_t holder); // all that it has in hand
+struct store_find *held_by(struct world *world, int64_t holder); // all that it has in hand
 struct store_get *get_job(struct world *world, int64_t id);
 struct job job_now(struct world *world, int64_t id); // the record as it is stored
 enum err change(struct world *world, int64_t token, struct job job, const struct attempt *attempt);

@@ -534,7 +534,8 @@ static void jobs_can_be_added_in_hand(void **state)
     struct world *world = *state;
     int64_t id = add(world, (struct sample){.state = JOB_WATCHING, .holder = A});
     assert_int_equal(claim(world, A, NOW, job_now(world, id).lane, 10)->job_count, 0);
-    struct store_held *held = OP(world, store_held, STORE_HELD);
+    struct store_find *held = OP(world, store_find, STORE_FIND);
+    held->what = STORE_FIND_HELD;
     held->holder = A;
     held->max = 10;
     call(world, &held->op);
@@ -1171,7 +1172,8 @@ static void what_an_incarnation_holds_is_listed_page_by_page(void **state)
         mine[i] = add(world, (struct sample){.state = i % 2 ? JOB_WATCHING : JOB_RESERVED, .holder = A, .due_at = NOW + 10 - i});
     add(world, (struct sample){.state = JOB_WATCHING, .holder = B});
     add(world, (struct sample){0});
-    struct store_held *op = OP(world, store_held, STORE_HELD);
+    struct store_find *op = OP(world, store_find, STORE_FIND);
+    op->what = STORE_FIND_HELD;
     op->holder = A;
     op->max = 3;
     assert_int_equal(call(world, &op->op), ERR_OK);
@@ -1195,7 +1197,8 @@ static void what_did_not_start_in_time_is_listed_earliest_first(void **state)
     add(world, (struct sample){0});
     add(world, (struct sample){.expires_at = NOW - 9, .state = JOB_RESERVED, .holder = A});
     add(world, (struct sample){.expires_at = NOW - 9, .state = JOB_SUCCESS});
-    struct store_expired *op = OP(world, store_expired, STORE_EXPIRED);
+    struct store_find *op = OP(world, store_find, STORE_FIND);
+    op->what = STORE_FIND_EXPIRED;
     op->now_ms = NOW;
     op->max = 10;
     assert_int_equal(call(world, &op->op), ERR_OK);
@@ -1266,7 +1269,8 @@ static void a_leased_job_is_in_nobodys_hand(void **state)
     assert_int_equal(job.lease_until, NOW + 50);
     assert_int_equal(job.holder, A);
     assert_true(str_is(job.response, "later"));
-    struct store_held *held = OP(world, store_held, STORE_HELD);
+    struct store_find *held = OP(world, store_find, STORE_FIND);
+    held->what = STORE_FIND_HELD;
     held->holder = A;
     held->max = 10;
     assert_int_equal(call(world, &held->op), ERR_OK);
@@ -1293,9 +1297,10 @@ static void a_job_is_not_added_with_a_lease(void **state)
     assert_int_equal(job_now(world, 900).result.n, 0);
 }
 
-static struct store_lapsed *lapsed(struct world *world, int64_t now_ms, size_t max)
+static struct store_find *lapsed(struct world *world, int64_t now_ms, size_t max)
 {
-    struct store_lapsed *op = OP(world, store_lapsed, STORE_LAPSED);
+    struct store_find *op = OP(world, store_find, STORE_FIND);
+    op->what = STORE_FIND_LAPSED;
     op->now_ms = now_ms;
     op->max = max;
     assert_int_equal(call(world, &op->op), ERR_OK);
@@ -1322,7 +1327,7 @@ static void leases_that_ran_out_are_listed_earliest_first(void **state)
     ASSERT_IDS(lapsed(world, NOW + 1, 10), first, second);
     ASSERT_IDS(lapsed(world, NOW + 8, 10), first, second, third);
     ASSERT_IDS(lapsed(world, NOW + 8, 1), first);
-    struct store_lapsed *all = lapsed(world, NOW + 9, 10);
+    struct store_find *all = lapsed(world, NOW + 9, 10);
     ASSERT_IDS(all, first, second, third, longer.id);
     assert_true(str_is(all->jobs[3].job.result, "\"half way\""));
     assert_int_equal(all->jobs[3].job.lease_until, NOW + 9);
@@ -2695,7 +2700,8 @@ static void a_task_is_removed_with_all_its_jobs_also_those_that_run(void **state
     assert_int_equal(add_to(world, id, (struct job){.state = JOB_READY})->err, ERR_NOT_FOUND);
     assert_int_equal(remove_task(world, id, false), ERR_NOT_FOUND);
     assert_int_equal(claim(world, A, NOW + 1000, lane_of(world, TENANT, "hand"), 10)->job_count, 0);
-    struct store_lapsed *lapsed = OP(world, store_lapsed, STORE_LAPSED);
+    struct store_find *lapsed = OP(world, store_find, STORE_FIND);
+    lapsed->what = STORE_FIND_LAPSED;
     lapsed->now_ms = NOW + 1000;
     lapsed->max = 10;
     assert_int_equal(call(world, &lapsed->op), ERR_OK);
@@ -2834,7 +2840,8 @@ struct page {
 
 static struct page held_page(struct world *world, int64_t after_id, bool to_run)
 {
-    struct store_held *op = OP(world, store_held, STORE_HELD);
+    struct store_find *op = OP(world, store_find, STORE_FIND);
+    op->what = STORE_FIND_HELD;
     op->holder = A;
     op->after_id = after_id;
     op->max = 100;
@@ -2845,7 +2852,8 @@ static struct page held_page(struct world *world, int64_t after_id, bool to_run)
 
 static struct page expired_page(struct world *world)
 {
-    struct store_expired *op = OP(world, store_expired, STORE_EXPIRED);
+    struct store_find *op = OP(world, store_find, STORE_FIND);
+    op->what = STORE_FIND_EXPIRED;
     op->now_ms = NOW;
     op->max = 100;
     assert_int_equal(call(world, &op->op), ERR_OK);
@@ -2854,7 +2862,8 @@ static struct page expired_page(struct world *world)
 
 static struct page lapsed_page(struct world *world)
 {
-    struct store_lapsed *op = OP(world, store_lapsed, STORE_LAPSED);
+    struct store_find *op = OP(world, store_find, STORE_FIND);
+    op->what = STORE_FIND_LAPSED;
     op->now_ms = NOW + 100;
     op->max = 100;
     assert_int_equal(call(world, &op->op), ERR_OK);
@@ -2896,7 +2905,8 @@ static void who_wants_to_run_gets_no_document_of_a_paused_task(void **state)
             assert_int_equal(call(world, &amend->op), ERR_OK);
         }
         for (int to_run = 0; to_run < 2; to_run++) {
-            struct store_held *held = OP(world, store_held, STORE_HELD);
+            struct store_find *held = OP(world, store_find, STORE_FIND);
+            held->what = STORE_FIND_HELD;
             held->holder = A;
             held->max = 10;
             held->to_run = to_run;

@@ -608,7 +608,7 @@ static void what_is_in_hand_is_still_found_after_the_migration_that_moves_it(voi
              world->schema);
     session_do_as(false, sql);
     world_open(world);
-    const struct store_held *op = held_by(world, A);
+    const struct store_find *op = held_by(world, A);
     assert_int_equal(op->job_count, 1);
     assert_int_equal(op->jobs[0].job.id, held);
     struct store_claim *claimed = claim(world, A, NOW, lane, 10);

@@ -140,12 +140,8 @@ static void put_answer(struct buf *buf, struct store_op *op)
         const struct store_due *due = container_of(op, struct store_due, op);
         PUT(buf, "due", (int64_t)due->changed, due->upto_ms, due->upto_id);
     }
-    if (op->verb == STORE_HELD)
-        put_jobs(buf, container_of(op, struct store_held, op)->jobs, container_of(op, struct store_held, op)->job_count);
-    if (op->verb == STORE_EXPIRED)
-        put_jobs(buf, container_of(op, struct store_expired, op)->jobs, container_of(op, struct store_expired, op)->job_count);
-    if (op->verb == STORE_LAPSED)
-        put_jobs(buf, container_of(op, struct store_lapsed, op)->jobs, container_of(op, struct store_lapsed, op)->job_count);
+    if (op->verb == STORE_FIND)
+        put_jobs(buf, container_of(op, struct store_find, op)->jobs, container_of(op, struct store_find, op)->job_count);
     if (op->verb == STORE_LANES)
         for (size_t i = 0; i < container_of(op, struct store_lanes, op)->lane_count; i++) {
             const struct store_lane *lane = &container_of(op, struct store_lanes, op)->lanes[i];
@@ -465,21 +461,21 @@ static void step_held(struct pair *pair, struct store_op *ops[2])
     int64_t holder = some_holder(pair), after = below(pair, IDS);
     size_t max = (size_t)below(pair, 6);
     bool to_run = below(pair, 2);
-    BOTH(store_held, STORE_HELD, .holder = holder, .after_id = after, .max = max, .to_run = to_run)
+    BOTH(store_find, STORE_FIND, .what = STORE_FIND_HELD, .holder = holder, .after_id = after, .max = max, .to_run = to_run)
 }
 
 static void step_expired(struct pair *pair, struct store_op *ops[2])
 {
     int64_t now = some_time(pair);
     size_t max = (size_t)below(pair, 6);
-    BOTH(store_expired, STORE_EXPIRED, .now_ms = now, .max = max)
+    BOTH(store_find, STORE_FIND, .what = STORE_FIND_EXPIRED, .now_ms = now, .max = max)
 }
 
 static void step_lapsed(struct pair *pair, struct store_op *ops[2])
 {
     int64_t now = some_time(pair);
     size_t max = (size_t)below(pair, 6);
-    BOTH(store_lapsed, STORE_LAPSED, .now_ms = now, .max = max)
+    BOTH(store_find, STORE_FIND, .what = STORE_FIND_LAPSED, .now_ms = now, .max = max)
 }
 
 static void step_lanes(struct pair *pair, struct store_op *ops[2])
@@ -698,12 +694,12 @@ static void compare_all_that_can_be_read(struct pair *pair)
             ask_both(pair, ops);
         }
     for (int64_t holder = 1; holder <= HOLDERS; holder++) {
-        BOTH(store_held, STORE_HELD, .holder = holder, .max = 1000)
+        BOTH(store_find, STORE_FIND, .what = STORE_FIND_HELD, .holder = holder, .max = 1000)
         ask_both(pair, ops);
     }
-    BOTH(store_expired, STORE_EXPIRED, .now_ms = NOW * 2, .max = 1000)
+    BOTH(store_find, STORE_FIND, .what = STORE_FIND_EXPIRED, .now_ms = NOW * 2, .max = 1000)
     ask_both(pair, ops);
-    BOTH(store_lapsed, STORE_LAPSED, .now_ms = NOW * 2, .max = 1000)
+    BOTH(store_find, STORE_FIND, .what = STORE_FIND_LAPSED, .now_ms = NOW * 2, .max = 1000)
     ask_both(pair, ops);
     BOTH(store_lanes, STORE_LANES, .max = 1000, .counts = true)
     ask_both(pair, ops);

@@ -248,7 +248,7 @@ static void an_older_schema_is_brought_up_to_date(void **state)
     assert_int_equal(call(world, &owners->op), ERR_OK);
     world_reopen(world); // and stays so
     assert_int_equal(job_now(world, id).state, JOB_READY);
-    const struct store_held *op = held_by(world, A);
+    const struct store_find *op = held_by(world, A);
     assert_int_equal(op->job_count, 1);
     assert_int_equal(op->jobs[0].job.id, held);
     struct store_claim *claimed = claim(world, A, NOW, job_now(world, id).lane, 10);
@@ -341,7 +341,7 @@ static void what_is_in_hand_is_remembered_in_few_bytes(void **state)
     int64_t entries = ask_number(world, "SELECT sum(length(entries)) FROM hands") / ENTRY_BYTES;
     world_open(world);
     assert_in_range(entries, CROWD, LOG_MAX + 6 * CROWD);
-    const struct store_held *held = held_by(world, A);
+    const struct store_find *held = held_by(world, A);
     assert_int_equal(held->job_count, CROWD);
     for (size_t i = 0; i < CROWD; i++) {
         assert_int_equal(held->jobs[i].job.state, JOB_WATCHING);

@@ -293,9 +293,9 @@ void check_operation(struct sim_node *node, struct store_op *op)
         check_remove(node, container_of(op, struct store_remove, op));
     if (op->verb == STORE_BULK)
         check_bulk_write(node, &container_of(op, struct store_bulk, op)->row);
-    const struct store_held *held = container_of(op, struct store_held, op);
-    for (size_t i = 0; op->verb == STORE_HELD && held->to_run && i < held->job_count; i++)
-        check_handed_out(node->world, &held->jobs[i]);
+    const struct store_find *find = container_of(op, struct store_find, op);
+    for (size_t i = 0; op->verb == STORE_FIND && find->to_run && i < find->job_count; i++)
+        check_handed_out(node->world, &find->jobs[i]);
     if (op->verb == STORE_BURY)
         check_bury(node->world, container_of(op, struct store_bury, op));
     if (op->verb == STORE_JOIN) // who was forgotten before it heard that it had joined held nothing, and begins anew

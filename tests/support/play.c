@@ -35,17 +35,25 @@ static struct held_op *held_of(struct play *play, const struct store_op *op)
     return NULL;
 }
 
+static int verb_of(const struct store_op *op)
+{
+    if (op->verb != STORE_FIND)
+        return op->verb;
+    return PLAY_FIND_HELD + (int)container_of(op, const struct store_find, op)->what;
+}
+
 static void store_take(struct store *port, struct store_op *op)
 {
     struct play_store *store = container_of(port, struct play_store, store);
-    store->count[op->verb]++;
-    if (store->hold[op->verb]) {
+    int verb = verb_of(op);
+    store->count[verb]++;
+    if (store->hold[verb]) {
         struct held_op *held = mem_zero(sizeof *held);
         held->op = op;
         held->done = op->done;
         list_append(&store->waiting, &held->link);
-    } else if (store->fails[op->verb]) {
-        op->err = store->fails[op->verb];
+    } else if (store->fails[verb]) {
+        op->err = store->fails[verb];
         snprintf(op->why, sizeof op->why, "played");
         op->done(op);
     } else {
@@ -53,10 +61,10 @@ static void store_take(struct store *port, struct store_op *op)
     }
 }
 
-struct store_op *play_waiting(struct play *play, enum store_verb verb)
+struct store_op *play_waiting(struct play *play, int verb)
 {
     list_each (&play->store.waiting, link)
-        if (list_entry(link, struct held_op, link)->op->verb == verb)
+        if (verb_of(list_entry(link, struct held_op, link)->op) == verb)
             return list_entry(link, struct held_op, link)->op;
     return NULL;
 }
@@ -388,7 +396,7 @@ struct play *play_new(struct play_config config)
 
 void play_free(struct play *play)
 {
-    for (int verb = 0; verb < STORE_VERB_COUNT; verb++) {
+    for (int verb = 0; verb < PLAY_VERB_COUNT; verb++) {
         play->store.hold[verb] = false;
         play->store.fails[verb] = ERR_OK;
     }

@@ -7,12 +7,16 @@
 enum { PLAY_LIFE = 77, PLAY_TENANT = 1 };
 
 // The store: the reference backend behind a front that can hold operations back, refuse them, or lose their answers.
+//
+// Its moods are one a verb. STORE_FIND is the exception: it has a mood for each enum store_find_what, in rows behind the verbs.
+enum { PLAY_FIND_HELD = STORE_VERB_COUNT, PLAY_FIND_EXPIRED, PLAY_FIND_LAPSED, PLAY_VERB_COUNT };
+
 struct play_store {
     struct store store;
     struct store *memory;
-    bool hold[STORE_VERB_COUNT];      // operations of this verb wait for play_answer() and its kin
-    enum err fails[STORE_VERB_COUNT]; // … are answered with this error at once, and nothing is done
-    int count[STORE_VERB_COUNT];      // how many were submitted
+    bool hold[PLAY_VERB_COUNT];      // operations of this verb wait for play_answer() and its kin
+    enum err fails[PLAY_VERB_COUNT]; // … are answered with this error at once, and nothing is done
+    int count[PLAY_VERB_COUNT];      // how many were submitted
     struct list waiting;
 };
 
@@ -55,7 +59,7 @@ void play_prepare(struct play *play, int64_t job_id); // what it needs is known 
 
 // ---- the store
 
-struct store_op *play_waiting(struct play *play, enum store_verb verb); // the oldest that is held back; NULL: none
+struct store_op *play_waiting(struct play *play, int verb);             // the oldest that is held back; NULL: none
 void play_answer(struct play *play, struct store_op *op);               // carried out and answered
 void play_do(struct play *play, struct store_op *op);                   // carried out; the answer is still on its way
 void play_deliver(struct play *play, struct store_op *op);              // … and comes

@@ -157,9 +157,9 @@ static void a_recount_waits_for_answers_under_way(void **state)
     play_pass(play, 40000);
     play_live(play);
     assert_true(node_push_begin(play->node));
-    int before = play->store.count[STORE_HELD];
+    int before = play->store.count[PLAY_FIND_HELD];
     settle(play);
-    assert_int_equal(play->store.count[STORE_HELD], before);
+    assert_int_equal(play->store.count[PLAY_FIND_HELD], before);
     assert_false(node_push_begin(play->node)); // and nobody begins another
     play_add(play, (struct play_job){0});
     int claims = play->store.count[STORE_CLAIM];
@@ -167,7 +167,7 @@ static void a_recount_waits_for_answers_under_way(void **state)
     assert_int_equal(play->store.count[STORE_CLAIM], claims);
     node_push_end(play->node);
     settle(play);
-    assert_int_equal(play->store.count[STORE_HELD], before + 1);
+    assert_int_equal(play->store.count[PLAY_FIND_HELD], before + 1);
     assert_true(node_push_begin(play->node));
     node_push_end(play->node);
     play_free(play);
@@ -180,11 +180,11 @@ static void what_came_back_during_a_recount_is_not_adopted(void **state)
     settle(play);
     struct order *order = published(play);
     assert_non_null(order);
-    play->store.hold[STORE_HELD] = true;
+    play->store.hold[PLAY_FIND_HELD] = true;
     play_pass(play, 40000);
     play_live(play);
     settle(play);
-    struct store_op *recount = play_waiting(play, STORE_HELD);
+    struct store_op *recount = play_waiting(play, PLAY_FIND_HELD);
     play_do(play, recount); // the store still has it in hand
     pull_returned(play->flow->pull, id, order->job.token);
     play_deliver(play, recount);
@@ -201,7 +201,7 @@ static void a_store_that_does_not_answer_is_not_asked_in_a_loop(void **state)
     play_add(play, (struct play_job){0});
     settle(play);
     order_free(published(play));
-    for (int verb = 0; verb < STORE_VERB_COUNT; verb++)
+    for (int verb = 0; verb < PLAY_VERB_COUNT; verb++)
         play->store.hold[verb] = true;
     lanes_due(play->lanes, 1, play->now.wall_ms);
     turn(play); // a claim is under way

@@ -147,7 +147,7 @@ static void it_takes_back_in_batches_until_nothing_is_left(void **state)
 
 static void a_store_failure_at_any_step_begins_anew(void **state)
 {
-    static const enum store_verb verbs[] = {STORE_BURY, STORE_HELD, STORE_CHANGE, STORE_FORGET};
+    static const int verbs[] = {STORE_BURY, PLAY_FIND_HELD, STORE_CHANGE, STORE_FORGET};
     for (size_t i = 0; i < array_count(verbs); i++) {
         struct play *play = play_with_peer();
         int64_t id = held_by_peer(play, JOB_RESERVED);

@@ -81,7 +81,7 @@ static void a_backlog_is_worked_off_in_bounded_rounds_with_short_rests(void **st
 
 static void a_store_that_fails_at_any_step_is_asked_again_after_a_while(void **state)
 {
-    static const enum store_verb verbs[] = {STORE_EXPIRED, STORE_CHANGE, STORE_SWEEP};
+    static const int verbs[] = {PLAY_FIND_EXPIRED, STORE_CHANGE, STORE_SWEEP};
     for (size_t i = 0; i < array_count(verbs); i++) {
         struct play *play = play_new((struct play_config){0});
         int64_t id = expiring(play, play->now.wall_ms);
@@ -130,7 +130,7 @@ static void a_node_that_stops_begins_no_round(void **state)
     struct play *play = play_new((struct play_config){0});
     atomic_store(&play->node->stopping, true);
     turn(play);
-    assert_int_equal(play->store.count[STORE_EXPIRED], 0);
+    assert_int_equal(play->store.count[PLAY_FIND_EXPIRED], 0);
     play_free(play);
 }
 

@@ -352,19 +352,17 @@ void memory_run_due(struct memory *memory, struct store_op *op)
 
 // ---- lists
 
-static struct store_job *give_jobs(struct arena *arena, struct memory_found *found, size_t max, size_t *ret_count, bool *ret_more)
+static void give_jobs(struct store_find *find, struct memory_found *found)
 {
-    struct store_job *jobs = NULL;
     size_t bytes = 0;
-    for (size_t i = 0; i < found->count && !store_page_ends(i, max, bytes); i++) {
-        jobs = store_push(arena, jobs, i, sizeof *jobs);
-        jobs[i] = give_job(arena, found->jobs[i]);
-        bytes += jobs[i].doc.n;
-        *ret_count = i + 1;
+    for (size_t i = 0; i < found->count && !store_page_ends(i, find->max, bytes); i++) {
+        find->jobs = store_push(&find->op.arena, find->jobs, i, sizeof *find->jobs);
+        find->jobs[i] = give_job(&find->op.arena, found->jobs[i]);
+        bytes += find->jobs[i].doc.n;
+        find->job_count = i + 1;
     }
-    *ret_more = store_page_ends(*ret_count, max, bytes);
+    find->more = store_page_ends(find->job_count, find->max, bytes);
     mem_free(found->jobs);
-    return jobs;
 }
 
 static bool is_paused(const struct memory *memory, const struct job *job)
@@ -372,25 +370,23 @@ static bool is_paused(const struct memory *memory, const struct job *job)
     return ((const struct memory_job *)map_get(&memory->jobs, job->id))->task->task.paused;
 }
 
-void memory_run_held(struct memory *memory, struct store_op *op)
+static void find_held(struct memory *memory, struct store_find *find)
 {
-    struct store_held *held = container_of(op, struct store_held, op);
     struct memory_found found = {0};
-    size_t at = memory_find(memory, (struct spot){-held->holder, INT64_MIN, INT64_MIN});
-    for (; at < memory->place_count && store_place(&memory->places[at]->job) == -held->holder; at++)
-        if (memory->places[at]->job.id > held->after_id)
+    size_t at = memory_find(memory, (struct spot){-find->holder, INT64_MIN, INT64_MIN});
+    for (; at < memory->place_count && store_place(&memory->places[at]->job) == -find->holder; at++)
+        if (memory->places[at]->job.id > find->after_id)
             memory_found_add(&found, memory->places[at]);
     memory_found_sort(&found, compare_id);
-    held->jobs = give_jobs(&op->arena, &found, held->max, &held->job_count, &held->more);
-    for (size_t i = 0; i < held->job_count; i++)
-        if (held->to_run && held->jobs[i].job.state == JOB_WATCHING && is_paused(memory, &held->jobs[i].job))
-            held->jobs[i].doc = (struct str){0};
+    give_jobs(find, &found);
+    for (size_t i = 0; i < find->job_count; i++)
+        if (find->to_run && find->jobs[i].job.state == JOB_WATCHING && is_paused(memory, &find->jobs[i].job))
+            find->jobs[i].doc = (struct str){0};
 }
 
-void memory_run_expired(struct memory *memory, struct store_op *op)
+static void find_expired(struct memory *memory, struct store_find *find)
 {
-    struct store_expired *expired = container_of(op, struct store_expired, op);
-    if (expired->now_ms < memory->expire_after)
+    if (find->now_ms < memory->expire_after)
         return;
     struct memory_found found = {0};
     struct memory_job *job;
@@ -399,18 +395,17 @@ void memory_run_expired(struct memory *memory, struct store_op *op)
         if (job->job.expires_at <= 0 || job_state_held(job->job.state) || job_state_final(job->job.state))
             continue;
         earliest = time_min(earliest, job->job.expires_at);
-        if (job->job.expires_at <= expired->now_ms)
+        if (job->job.expires_at <= find->now_ms)
             memory_found_add(&found, job);
     }
     memory->expire_after = earliest;
     memory_found_sort(&found, compare_expires_at);
-    expired->jobs = give_jobs(&op->arena, &found, expired->max, &expired->job_count, &expired->more);
+    give_jobs(find, &found);
 }
 
-void memory_run_lapsed(struct memory *memory, struct store_op *op)
+static void find_lapsed(struct memory *memory, struct store_find *find)
 {
-    struct store_lapsed *lapsed = container_of(op, struct store_lapsed, op);
-    if (lapsed->now_ms < memory->lapse_after)
+    if (find->now_ms < memory->lapse_after)
         return;
     struct memory_found found = {0};
     struct memory_job *job;
@@ -419,12 +414,21 @@ void memory_run_lapsed(struct memory *memory, struct store_op *op)
         if (job->job.lease_until <= 0)
             continue;
         earliest = time_min(earliest, job->job.lease_until);
-        if (job->job.lease_until <= lapsed->now_ms)
+        if (job->job.lease_until <= find->now_ms)
             memory_found_add(&found, job);
     }
     memory->lapse_after = earliest;
     memory_found_sort(&found, compare_lease_until);
-    lapsed->jobs = give_jobs(&op->arena, &found, lapsed->max, &lapsed->job_count, &lapsed->more);
+    give_jobs(find, &found);
+}
+
+static void (*const finds[STORE_FIND_COUNT])(struct memory *memory, struct store_find *find) = {
+    [STORE_FIND_HELD] = find_held, [STORE_FIND_EXPIRED] = find_expired, [STORE_FIND_LAPSED] = find_lapsed};
+
+void memory_run_find(struct memory *memory, struct store_op *op)
+{
+    struct store_find *find = container_of(op, struct store_find, op);
+    finds[find->what](memory, find);
 }
 
 // ---- removing

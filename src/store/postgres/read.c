@@ -78,49 +78,36 @@ static int64_t limit(size_t max)
     return max > INT32_MAX ? INT32_MAX : (int64_t)max;
 }
 
-static void read_held(void *ctx, const PGresult *result)
+static void read_found(void *ctx, const PGresult *result)
 {
-    struct store_held *held = ctx;
-    pg_read_store_jobs(result, &held->op.arena, &held->jobs, &held->job_count);
-    held->more = store_page_is_full(held->jobs, held->job_count, held->max);
-}
-
-static void send_held(struct pg_link *link, struct store_op *op)
-{
-    struct store_held *held = container_of(op, struct store_held, op);
-    pg_sql(link, held_jobs, read_held, held, held->holder, held->after_id, limit(held->max), held->to_run);
-}
-
-static void read_expired(void *ctx, const PGresult *result)
-{
-    struct store_expired *expired = ctx;
-    pg_read_store_jobs(result, &expired->op.arena, &expired->jobs, &expired->job_count);
-    expired->more = store_page_is_full(expired->jobs, expired->job_count, expired->max);
-}
-
-static void send_expired(struct pg_link *link, struct store_op *op)
-{
-    struct store_expired *expired = container_of(op, struct store_expired, op);
-    pg_sql(link, expired_jobs, read_expired, expired, expired->now_ms, limit(expired->max));
+    struct store_find *find = ctx;
+    pg_read_store_jobs(result, &find->op.arena, &find->jobs, &find->job_count);
+    find->more = store_page_is_full(find->jobs, find->job_count, find->max);
 }
 
 static void read_lapsed(void *ctx, const PGresult *result)
 {
-    struct store_lapsed *lapsed = ctx;
+    struct store_find *find = ctx;
     for (int row = 0; row < PQntuples(result); row++) {
-        lapsed->jobs = store_push(&lapsed->op.arena, lapsed->jobs, lapsed->job_count, sizeof *lapsed->jobs);
-        struct store_job *job = &lapsed->jobs[lapsed->job_count++];
-        int at = pg_read_job(result, row, 0, &job->job, &lapsed->op.arena);
-        at = pg_read_lease(result, row, at, &job->job, &lapsed->op.arena);
-        job->doc = pg_bytes(result, row, at, &lapsed->op.arena);
+        find->jobs = store_push(&find->op.arena, find->jobs, find->job_count, sizeof *find->jobs);
+        struct store_job *job = &find->jobs[find->job_count++];
+        int at = pg_read_job(result, row, 0, &job->job, &find->op.arena);
+        at = pg_read_lease(result, row, at, &job->job, &find->op.arena);
+        job->doc = pg_bytes(result, row, at, &find->op.arena);
     }
-    lapsed->more = store_page_is_full(lapsed->jobs, lapsed->job_count, lapsed->max);
+    find->more = store_page_is_full(find->jobs, find->job_count, find->max);
 }
 
-static void send_lapsed(struct pg_link *link, struct store_op *op)
+static void send_find(struct pg_link *link, struct store_op *op)
 {
-    struct store_lapsed *lapsed = container_of(op, struct store_lapsed, op);
-    pg_sql(link, lapsed_jobs, read_lapsed, lapsed, lapsed->now_ms, limit(lapsed->max));
+    struct store_find *find = container_of(op, struct store_find, op);
+    int64_t max = limit(find->max);
+    if (find->what == STORE_FIND_HELD)
+        pg_sql(link, held_jobs, read_found, find, find->holder, find->after_id, max, find->to_run);
+    else if (find->what == STORE_FIND_EXPIRED)
+        pg_sql(link, expired_jobs, read_found, find, find->now_ms, max);
+    else
+        pg_sql(link, lapsed_jobs, read_lapsed, find, find->now_ms, max);
 }
 
 // ---- floors
@@ -376,10 +363,9 @@ static void send_backup(struct pg_link *link, struct store_op *op)
 }
 
 static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
-    [STORE_OWNERS] = send_owners, [STORE_HELD] = send_held,     [STORE_EXPIRED] = send_expired,  [STORE_LANES] = send_lanes,
-    [STORE_GET] = send_get,       [STORE_STATS] = send_stats,   [STORE_LIST] = pg_list_send,     [STORE_BULKS] = send_bulks,
-    [STORE_BACKUP] = send_backup, [STORE_LAPSED] = send_lapsed, [STORE_SERIES] = pg_series_send, [STORE_HEAR] = pg_hear_send,
-    [STORE_AHEAD] = send_ahead,
+    [STORE_OWNERS] = send_owners,    [STORE_FIND] = send_find,    [STORE_LANES] = send_lanes, [STORE_GET] = send_get,
+    [STORE_STATS] = send_stats,      [STORE_LIST] = pg_list_send, [STORE_BULKS] = send_bulks, [STORE_BACKUP] = send_backup,
+    [STORE_SERIES] = pg_series_send, [STORE_HEAR] = pg_hear_send, [STORE_AHEAD] = send_ahead,
 };
 
 void pg_read_group(struct pg_link *link, struct list *group)

@@ -8,63 +8,69 @@ static int64_t limit(size_t max)
     return max > INT32_MAX ? INT32_MAX : (int64_t)max;
 }
 
-// Those that left the hand meanwhile are passed over, as are, for who wants to run them, the documents of what is paused.
-static void read_held(struct db *db, struct store_op *op)
+// A job that left the hand meanwhile is passed over. A caller that wants to run the jobs gets no document of a paused task.
+static void find_held(struct db *db, struct store_find *find)
 {
-    struct store_held *held = container_of(op, struct store_held, op);
     size_t count, bytes = 0;
-    const int64_t *ids = hands_of(db->hands, held->holder, held->after_id, &op->arena, &count);
-    for (size_t i = 0; i < count && !store_page_ends(held->job_count, held->max, bytes); i++) {
+    const int64_t *ids = hands_of(db->hands, find->holder, find->after_id, &find->op.arena, &count);
+    for (size_t i = 0; i < count && !store_page_ends(find->job_count, find->max, bytes); i++) {
         sqlite3_stmt *stmt = db_sql(db, SQL_HELD, ids[i]);
         if (!db_row(db, stmt))
             continue;
         struct store_job job = {0};
-        int at = db_read_seen_job(db, stmt, &job.job, &op->arena);
-        bool paused = held->to_run && job.job.state == JOB_WATCHING && sqlite3_column_int(stmt, at + 1);
+        int at = db_read_seen_job(db, stmt, &job.job, &find->op.arena);
+        bool paused = find->to_run && job.job.state == JOB_WATCHING && sqlite3_column_int(stmt, at + 1);
         if (!paused)
-            job.doc = db_bytes(stmt, at, &op->arena);
+            job.doc = db_bytes(stmt, at, &find->op.arena);
         db_end(stmt);
-        if (!job_in_hand(&job.job) || job.job.holder != held->holder)
+        if (!job_in_hand(&job.job) || job.job.holder != find->holder)
             continue;
-        held->jobs = store_push(&op->arena, held->jobs, held->job_count, sizeof *held->jobs);
-        held->jobs[held->job_count++] = job;
+        find->jobs = store_push(&find->op.arena, find->jobs, find->job_count, sizeof *find->jobs);
+        find->jobs[find->job_count++] = job;
         bytes += job.doc.n;
     }
-    held->more = store_page_ends(held->job_count, held->max, bytes);
+    find->more = store_page_ends(find->job_count, find->max, bytes);
 }
 
-static void read_expired(struct db *db, struct store_op *op)
+static void find_expired(struct db *db, struct store_find *find)
 {
-    struct store_expired *expired = container_of(op, struct store_expired, op);
-    sqlite3_stmt *stmt = db_sql(db, SQL_EXPIRED, expired->now_ms);
+    sqlite3_stmt *stmt = db_sql(db, SQL_EXPIRED, find->now_ms);
     size_t bytes = 0;
-    while (!(expired->more = store_page_ends(expired->job_count, expired->max, bytes)) && db_row(db, stmt)) {
+    while (!(find->more = store_page_ends(find->job_count, find->max, bytes)) && db_row(db, stmt)) {
         struct store_job job;
-        int at = db_read_seen_job(db, stmt, &job.job, &op->arena);
+        int at = db_read_seen_job(db, stmt, &job.job, &find->op.arena);
         if (job_in_hand(&job.job))
             continue;
-        job.doc = db_bytes(stmt, at, &op->arena);
-        expired->jobs = store_push(&op->arena, expired->jobs, expired->job_count, sizeof *expired->jobs);
-        expired->jobs[expired->job_count++] = job;
+        job.doc = db_bytes(stmt, at, &find->op.arena);
+        find->jobs = store_push(&find->op.arena, find->jobs, find->job_count, sizeof *find->jobs);
+        find->jobs[find->job_count++] = job;
         bytes += job.doc.n;
     }
     db_end(stmt);
 }
 
-static void read_lapsed(struct db *db, struct store_op *op)
+static void find_lapsed(struct db *db, struct store_find *find)
 {
-    struct store_lapsed *lapsed = container_of(op, struct store_lapsed, op);
-    sqlite3_stmt *stmt = db_sql(db, SQL_LAPSED, lapsed->now_ms, limit(lapsed->max));
+    sqlite3_stmt *stmt = db_sql(db, SQL_LAPSED, find->now_ms, limit(find->max));
     size_t bytes = 0;
-    while (!(lapsed->more = store_page_ends(lapsed->job_count, lapsed->max, bytes)) && db_row(db, stmt)) {
-        lapsed->jobs = store_push(&op->arena, lapsed->jobs, lapsed->job_count, sizeof *lapsed->jobs);
-        struct store_job *job = &lapsed->jobs[lapsed->job_count++];
-        int at = db_read_seen_job(db, stmt, &job->job, &op->arena);
-        at = db_read_lease(stmt, at, &job->job, &op->arena);
-        job->doc = db_bytes(stmt, at, &op->arena);
+    while (!(find->more = store_page_ends(find->job_count, find->max, bytes)) && db_row(db, stmt)) {
+        find->jobs = store_push(&find->op.arena, find->jobs, find->job_count, sizeof *find->jobs);
+        struct store_job *job = &find->jobs[find->job_count++];
+        int at = db_read_seen_job(db, stmt, &job->job, &find->op.arena);
+        at = db_read_lease(stmt, at, &job->job, &find->op.arena);
+        job->doc = db_bytes(stmt, at, &find->op.arena);
         bytes += job->doc.n;
     }
     db_end(stmt);
+}
+
+static void (*const finds[STORE_FIND_COUNT])(struct db *db, struct store_find *find) = {
+    [STORE_FIND_HELD] = find_held, [STORE_FIND_EXPIRED] = find_expired, [STORE_FIND_LAPSED] = find_lapsed};
+
+static void read_find(struct db *db, struct store_op *op)
+{
+    struct store_find *find = container_of(op, struct store_find, op);
+    finds[find->what](db, find);
 }
 
 static void read_counts(struct db *db, sqlite3_stmt *stmt, int64_t ret_counts[JOB_STATE_COUNT])
@@ -466,7 +472,7 @@ static void read_hear(struct db *db, struct store_op *op)
 }
 
 void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op) = {
-    [STORE_OWNERS] = read_owners, [STORE_HELD] = read_held,     [STORE_EXPIRED] = read_expired, [STORE_LANES] = read_lanes,
-    [STORE_GET] = read_get,       [STORE_STATS] = read_stats,   [STORE_LIST] = read_list,       [STORE_BULKS] = read_bulks,
-    [STORE_LAPSED] = read_lapsed, [STORE_SERIES] = read_series, [STORE_HEAR] = read_hear,       [STORE_AHEAD] = read_ahead,
+    [STORE_OWNERS] = read_owners, [STORE_FIND] = read_find,   [STORE_LANES] = read_lanes, [STORE_GET] = read_get,
+    [STORE_STATS] = read_stats,   [STORE_LIST] = read_list,   [STORE_BULKS] = read_bulks, [STORE_SERIES] = read_series,
+    [STORE_HEAR] = read_hear,     [STORE_AHEAD] = read_ahead,
 };
