@@ -116,7 +116,7 @@ static enum err item_problem(const struct store_new *item, struct problem *ret_p
 static void answer_one(struct submission *submission)
 {
     struct http_request *request = submission->call.request;
-    const struct store_new *item = &submission->admission.add.items[0];
+    const struct store_new *item = &submission->admission.addition.add.items[0];
     struct problem problem;
     if (item->err) {
         item_problem(item, &problem);
@@ -143,7 +143,7 @@ static int64_t item_id(const struct submission *submission, const struct item *i
         *ret_problem = *item->problem;
         return 0;
     }
-    const struct store_new *stored = &submission->admission.add.items[item->at];
+    const struct store_new *stored = &submission->admission.addition.add.items[item->at];
     if (stored->err) {
         item_problem(stored, ret_problem);
         return 0;
@@ -226,7 +226,7 @@ static void answer_bulk(struct submission *submission)
 static void answer(struct http_request *request, void *state)
 {
     struct submission *submission = state;
-    const struct store_op *op = &submission->admission.add.op;
+    const struct store_op *op = &submission->admission.addition.add.op;
     if (op->err)
         problem_store(request, op->err, op->why);
     else if (submission->bulk)
@@ -252,7 +252,7 @@ static void submit(struct submission *submission)
     http_wait(submission->call.request, answer, submission);
     enum err err = admit_submit(submission->call.api->admit, admission, submission->now);
     if (err) {
-        admission->add.op.err = err;
+        admission->addition.add.op.err = err;
         http_resume(submission->call.request);
     }
 }

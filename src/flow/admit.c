@@ -1,23 +1,20 @@
-// Ids, push or not, one STORE_ADD. It does not parse (core/task) nor answer (api/).
+// Ids, push or not, one addition. It does not parse (core/task) nor answer (api/), nor does it write (flow/record).
 #include "flow/admit.h"
 
-#include "base/crash.h"
-#include "base/mark.h"
 #include "base/mem.h"
-#include "flow/pull.h"
 
 #include <assert.h>
 
 struct admit {
     struct node *node;
-    struct pull *pull;
+    struct recorder *recorder;
 };
 
-struct admit *admit_new(struct node *node, struct pull *pull)
+struct admit *admit_new(struct node *node, struct recorder *recorder)
 {
     struct admit *admit = mem_zero(sizeof *admit);
     admit->node = node;
-    admit->pull = pull;
+    admit->recorder = recorder;
     return admit;
 }
 
@@ -29,17 +26,17 @@ void admit_free(struct admit *admit)
 void admission_init(struct admission *admission, int32_t tenant, size_t max)
 {
     *admission = (struct admission){.tenant = tenant, .max = max};
-    store_op_init(&admission->add.op, STORE_ADD, NULL);
-    struct arena *arena = &admission->add.op.arena;
-    admission->add.items = arena_array(arena, struct store_new, max);
+    store_op_init(&admission->addition.add.op, STORE_ADD, NULL);
+    struct arena *arena = &admission->addition.add.op.arena;
+    admission->addition.add.items = arena_array(arena, struct store_new, max);
     admission->tasks = arena_array(arena, struct store_task, max);
     admission->jobs = arena_array(arena, struct job, max);
-    admission->orders = arena_array(arena, struct order *, max);
+    admission->addition.orders = arena_array(arena, struct order *, max);
 }
 
 void admission_done(struct admission *admission)
 {
-    store_op_done(&admission->add.op);
+    store_op_done(&admission->addition.add.op);
 }
 
 enum err admission_add(struct admission *admission, const struct task *task, struct str doc, const uint8_t *digest,
@@ -53,7 +50,7 @@ enum err admission_add(struct admission *admission, const struct task *task, str
     size_t i = admission->count++;
     admission->tasks[i] = (struct store_task){
         .tenant = admission->tenant, .created_at = now_ms, .version = 1, .queue = task->queue, .name = task->name, .doc = doc};
-    store_task_tag(&admission->tasks[i], task, &admission->add.op.arena);
+    store_task_tag(&admission->tasks[i], task, &admission->addition.add.op.arena);
     admission->jobs[i] = (struct job){.tenant = admission->tenant,
                                       .state = scheduled_at > now_ms ? JOB_DELAYED : JOB_READY,
                                       .priority = (uint8_t)task->priority,
@@ -62,10 +59,10 @@ enum err admission_add(struct admission *admission, const struct task *task, str
                                       .due_at = scheduled_at,
                                       .expires_at = expires_at,
                                       .token = 1};
-    admission->add.items[i] =
+    admission->addition.add.items[i] =
         (struct store_new){.task = &admission->tasks[i], .jobs = &admission->jobs[i], .job_count = 1, .key = task->key};
     if (task->key.n)
-        memcpy(admission->add.items[i].digest, digest, sizeof admission->add.items[i].digest);
+        memcpy(admission->addition.add.items[i].digest, digest, sizeof admission->addition.add.items[i].digest);
     return ERR_OK;
 }
 
@@ -85,49 +82,14 @@ static void try_push(struct node *node, struct admission *admission, size_t i, i
         return;
     }
     job->lane = lane;
-    admission->orders[i] = order_new(job, doc);
+    admission->addition.orders[i] = order_new(job, doc);
 }
 
-static void drop_push(struct node *node, struct order *order)
+static void added(struct addition *addition)
 {
-    if (!order)
-        return;
-    lanes_give(node->lanes, order->job.lane, order->doc.n);
-    order_free(order);
-}
-
-// On a thread of the store, before it begins the next batch: whoever cancels the job afterwards finds it handed over.
-static void add_done(struct store_op *op)
-{
-    struct admission *admission = container_of(op, struct admission, add.op);
-    struct node *node = admission->admit->node;
-    CRASH_POINT("admit.after_commit");
-    tally_time(&node->tally, TALLY_COMMIT_DELAY, (clock_mono_ns() - admission->began_ns) / 1000);
-    bool wake = op->err != ERR_OK;
-    atomic_store(&node->add_err, (int)op->err);
-    if (op->err) {
-        mark(MARK_ADD_FAILED);
-        atomic_store(&node->recount_wanted, true); // it may have been stored all the same
-        atomic_store(&node->survey_wanted, true);
-    }
-    for (size_t i = 0; i < admission->count; i++) {
-        const struct store_new *item = &admission->add.items[i];
-        const struct job *job = &admission->jobs[i];
-        if (op->err || item->err || item->existing_id) {
-            drop_push(node, admission->orders[i]);
-            continue;
-        }
-        node_submitted(node, job, item->task->queue, item->task->name, admission->add.now_ms);
-        if (admission->orders[i]) {
-            pull_push(admission->admit->pull, admission->orders[i]);
-        } else {
-            wake |= lanes_note(node->lanes, job->lane, job->tenant, item->task->queue, job->due_at);
-        }
-    }
+    struct admission *admission = container_of(addition, struct admission, addition);
     if (admission->pushes)
-        node_push_end(node);
-    if (wake)
-        node->flow_waker->wake(node->flow_waker);
+        node_push_end(admission->admit->node);
     admission->done(admission);
 }
 
@@ -147,12 +109,10 @@ enum err admit_submit(struct admit *admit, struct admission *admission, struct n
             try_push(node, admission, i, incarnation, now);
     }
     admission->admit = admit;
-    admission->add.op.done = add_done;
-    admission->add.now_ms = now.wall_ms;
-    admission->add.holder = incarnation; // also of what is not held: the ids are its own
-    admission->add.count = admission->count;
-    admission->began_ns = clock_mono_ns();
-    CRASH_POINT("admit.before_submit");
-    store_submit(node->store, &admission->add.op);
+    admission->addition.done = added;
+    admission->addition.add.now_ms = now.wall_ms;
+    admission->addition.add.holder = incarnation; // also of what is not held: the ids are its own
+    admission->addition.add.count = admission->count;
+    recorder_add(admit->recorder, &admission->addition);
     return ERR_OK;
 }

@@ -6,19 +6,16 @@
 #pragma once
 #include "base/clock.h"
 #include "core/task.h"
-#include "flow/node.h"
+#include "flow/record.h"
 
-struct pull;
 struct admit;
 
 // One request's tasks. The caller owns the struct and everything in it until admit_submit() and again after done().
 struct admission {
-    struct store_add add;     // .items[i].err and .existing_id are the answers, .jobs[0] the job as inserted
+    struct addition addition; // .add.items[i].err and .existing_id are the answers, .jobs[0] the job as inserted
     struct store_task *tasks; // .id is known after admit_submit()
     struct job *jobs;
-    struct order **orders; // of jobs taken in hand at once
-    bool pushes;           // counted by node_push_begin
-    int64_t began_ns;      // monotonic
+    bool pushes; // counted by node_push_begin
     size_t count, max;
     int32_t tenant;
     struct admit *admit;
@@ -26,7 +23,7 @@ struct admission {
     void *ctx;
 };
 
-struct admit *admit_new(struct node *node, struct pull *pull);
+struct admit *admit_new(struct node *node, struct recorder *recorder);
 void admit_free(struct admit *admit);
 
 void admission_init(struct admission *admission, int32_t tenant, size_t max);
@@ -37,5 +34,6 @@ void admission_done(struct admission *admission); // frees all but the struct
 err_check enum err admission_add(struct admission *admission, const struct task *task, struct str doc, const uint8_t *digest,
                                  int64_t now_ms, struct problem *why);
 
-// An error here is a refusal at once: done() is not called. Otherwise done() comes, with add.op.err set when nothing was stored.
+// An error here is a refusal at once: done() is not called. Otherwise done() comes, with addition.add.op.err set when nothing was
+// stored.
 err_check enum err admit_submit(struct admit *admit, struct admission *admission, struct now now);

@@ -7,13 +7,13 @@
 #include "base/mark.h"
 #include "base/mem.h"
 #include "flow/hear.h"
-#include "flow/reap.h"
+#include "flow/peers.h"
 
 enum { FAIL_WAIT_MS = 500, LATE_MS = 5000, CLOCK_SAY_MS = 100 };
 
 struct beat {
     struct node *node;
-    struct reap *reap;
+    struct peers *peers;
     struct rand rand;
     struct mailbox answers;
     struct list taken; // answers that came before this turn began: by then `now` is later than what the store's clock said
@@ -26,11 +26,11 @@ struct beat {
     struct store_beat beat;
 };
 
-struct beat *beat_new(struct node *node, struct reap *reap, uint64_t seed)
+struct beat *beat_new(struct node *node, struct peers *peers, uint64_t seed)
 {
     struct beat *beat = mem_zero(sizeof *beat);
     beat->node = node;
-    beat->reap = reap;
+    beat->peers = peers;
     rand_init(&beat->rand, seed);
     mailbox_init(&beat->answers, node->flow_waker);
     list_init(&beat->taken);
@@ -150,7 +150,7 @@ static void take_join(struct beat *beat, struct now now)
         log_info("this node is incarnation %s", id);
     node_begin_life(node, join->incarnation, alive_until(beat));
     atomic_store(&beat->ok, true);
-    reap_alone(beat->reap, join->alone);
+    peers_alone(beat->peers, join->alone);
     hear_joined(beat->node->hear, join->alone);
     beat->next_at = now.mono_ms; // the first beat shows at once who else is there
 }
@@ -186,7 +186,7 @@ static void take_beat(struct beat *beat, struct now now)
     atomic_store(&beat->ok, true);
     beat->next_at = beat->sent.mono_ms + BEAT_MS;
     fit_clock(beat, op->clock_ms, now);
-    reap_saw(beat->reap, op->peers, op->peer_count, now);
+    peers_saw(beat->peers, op->peers, op->peer_count, now);
     hear_saw(beat->node->hear, op);
     count_nodes(beat->node, op);
 }

@@ -12,9 +12,9 @@ enum {
 };
 
 struct beat;
-struct reap;
+struct peers;
 
-struct beat *beat_new(struct node *node, struct reap *reap, uint64_t seed);
+struct beat *beat_new(struct node *node, struct peers *peers, uint64_t seed);
 void beat_free(struct beat *beat);
 int64_t beat_turn(struct beat *beat, struct now now); // on the wall clock: when to turn again
 bool beat_ok(const struct beat *beat);                // joined, and the last beat was written. Any thread

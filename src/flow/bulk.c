@@ -12,7 +12,7 @@
 #include "core/bulk_plan.h"
 #include "flow/beat.h"
 #include "flow/match.h"
-#include "flow/reap.h"
+#include "flow/peers.h"
 #include "flow/steer.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ enum {
 
 struct bulk {
     struct node *node;
-    const struct reap *reap;
+    const struct peers *peers;
     struct steer *steer;
     struct mailbox answers;
     _Atomic bool poked;
@@ -56,11 +56,11 @@ struct bulk {
     int64_t matched, changed, unchanged, failed;
 };
 
-struct bulk *bulk_new(struct node *node, const struct reap *reap, struct steer *steer)
+struct bulk *bulk_new(struct node *node, const struct peers *peers, struct steer *steer)
 {
     struct bulk *bulk = mem_zero(sizeof *bulk);
     bulk->node = node;
-    bulk->reap = reap;
+    bulk->peers = peers;
     bulk->steer = steer;
     mailbox_init(&bulk->answers, node->flow_waker);
     arena_init(&bulk->arena);
@@ -181,8 +181,8 @@ static void find_row(struct bulk *bulk, struct now now)
     for (size_t i = 0; i < bulk->look.row_count; i++) {
         const struct store_bulk_row *row = &bulk->look.rows[i];
         int64_t since = silent_since(bulk, row, now);
-        bool ours = !row->holder || row->holder == atomic_load(&bulk->node->incarnation) || reap_is_alone(bulk->reap);
-        if (!ours && reap_lives(bulk->reap, row->holder))
+        bool ours = !row->holder || row->holder == atomic_load(&bulk->node->incarnation) || peers_are_none(bulk->peers);
+        if (!ours && peers_lives(bulk->peers, row->holder))
             continue;
         if (!bulk->row.id && (ours || now.mono_ms - since >= BEAT_ALIVE_MS))
             take_row(bulk, row, now);

@@ -5,10 +5,10 @@
 #include "flow/node.h"
 
 struct bulk;
-struct reap;
+struct peers;
 struct steer;
 
-struct bulk *bulk_new(struct node *node, const struct reap *reap, struct steer *steer);
+struct bulk *bulk_new(struct node *node, const struct peers *peers, struct steer *steer);
 void bulk_free(struct bulk *bulk);
 int64_t bulk_turn(struct bulk *bulk, struct now now); // on the wall clock: when to turn again
 void bulk_poke(struct bulk *bulk);                    // there may be a new one

@@ -30,7 +30,7 @@ struct decided {
 };
 
 struct batch {
-    struct store_change change;
+    struct recording recording;
     struct complete *complete;
     struct list link;
     struct decided *items;
@@ -41,8 +41,8 @@ struct batch {
 struct complete {
     struct node *node;
     struct pull *pull;
+    struct recorder *recorder;
     struct rand rand;
-    struct mailbox answers;
     struct list waiting; // outcomes
     struct list failed;  // batches to try again
     int writing;         // batches under way
@@ -51,13 +51,13 @@ struct complete {
     int64_t rest_until;  // monotonic: nor before this, because there was one just now
 };
 
-struct complete *complete_new(struct node *node, struct pull *pull, uint64_t seed)
+struct complete *complete_new(struct node *node, struct pull *pull, struct recorder *recorder, uint64_t seed)
 {
     struct complete *complete = mem_zero(sizeof *complete);
     complete->node = node;
     complete->pull = pull;
+    complete->recorder = recorder;
     rand_init(&complete->rand, seed);
-    mailbox_init(&complete->answers, node->flow_waker);
     list_init(&complete->waiting);
     list_init(&complete->failed);
     return complete;
@@ -65,7 +65,7 @@ struct complete *complete_new(struct node *node, struct pull *pull, uint64_t see
 
 static void batch_free(struct batch *batch)
 {
-    store_op_done(&batch->change.op);
+    recording_done(&batch->recording);
     mem_free(batch);
 }
 
@@ -75,13 +75,12 @@ void complete_free(struct complete *complete)
         return;
     list_each (&complete->failed, link) {
         struct batch *batch = list_entry(link, struct batch, link);
-        for (size_t i = 0; i < batch->change.count; i++)
+        for (size_t i = 0; i < batch->recording.change.count; i++)
             outcome_free(batch->items[i].outcome);
         batch_free(batch);
     }
     list_each (&complete->waiting, link)
         outcome_free(list_entry(link, struct outcome, link));
-    mailbox_done(&complete->answers);
     mem_free(complete);
 }
 
@@ -133,19 +132,20 @@ static enum err decide(struct complete *complete, struct outcome *outcome, struc
     return ERR_INTERNAL;
 }
 
+static void written(struct recording *recording, struct now now);
+
 static struct batch *batch_new(struct complete *complete, size_t max)
 {
     struct batch *batch = mem_zero(sizeof *batch);
-    store_op_post(&batch->change.op, STORE_CHANGE, &complete->answers);
+    recording_init(&batch->recording, max, written);
     batch->complete = complete;
-    batch->items = arena_array(&batch->change.op.arena, struct decided, max);
-    batch->change.steps = arena_array(&batch->change.op.arena, struct store_step, max);
+    batch->items = arena_array(&batch->recording.change.op.arena, struct decided, max);
     return batch;
 }
 
 static void add(struct batch *batch, struct outcome *outcome, struct now now)
 {
-    struct decided *item = &batch->items[batch->change.count];
+    struct decided *item = &batch->items[batch->recording.change.count];
     struct job *job = &outcome->job;
     enum err err = decide(batch->complete, outcome, now, &item->step);
     if (err) { // cannot happen while the state table and dispatch agree; the job is found again by the recount
@@ -156,15 +156,18 @@ static void add(struct batch *batch, struct outcome *outcome, struct now now)
         return;
     }
     item->outcome = outcome;
-    batch->change.steps[batch->change.count++] =
-        (struct store_step){.token = outcome->token, .job = job, .attempt = item->step.kept ? &item->step.attempt : NULL};
+    recording_add(
+        &batch->recording,
+        (struct store_step){.token = outcome->token, .job = job, .attempt = item->step.kept ? &item->step.attempt : NULL},
+        (struct record_subject){
+            .queue = outcome->queue, .name = outcome->name, .held = outcome->end == ORDER_BEGAN ? 0 : outcome->token});
 }
 
 static void submit(struct complete *complete, struct batch *batch)
 {
     complete->writing++;
     CRASH_POINT("complete.before_change");
-    store_submit(complete->node->store, &batch->change.op);
+    recorder_write(complete->recorder, &batch->recording);
 }
 
 static void start_batch(struct complete *complete, struct now now)
@@ -177,33 +180,18 @@ static void start_batch(struct complete *complete, struct now now)
     complete->rest_until = now.mono_ms + time_min(REST_EACH_MS * (int64_t)count, REST_MAX_MS);
     for (; count > 0; count--)
         add(batch, list_entry(list_take(&complete->waiting), struct outcome, link), now);
-    if (batch->change.count)
+    if (batch->recording.change.count)
         submit(complete, batch);
     else
         batch_free(batch);
-}
-
-static void written(struct complete *complete, struct outcome *outcome, const struct store_step *step)
-{
-    const struct job *job = step->job;
-    bool went_on = outcome->end != ORDER_BEGAN;
-    if (step->err)
-        mark(MARK_STALE_WRITE);
-    else if (went_on)
-        node_changed(complete->node, job, step->attempt, outcome->queue, outcome->name);
-    if (!step->err && job_state_waiting(job->state))
-        lanes_due(complete->node->lanes, job->lane, job->due_at);
-    if (went_on)
-        pull_returned(complete->pull, job->id, outcome->token);
-    broker_acknowledge(complete->node->broker, outcome);
 }
 
 // When a batch was tried again, a step that is refused may have been written the first time, and nobody was told of it.
 static void tell_gap(struct complete *complete, const struct batch *batch, struct now now)
 {
     bool refused = false;
-    for (size_t i = 0; i < batch->change.count && batch->failures; i++)
-        refused |= batch->change.steps[i].err != ERR_OK;
+    for (size_t i = 0; i < batch->recording.change.count && batch->failures; i++)
+        refused |= batch->recording.change.steps[i].err != ERR_OK;
     if (refused)
         news_tell(complete->node->news,
                   &(struct news_item){.type = NEWS_GAP, .at_ms = now.wall_ms, .reason = STR("an answer of the store was lost")});
@@ -218,29 +206,33 @@ static int64_t fail_wait(int *failures)
     return wait;
 }
 
-static void take_answers(struct complete *complete, struct now now)
+static void fail(struct complete *complete, struct batch *batch, struct now now)
 {
-    struct list answers;
-    list_init(&answers);
-    mailbox_take(&complete->answers, &answers);
-    list_each (&answers, link) {
-        struct batch *batch = container_of(list_entry(link, struct store_op, link), struct batch, change.op);
-        complete->writing--;
-        CRASH_POINT("complete.after_change");
-        if (batch->change.op.err) {
-            node_say_failed(complete->node, "complete", &batch->change.op, now.mono_ms);
-            batch->again_at = now.mono_ms + fail_wait(&batch->failures);
-            complete->next_at = now.mono_ms + fail_wait(&complete->failures);
-            list_append(&complete->failed, &batch->link);
-            continue;
-        }
-        complete->failures = 0;
-        complete->next_at = now.mono_ms;
-        tell_gap(complete, batch, now);
-        for (size_t i = 0; i < batch->change.count; i++)
-            written(complete, batch->items[i].outcome, &batch->change.steps[i]);
-        batch_free(batch);
+    node_say_failed(complete->node, "complete", &batch->recording.change.op, now.mono_ms);
+    batch->again_at = now.mono_ms + fail_wait(&batch->failures);
+    complete->next_at = now.mono_ms + fail_wait(&complete->failures);
+    list_append(&complete->failed, &batch->link);
+}
+
+static void written(struct recording *recording, struct now now)
+{
+    struct batch *batch = container_of(recording, struct batch, recording);
+    struct complete *complete = batch->complete;
+    complete->writing--;
+    CRASH_POINT("complete.after_change");
+    if (recording->change.op.err) {
+        fail(complete, batch, now);
+        return;
     }
+    complete->failures = 0;
+    complete->next_at = now.mono_ms;
+    tell_gap(complete, batch, now);
+    for (size_t i = 0; i < recording->change.count; i++) {
+        if (recording->change.steps[i].err)
+            mark(MARK_STALE_WRITE);
+        broker_acknowledge(complete->node->broker, batch->items[i].outcome);
+    }
+    batch_free(batch);
 }
 
 static int64_t try_again(struct complete *complete, struct now now)
@@ -262,7 +254,6 @@ static int64_t try_again(struct complete *complete, struct now now)
 // As long as no batch may begin, what comes stays where it was put: the first of it wakes this thread, and no other does.
 int64_t complete_turn(struct complete *complete, struct now now)
 {
-    take_answers(complete, now);
     int64_t next = try_again(complete, now);
     int64_t from_ms = time_max(complete->next_at, complete->rest_until);
     if (now.mono_ms < from_ms)

@@ -6,7 +6,7 @@
 
 static void started(void *ctx, const struct outcome *running)
 {
-    node_started(ctx, running);
+    record_started(ctx, running);
 }
 
 struct flow *flow_new(const struct flow_config *config, struct store *store, struct broker *broker, struct exec *exec,
@@ -23,19 +23,21 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     flow->dispatch = dispatch_new(&(struct dispatch_config){
         .broker = broker, .exec = exec, .slots = config->slots, .waker = exec_waker, .started = started, .ctx = node});
     flow->pull = pull_new(node);
-    flow->admit = admit_new(node, flow->pull);
-    flow->complete = complete_new(node, flow->pull, config->seed + 1);
-    flow->steer = steer_new(node, flow->pull);
-    flow->reap = reap_new(node);
-    flow->beat = beat_new(node, flow->reap, config->seed);
-    flow->sweep = sweep_new(node);
-    flow->survey = survey_new(node, flow->reap);
-    flow->own = own_new(node, flow->reap);
-    flow->bulk = bulk_new(node, flow->reap, flow->steer);
-    flow->heed = heed_new(node, flow->reap, flow->pull, flow->steer);
-    flow->settle = settle_new(node, config->seed + 2);
-    flow->lapse = lapse_new(node, flow->reap, config->seed + 3);
-    flow->hear = node->hear = hear_new(node, flow->reap);
+    flow->recorder = recorder_new(node, flow->pull);
+    flow->admit = admit_new(node, flow->recorder);
+    flow->complete = complete_new(node, flow->pull, flow->recorder, config->seed + 1);
+    flow->steer = steer_new(node, flow->pull, flow->recorder);
+    flow->peers = peers_new(node);
+    flow->reap = reap_new(node, flow->peers, flow->recorder);
+    flow->beat = beat_new(node, flow->peers, config->seed);
+    flow->sweep = sweep_new(node, flow->recorder);
+    flow->survey = survey_new(node, flow->peers);
+    flow->own = own_new(node, flow->peers);
+    flow->bulk = bulk_new(node, flow->peers, flow->steer);
+    flow->heed = heed_new(node, flow->peers, flow->pull, flow->steer);
+    flow->settle = settle_new(node, flow->recorder, config->seed + 2);
+    flow->lapse = lapse_new(node, flow->peers, flow->recorder, config->seed + 3);
+    flow->hear = node->hear = hear_new(node, flow->peers);
     flow->report = report_new(node);
     return flow;
 }
@@ -55,9 +57,11 @@ void flow_free(struct flow *flow)
     sweep_free(flow->sweep);
     beat_free(flow->beat);
     reap_free(flow->reap);
+    peers_free(flow->peers);
     steer_free(flow->steer);
     complete_free(flow->complete);
     admit_free(flow->admit);
+    recorder_free(flow->recorder);
     pull_free(flow->pull);
     dispatch_free(flow->dispatch);
     node_done(&flow->node);
@@ -73,6 +77,7 @@ int64_t flow_turn(struct flow *flow, struct now now)
         return 0;
     }
     next = time_min(next, failures_turn(&flow->node.failures, now)); // before whoever finds some
+    recorder_turn(flow->recorder, now);
     next = time_min(next, complete_turn(flow->complete, now));
     next = time_min(next, reap_turn(flow->reap, now));
     next = time_min(next, sweep_turn(flow->sweep, now));

@@ -11,8 +11,10 @@
 #include "flow/lapse.h"
 #include "flow/node.h"
 #include "flow/own.h"
+#include "flow/peers.h"
 #include "flow/pull.h"
 #include "flow/reap.h"
+#include "flow/record.h"
 #include "flow/report.h"
 #include "flow/settle.h"
 #include "flow/steer.h"
@@ -34,10 +36,12 @@ struct flow {
     struct lanes *lanes;
     struct dispatch *dispatch;
     struct pull *pull;
+    struct recorder *recorder;
     struct admit *admit;
     struct complete *complete;
     struct steer *steer;
     struct bulk *bulk;
+    struct peers *peers;
     struct reap *reap;
     struct beat *beat;
     struct sweep *sweep;

@@ -11,7 +11,7 @@
 #include "flow/hear.h"
 
 #include "base/mem.h"
-#include "flow/reap.h"
+#include "flow/peers.h"
 
 enum {
     LINGER_MS = 60000, // news are kept so long for clients that come back
@@ -28,7 +28,7 @@ enum step { OFF, ASKING, CALLING, READY }; // asks where to begin; tells the oth
 
 struct hear {
     struct node *node;
-    const struct reap *reap;
+    const struct peers *peers;
     struct mailbox answers;
     enum step step;
     int64_t life;                  // the incarnation all this was said by
@@ -49,11 +49,11 @@ struct hear {
     size_t heard_count;
 };
 
-struct hear *hear_new(struct node *node, const struct reap *reap)
+struct hear *hear_new(struct node *node, const struct peers *peers)
 {
     struct hear *hear = mem_zero(sizeof *hear);
     hear->node = node;
-    hear->reap = reap;
+    hear->peers = peers;
     mailbox_init(&hear->answers, node->flow_waker);
     return hear;
 }
@@ -123,7 +123,7 @@ void hear_saw(struct hear *hear, const struct store_beat *beat)
         hear->step = READY;
         news_set_ready(hear->node->news, true);
     }
-    hear->tells = listened && !reap_is_alone(hear->reap);
+    hear->tells = listened && !peers_are_none(hear->peers);
     // It stops only when it has said so and there still is nobody: who came meanwhile has seen that it tells.
     news_put_out(hear->node->news, hear->tells || hear->said_tells);
     if (hear->tells != hear->said_tells)
@@ -245,7 +245,7 @@ static int64_t hear_others(struct hear *hear, struct now now)
 {
     if (hear->step == OFF || hear->polling)
         return TIME_NEVER;
-    if (reap_has_company(hear->reap))
+    if (peers_has_company(hear->peers))
         hear->company_at = now.mono_ms;
     if (hear->step == READY && now.mono_ms - hear->company_at > COMPANY_MS)
         return TIME_NEVER; // the beat that shows somebody wakes
@@ -258,7 +258,7 @@ static int64_t hear_others(struct hear *hear, struct now now)
 
 static void begin(struct hear *hear, struct now now)
 {
-    bool alone = reap_is_alone(hear->reap);
+    bool alone = peers_are_none(hear->peers);
     hear->company_at = alone ? now.mono_ms - COMPANY_MS - 1 : now.mono_ms;
     hear->poll_at = now.mono_ms;
     hear->heard_count = 0;

@@ -6,9 +6,9 @@
 #include "flow/node.h"
 
 struct hear;
-struct reap;
+struct peers;
 
-struct hear *hear_new(struct node *node, const struct reap *reap);
+struct hear *hear_new(struct node *node, const struct peers *peers);
 void hear_free(struct hear *hear);
 int64_t hear_turn(struct hear *hear, struct now now); // on the wall clock: when to turn again
 

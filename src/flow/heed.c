@@ -6,8 +6,8 @@
 
 #include "base/mark.h"
 #include "base/mem.h"
+#include "flow/peers.h"
 #include "flow/pull.h"
-#include "flow/reap.h"
 #include "flow/steer.h"
 
 enum {
@@ -18,7 +18,7 @@ enum {
 
 struct heed {
     struct node *node;
-    const struct reap *reap;
+    const struct peers *peers;
     const struct pull *pull;
     struct steer *steer;
     struct mailbox answers;
@@ -27,11 +27,11 @@ struct heed {
     struct store_asked asked;
 };
 
-struct heed *heed_new(struct node *node, const struct reap *reap, const struct pull *pull, struct steer *steer)
+struct heed *heed_new(struct node *node, const struct peers *peers, const struct pull *pull, struct steer *steer)
 {
     struct heed *heed = mem_zero(sizeof *heed);
     heed->node = node;
-    heed->reap = reap;
+    heed->peers = peers;
     heed->pull = pull;
     heed->steer = steer;
     mailbox_init(&heed->answers, node->flow_waker);
@@ -81,7 +81,7 @@ int64_t heed_turn(struct heed *heed, struct now now)
     mailbox_take(&heed->answers, &answers);
     if (!list_empty(&answers))
         take_asked(heed, now);
-    bool listens = node->pulls && reap_has_company(heed->reap) && node_alive(node, now.mono_ms);
+    bool listens = node->pulls && peers_has_company(heed->peers) && node_alive(node, now.mono_ms);
     if (heed->waiting || !listens || atomic_load(&node->stopping))
         return TIME_NEVER; // the next beat or answer wakes
     if (pull_count(heed->pull) && heed->next_at > now.mono_ms + LOOK_MS)

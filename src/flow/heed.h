@@ -6,9 +6,9 @@
 
 struct heed;
 struct pull;
-struct reap;
+struct peers;
 struct steer;
 
-struct heed *heed_new(struct node *node, const struct reap *reap, const struct pull *pull, struct steer *steer);
+struct heed *heed_new(struct node *node, const struct peers *peers, const struct pull *pull, struct steer *steer);
 void heed_free(struct heed *heed);
 int64_t heed_turn(struct heed *heed, struct now now); // on the wall clock: when to turn again

@@ -2,11 +2,11 @@
 // Layer: flow. Owned by the flow thread.
 #pragma once
 #include "base/clock.h"
-#include "flow/node.h"
+#include "flow/record.h"
 
 struct lapse;
-struct reap;
+struct peers;
 
-struct lapse *lapse_new(struct node *node, const struct reap *reap, uint64_t seed);
+struct lapse *lapse_new(struct node *node, const struct peers *peers, struct recorder *recorder, uint64_t seed);
 void lapse_free(struct lapse *lapse);
 int64_t lapse_turn(struct lapse *lapse, struct now now); // on the wall clock: when to turn again

@@ -64,14 +64,6 @@ int64_t node_make_id(struct node *node, int64_t wall_ms);
 // Logs that the store failed `who`; an outage is one line every few seconds, however many it meets. Flow thread.
 void node_say_failed(struct node *node, const char *who, const struct store_op *op, int64_t mono_ms);
 
-// What happens to a job is counted, and told to whoever listens: it was stored; an attempt of it begins; a step of it was
-// written, of which the flow thread speaks alone. The log is told of failures.
-void node_submitted(struct node *node, const struct job *job, struct str queue, struct str name, int64_t now_ms);
-void node_started(struct node *node, const struct outcome *running);
-void node_changed(struct node *node, const struct job *job, const struct attempt *attempt, struct str queue, struct str name);
-// The same for who has the task only as its document.
-void node_changed_doc(struct node *node, const struct job *job, const struct attempt *attempt, struct str doc);
-
 bool node_push_begin(struct node *node); // false: not now
 void node_push_end(struct node *node);
 bool node_alive(struct node *node, int64_t mono_ms);

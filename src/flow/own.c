@@ -7,13 +7,13 @@
 
 #include "base/mark.h"
 #include "base/mem.h"
-#include "flow/reap.h"
+#include "flow/peers.h"
 
 enum { READ_MS = 1000 };
 
 struct own {
     struct node *node;
-    const struct reap *reap;
+    const struct peers *peers;
     struct mailbox answers;
     bool waiting;
     int64_t next_at; // monotonic
@@ -21,11 +21,11 @@ struct own {
     struct store_divide divide;
 };
 
-struct own *own_new(struct node *node, const struct reap *reap)
+struct own *own_new(struct node *node, const struct peers *peers)
 {
     struct own *own = mem_zero(sizeof *own);
     own->node = node;
-    own->reap = reap;
+    own->peers = peers;
     mailbox_init(&own->answers, node->flow_waker);
     return own;
 }
@@ -89,8 +89,8 @@ static bool is_divided_so(const struct own *own)
 static void divide(struct own *own, struct now now)
 {
     int32_t buckets[OWN_BUCKETS];
-    int64_t pullers[REAP_PEERS_MAX + 1];
-    size_t puller_count = reap_pullers(own->reap, now, pullers);
+    int64_t pullers[PEERS_MAX + 1];
+    size_t puller_count = peers_pullers(own->peers, now, pullers);
     if (puller_count == 0 || pullers[0] != atomic_load(&own->node->incarnation))
         return;
     size_t bucket_count = used_buckets(own, buckets);
@@ -136,7 +136,7 @@ int64_t own_turn(struct own *own, struct now now)
     list_each (&answers, link)
         take_answer(own, list_entry(link, struct store_op, link), now);
     struct node *node = own->node;
-    bool needed = node->pulls && !reap_is_alone(own->reap) && !atomic_load(&node->stopping);
+    bool needed = node->pulls && !peers_are_none(own->peers) && !atomic_load(&node->stopping);
     if (!needed || !node_alive(node, now.mono_ms) || own->waiting)
         return TIME_NEVER; // the next beat or answer wakes
     if (now.mono_ms >= own->next_at) {

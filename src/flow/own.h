@@ -5,8 +5,8 @@
 #include "flow/node.h"
 
 struct own;
-struct reap;
+struct peers;
 
-struct own *own_new(struct node *node, const struct reap *reap);
+struct own *own_new(struct node *node, const struct peers *peers);
 void own_free(struct own *own);
 int64_t own_turn(struct own *own, struct now now); // on the wall clock: when to turn again

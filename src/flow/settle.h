@@ -2,7 +2,7 @@
 // Layer: flow. Owned by the flow thread; settle_submit may be called by any thread.
 #pragma once
 #include "base/clock.h"
-#include "flow/node.h"
+#include "flow/record.h"
 
 enum settle_word { SETTLE_COMPLETE, SETTLE_FAIL, SETTLE_BEAT };
 
@@ -23,7 +23,7 @@ struct settle_op {
 
 struct settle;
 
-struct settle *settle_new(struct node *node, uint64_t seed);
+struct settle *settle_new(struct node *node, struct recorder *recorder, uint64_t seed);
 void settle_free(struct settle *settle);
 int64_t settle_turn(struct settle *settle, struct now now);      // on the wall clock: when to turn again
 void settle_submit(struct settle *settle, struct settle_op *op); // its texts stay the caller's, and live until done()

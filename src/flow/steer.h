@@ -3,7 +3,7 @@
 #pragma once
 #include "base/clock.h"
 #include "core/task.h"
-#include "flow/node.h"
+#include "flow/record.h"
 
 enum steer_act {
     STEER_CANCEL, // a job, or all jobs of a task, that are not final. After done() no new attempt of them begins
@@ -37,10 +37,9 @@ struct steer_op {
     void *work;             // steer's own
 };
 
-struct pull;
 struct steer;
 
-struct steer *steer_new(struct node *node, struct pull *pull);
+struct steer *steer_new(struct node *node, struct pull *pull, struct recorder *recorder);
 void steer_free(struct steer *steer);
 int64_t steer_turn(struct steer *steer, struct now now); // on the wall clock: when to turn again
 void steer_submit(struct steer *steer, struct steer_op *op);

@@ -7,7 +7,7 @@
 
 #include "base/mark.h"
 #include "base/mem.h"
-#include "flow/reap.h"
+#include "flow/peers.h"
 
 enum {
     SCAN_MAX = 500,    // lanes at once
@@ -32,7 +32,7 @@ struct scan {
 
 struct survey {
     struct node *node;
-    const struct reap *reap;
+    const struct peers *peers;
     struct mailbox answers;
     struct scan dues, names;
     bool been_round;     // all lanes that there were at the start are known
@@ -43,11 +43,11 @@ struct survey {
     struct store_due due;
 };
 
-struct survey *survey_new(struct node *node, const struct reap *reap)
+struct survey *survey_new(struct node *node, const struct peers *peers)
 {
     struct survey *survey = mem_zero(sizeof *survey);
     survey->node = node;
-    survey->reap = reap;
+    survey->peers = peers;
     mailbox_init(&survey->answers, node->flow_waker);
     return survey;
 }
@@ -68,7 +68,7 @@ void survey_free(struct survey *survey)
 static int64_t pause_after(const struct survey *survey, const struct scan *scan, bool more, int64_t now_ms)
 {
     int64_t took_ms = now_ms - scan->sent;
-    bool relied_on = reap_has_idle(survey->reap) || now_ms < survey->doubt_until, dues = scan == &survey->dues;
+    bool relied_on = peers_has_idle(survey->peers) || now_ms < survey->doubt_until, dues = scan == &survey->dues;
     if (more && !survey->been_round)
         return 0;
     int64_t pause = relied_on && dues ? QUICK_MS : WALK_MS;

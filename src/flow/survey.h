@@ -6,8 +6,8 @@
 #include "flow/node.h"
 
 struct survey;
-struct reap;
+struct peers;
 
-struct survey *survey_new(struct node *node, const struct reap *reap);
+struct survey *survey_new(struct node *node, const struct peers *peers);
 void survey_free(struct survey *survey);
 int64_t survey_turn(struct survey *survey, struct now now); // on the wall clock: when to turn again

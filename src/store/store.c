@@ -74,7 +74,13 @@ static void post(struct store_op *op)
 
 void store_op_post(struct store_op *op, enum store_verb verb, struct mailbox *answers)
 {
-    store_op_init(op, verb, post);
+    store_op_init(op, verb, NULL);
+    store_op_to(op, answers);
+}
+
+void store_op_to(struct store_op *op, struct mailbox *answers)
+{
+    op->done = post;
     op->answers = answers;
 }
 

@@ -25,7 +25,7 @@ static void submit(struct play *play, const char *doc)
         if (!task_read(&task, str_of(doc), &arena, why) ||
             admission_add(&admission, &task, str_of(doc), NULL, play->now.wall_ms, &problem))
             guard_die("life", why);
-    if (admit_submit(play->flow->admit, &admission, play->now) || admission.add.op.err)
+    if (admit_submit(play->flow->admit, &admission, play->now) || admission.addition.add.op.err)
         guard_die("life", "a submit was refused");
     admission_done(&admission);
     arena_done(&arena);

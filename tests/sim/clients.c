@@ -55,8 +55,8 @@ static void answer_spent(struct client_task *task, int64_t id)
 static void answer(struct admission *admission)
 {
     struct client_task *task = admission->ctx;
-    const struct store_new *item = &admission->add.items[0];
-    enum err err = admission->add.op.err ? admission->add.op.err : item->err;
+    const struct store_new *item = &admission->addition.add.items[0];
+    enum err err = admission->addition.add.op.err ? admission->addition.add.op.err : item->err;
     bool refused = err == ERR_KEY_REUSED;
     int64_t id = item->existing_id ? item->existing_id : admission->tasks[0].id;
     admission_done(admission);
@@ -165,8 +165,8 @@ void clients_crash(struct world *world, struct sim_node *node)
         struct client_task *task = everybody[i];
         if (task->node != node)
             continue;
-        order_free(task->admission.orders[0]);
-        arena_done(&task->admission.add.op.arena);
+        order_free(task->admission.addition.orders[0]);
+        arena_done(&task->admission.addition.add.op.arena);
         again_or_give_up(task);
     }
     list_each (&steerings, link) {

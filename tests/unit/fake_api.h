@@ -194,7 +194,7 @@ void admission_init(struct admission *admission, int32_t tenant, size_t max)
     *admission = (struct admission){.tenant = tenant, .max = max};
     admission->tasks = mem_zero(max * sizeof *admission->tasks);
     admission->jobs = mem_zero(max * sizeof *admission->jobs);
-    admission->add.items = mem_zero(max * sizeof *admission->add.items);
+    admission->addition.add.items = mem_zero(max * sizeof *admission->addition.add.items);
     fake.live_admissions++;
 }
 
@@ -202,7 +202,7 @@ void admission_done(struct admission *admission)
 {
     mem_free(admission->tasks);
     mem_free(admission->jobs);
-    mem_free(admission->add.items);
+    mem_free(admission->addition.add.items);
     fake.live_admissions--;
 }
 

@@ -67,7 +67,7 @@ static void the_answer_follows_the_commit(void **state)
     assert_int_equal(request->done, 0);
     play_answer(play, play_waiting(play, STORE_ADD));
     assert_int_equal(request->done, 1);
-    assert_int_equal(request->admission.add.op.err, ERR_OK);
+    assert_int_equal(request->admission.addition.add.op.err, ERR_OK);
     assert_int_equal(play_job_of(play, request_free(request)).state, JOB_READY); // its lane was not known
     play_free(play);
 }
@@ -142,7 +142,7 @@ static void a_key_used_before_finds_its_task_and_gives_the_place_back(void **sta
     assert_int_equal(submit(play, first), ERR_OK);
     assert_int_equal(submit(play, again), ERR_OK);
     assert_int_equal(again->done, 1);
-    assert_int_equal(again->admission.add.items[0].existing_id, first->admission.tasks[0].id);
+    assert_int_equal(again->admission.addition.add.items[0].existing_id, first->admission.tasks[0].id);
     assert_int_equal(lanes_held(play->lanes), 1);
     request_free(first);
     request_free(again);
@@ -160,7 +160,7 @@ static void a_failed_insertion_leaves_no_place_taken(void **state)
         play->store.fails[STORE_ADD] = errs[i];
         assert_int_equal(submit(play, request), ERR_OK);
         assert_int_equal(request->done, 1);
-        assert_int_equal(request->admission.add.op.err, errs[i]);
+        assert_int_equal(request->admission.addition.add.op.err, errs[i]);
         assert_int_equal(lanes_held(play->lanes), 0);
         assert_int_equal(atomic_load(&play->node->pushing), 0);
         request_free(request);
@@ -176,7 +176,7 @@ static void one_whose_answer_was_lost_is_found_and_run_all_the_same(void **state
     play->store.hold[STORE_ADD] = true;
     assert_int_equal(submit(play, request), ERR_OK);
     play_lose(play, play_waiting(play, STORE_ADD));
-    assert_int_equal(request->admission.add.op.err, ERR_STORE_UNAVAILABLE);
+    assert_int_equal(request->admission.addition.add.op.err, ERR_STORE_UNAVAILABLE);
     int64_t id = request_free(request);
     for (int i = 0; i < 20 && !play_running(play, id); i++) {
         play_turn(play);

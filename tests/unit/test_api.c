@@ -334,13 +334,13 @@ static void the_digest_is_of_the_task_not_of_its_spelling_or_trace(void **state)
 
 static void key_exists(struct admission *admission)
 {
-    admission->add.items[0].existing_id = 77;
+    admission->addition.add.items[0].existing_id = 77;
 }
 
 static void key_reused(struct admission *admission)
 {
-    admission->add.items[0].existing_id = 77;
-    admission->add.items[0].err = ERR_KEY_REUSED;
+    admission->addition.add.items[0].existing_id = 77;
+    admission->addition.add.items[0].err = ERR_KEY_REUSED;
 }
 
 static struct job stored_job;
@@ -425,7 +425,7 @@ static void another_body_with_the_key_is_a_conflict(void **state)
 
 static void store_is_full(struct admission *admission)
 {
-    admission->add.op.err = ERR_STORAGE_FULL;
+    admission->addition.add.op.err = ERR_STORAGE_FULL;
 }
 
 static void a_store_that_fails_is_a_503_and_never_a_2xx(void **state)

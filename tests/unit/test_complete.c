@@ -10,6 +10,7 @@
 
 static int64_t turn(struct play *play)
 {
+    recorder_turn(play->flow->recorder, play->now);
     return complete_turn(play->flow->complete, play->now);
 }
 

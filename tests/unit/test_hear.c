@@ -81,7 +81,7 @@ static int heard(struct play *play, struct news_at *at)
 static void a_lone_node_is_ready_at_once(void **state)
 {
     struct play *play = play_new((struct play_config){0});
-    reap_alone(play->flow->reap, true);
+    peers_alone(play->flow->peers, true);
     hear_joined(play->flow->hear, true);
     assert_false(news_wanted(play->node->news));
     turn(play, 1);

@@ -112,7 +112,7 @@ static void who_comes_into_company_spares_nothing(void **state)
     struct play *play = play_new((struct play_config){0});
     play_peer(play, 55);
     const struct store_peer peer = {.incarnation = 55, .beat = 1, .pulls = true};
-    reap_saw(play->flow->reap, &peer, 1, play->now);
+    peers_saw(play->flow->peers, &peer, 1, play->now);
     int64_t id = leased(play, play->now.wall_ms - 1);
     play_peer_beats(play, 55);
     pass_turning(play, 1500);

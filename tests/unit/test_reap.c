@@ -114,7 +114,7 @@ static void who_is_alone_takes_back_at_once(void **state)
 {
     struct play *play = play_with_peer();
     int64_t id = held_by_peer(play, JOB_WATCHING);
-    reap_alone(play->flow->reap, true);
+    peers_alone(play->flow->peers, true);
     play_turn(play);
     watch(play, 1000, false);
     assert_int_equal(play_job_of(play, id).state, JOB_DELAYED);
@@ -130,7 +130,7 @@ static void it_takes_back_in_batches_until_nothing_is_left(void **state)
         last = held_by_peer(play, i % 2 ? JOB_RESERVED : JOB_WATCHING);
         first = first ? first : last;
     }
-    reap_alone(play->flow->reap, true);
+    peers_alone(play->flow->peers, true);
     atomic_store(&play->node->stopping, true); // only reap is to act
     int before = play->store.count[STORE_CHANGE];
     watch(play, 2000, false);
@@ -151,7 +151,7 @@ static void a_store_failure_at_any_step_begins_anew(void **state)
     for (size_t i = 0; i < array_count(verbs); i++) {
         struct play *play = play_with_peer();
         int64_t id = held_by_peer(play, JOB_RESERVED);
-        reap_alone(play->flow->reap, true);
+        peers_alone(play->flow->peers, true);
         play->store.fails[verbs[i]] = ERR_STORE_UNAVAILABLE;
         watch(play, 5000, false);
         int asked = play->store.count[verbs[i]];
@@ -168,7 +168,7 @@ static void an_answer_that_was_lost_takes_nothing_back_twice(void **state)
 {
     struct play *play = play_with_peer();
     int64_t id = held_by_peer(play, JOB_RESERVED);
-    reap_alone(play->flow->reap, true);
+    peers_alone(play->flow->peers, true);
     play->store.hold[STORE_CHANGE] = true;
     watch(play, 1000, false);
     play->store.hold[STORE_CHANGE] = false;

@@ -11,8 +11,10 @@
 static int64_t turn(struct play *play)
 {
     int64_t next = TIME_NEVER;
-    for (int i = 0; i < 4; i++) // expired -> change -> sweep
+    for (int i = 0; i < 4; i++) { // expired -> change -> sweep
+        recorder_turn(play->flow->recorder, play->now);
         next = sweep_turn(play->flow->sweep, play->now);
+    }
     return next;
 }
 

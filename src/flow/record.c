@@ -1,0 +1,291 @@
+// What follows a written step is the same whoever decided on it, so it is done here and nowhere else: an event, the counters, a
+// line in the log for a failure, the lane in which the job waits again. This is also the place where the end of a job will
+// unblock those that wait for it.
+//
+// It decides nothing. A step that the store refuses is given back to whoever decided on it.
+#include "flow/record.h"
+
+#include "base/crash.h"
+#include "base/mark.h"
+#include "base/mem.h"
+#include "flow/pull.h"
+
+#include <assert.h>
+
+struct recorder {
+    struct node *node;
+    struct pull *pull;
+    struct mailbox answers; // struct store_op
+};
+
+struct recorder *recorder_new(struct node *node, struct pull *pull)
+{
+    struct recorder *recorder = mem_zero(sizeof *recorder);
+    recorder->node = node;
+    recorder->pull = pull;
+    mailbox_init(&recorder->answers, node->flow_waker);
+    return recorder;
+}
+
+void recorder_free(struct recorder *recorder)
+{
+    if (!recorder)
+        return;
+    mailbox_done(&recorder->answers);
+    mem_free(recorder);
+}
+
+// ---- what is counted and told
+
+void record_started(struct node *node, const struct outcome *running)
+{
+    const struct job *job = &running->job;
+    tally_started(&node->tally, job, &running->policy);
+    if (news_wanted(node->news))
+        news_tell(node->news, &(struct news_item){.type = NEWS_STARTED,
+                                                  .tenant = job->tenant,
+                                                  .at_ms = job->started_at,
+                                                  .task_id = job->task_id,
+                                                  .job_id = job->id,
+                                                  .state = job->state,
+                                                  .queue = running->queue,
+                                                  .name = running->name,
+                                                  .attempt = job->attempts});
+}
+
+static void tell_added(struct node *node, const struct job *job, const struct store_task *task, int64_t now_ms)
+{
+    tally_count(&node->tally, TALLY_SUBMITTED, 1);
+    if (news_wanted(node->news))
+        news_tell(node->news, &(struct news_item){.type = NEWS_SUBMITTED,
+                                                  .tenant = job->tenant,
+                                                  .at_ms = now_ms,
+                                                  .task_id = job->task_id,
+                                                  .job_id = job->id,
+                                                  .state = job->state,
+                                                  .queue = task->queue,
+                                                  .name = task->name});
+}
+
+// NEWS_TYPE_COUNT: nothing that anybody was waiting for.
+static enum news_type event_of(const struct job *job, const struct attempt *attempt)
+{
+    static const enum news_type ends[JOB_STATE_COUNT] = {
+        [JOB_SUCCESS] = NEWS_SUCCESS, [JOB_ABORTED] = NEWS_ABORTED, [JOB_BURIED] = NEWS_BURIED, [JOB_CANCELLED] = NEWS_CANCELLED};
+    if (job_state_final(job->state))
+        return ends[job->state];
+    if (!attempt)
+        return NEWS_TYPE_COUNT;
+    return attempt->outcome == OUTCOME_LOST ? NEWS_LOST : attempt->outcome == OUTCOME_RELEASED ? NEWS_RELEASED : NEWS_RETRIED;
+}
+
+static void tell_step(struct node *node, const struct store_step *step, struct str queue, struct str name)
+{
+    const struct job *job = step->job;
+    enum news_type type = event_of(job, step->attempt);
+    struct attempt latest = job_latest_attempt(job);
+    if (type == NEWS_TYPE_COUNT)
+        return;
+    bool final = job_state_final(job->state);
+    const struct attempt *attempt = step->attempt && !final ? step->attempt : &latest;
+    news_tell(node->news, &(struct news_item){.type = type,
+                                              .tenant = job->tenant,
+                                              .at_ms = attempt->completed_at,
+                                              .task_id = job->task_id,
+                                              .job_id = job->id,
+                                              .state = job->state,
+                                              .queue = queue,
+                                              .name = name,
+                                              .attempt = attempt->number,
+                                              .status = attempt->status,
+                                              .outcome = attempt->outcome,
+                                              .reason = final ? job->reason : attempt->reason,
+                                              .next_at = type == NEWS_RETRIED ? job->due_at : 0});
+}
+
+static void tell_task(struct node *node, enum news_type type, const struct store_task *task, struct now now)
+{
+    news_tell(node->news, &(struct news_item){.type = type,
+                                              .tenant = task->tenant,
+                                              .at_ms = now.wall_ms,
+                                              .task_id = task->id,
+                                              .queue = task->queue,
+                                              .name = task->name});
+}
+
+// ---- steps
+
+void recording_init(struct recording *recording, size_t max, void (*done)(struct recording *recording, struct now now))
+{
+    *recording = (struct recording){.max = max, .done = done};
+    store_op_init(&recording->change.op, STORE_CHANGE, NULL);
+    recording->change.steps = arena_array(&recording->change.op.arena, struct store_step, max);
+    recording->subjects = arena_array(&recording->change.op.arena, struct record_subject, max);
+}
+
+void recording_done(struct recording *recording)
+{
+    store_op_done(&recording->change.op);
+}
+
+void recording_add(struct recording *recording, struct store_step step, struct record_subject subject)
+{
+    assert(recording->change.count < recording->max);
+    recording->subjects[recording->change.count] = subject;
+    recording->change.steps[recording->change.count++] = step;
+}
+
+static bool is_failure(const struct job *job)
+{
+    return job->state == JOB_ABORTED || job->state == JOB_BURIED;
+}
+
+// A document is read for its names only when somebody wants to know them.
+static void tell_and_count(struct node *node, const struct store_step *step, const struct record_subject *subject)
+{
+    struct task task = {.queue = subject->queue, .name = subject->name};
+    struct arena arena;
+    char why[ERR_WHY_MAX];
+    tally_changed(&node->tally, step->job, step->attempt);
+    if (!news_wanted(node->news) && !is_failure(step->job))
+        return;
+    arena_init(&arena);
+    if (!subject->queue.p)
+        task_read(&task, subject->doc, &arena, why); // what cannot be read is told all the same
+    if (is_failure(step->job))
+        failures_note(&node->failures, step->job, task.queue, task.name);
+    if (news_wanted(node->news))
+        tell_step(node, step, task.queue, task.name);
+    arena_done(&arena);
+}
+
+static void follow_step(struct recorder *recorder, const struct store_step *step, const struct record_subject *subject)
+{
+    const struct job *job = step->job;
+    if (!step->err)
+        tell_and_count(recorder->node, step, subject);
+    if (!step->err && job_state_waiting(job->state))
+        lanes_due(recorder->node->lanes, job->lane, job->due_at);
+    if (subject->held)
+        pull_returned(recorder->pull, job->id, subject->held);
+}
+
+static void submit(struct recorder *recorder, struct store_op *op)
+{
+    store_op_to(op, &recorder->answers);
+    store_submit(recorder->node->store, op);
+}
+
+void recorder_write(struct recorder *recorder, struct recording *recording)
+{
+    submit(recorder, &recording->change.op);
+}
+
+static void take_recording(struct recorder *recorder, struct store_op *op, struct now now)
+{
+    struct recording *recording = container_of(op, struct recording, change.op);
+    for (size_t i = 0; !op->err && i < recording->change.count; i++)
+        follow_step(recorder, &recording->change.steps[i], &recording->subjects[i]);
+    recording->done(recording, now);
+}
+
+// ---- tasks
+
+void recorder_amend(struct recorder *recorder, struct amending *amending)
+{
+    store_op_init(&amending->amend.op, STORE_AMEND, NULL);
+    submit(recorder, &amending->amend.op);
+}
+
+static void take_amending(struct recorder *recorder, struct store_op *op, struct now now)
+{
+    struct amending *amending = container_of(op, struct amending, amend.op);
+    const struct store_amend *amend = &amending->amend;
+    if (!op->err && amending->event != NEWS_TYPE_COUNT)
+        tell_task(recorder->node, amending->event, &amend->task, now);
+    for (size_t i = 0; !op->err && i < amend->count; i++)
+        lanes_due(recorder->node->lanes, amend->steps[i].job->lane, amend->steps[i].job->due_at);
+    amending->done(amending, now);
+}
+
+void recorder_remove(struct recorder *recorder, struct removing *removing)
+{
+    store_op_init(&removing->remove.op, STORE_REMOVE, NULL);
+    submit(recorder, &removing->remove.op);
+}
+
+static void take_removing(struct recorder *recorder, struct store_op *op, struct now now)
+{
+    struct removing *removing = container_of(op, struct removing, remove.op);
+    if (!op->err && !removing->remove.more)
+        tell_task(recorder->node, NEWS_TASK_DELETED, removing->task, now);
+    removing->done(removing, now);
+}
+
+void recorder_turn(struct recorder *recorder, struct now now)
+{
+    static void (*const takes[STORE_VERB_COUNT])(struct recorder *, struct store_op *, struct now) = {
+        [STORE_CHANGE] = take_recording, [STORE_AMEND] = take_amending, [STORE_REMOVE] = take_removing};
+    struct list answers;
+    list_init(&answers);
+    mailbox_take(&recorder->answers, &answers);
+    list_each (&answers, link) {
+        struct store_op *op = list_entry(link, struct store_op, link);
+        takes[op->verb](recorder, op, now);
+    }
+}
+
+// ---- additions
+
+// True: pull is to be woken, because something is due sooner than it knows.
+static bool follow_addition(struct recorder *recorder, struct addition *addition, size_t i)
+{
+    struct node *node = recorder->node;
+    const struct store_new *item = &addition->add.items[i];
+    const struct store_task *task = item->task ? item->task : addition->task;
+    struct order *order = addition->orders ? addition->orders[i] : NULL;
+    bool added = !addition->add.op.err && !item->err && !item->existing_id, wake = false;
+    for (size_t k = 0; added && k < item->job_count; k++) {
+        const struct job *job = &item->jobs[k];
+        tell_added(node, job, task, addition->add.now_ms);
+        if (!order)
+            wake |= lanes_note(node->lanes, job->lane, job->tenant, task->queue, job->due_at);
+    }
+    if (order && added) {
+        pull_push(recorder->pull, order);
+    } else if (order) {
+        lanes_give(node->lanes, order->job.lane, order->doc.n);
+        order_free(order);
+    }
+    return wake;
+}
+
+// On a thread of the store, before it begins the next batch: whoever cancels a job afterwards finds it handed over.
+static void take_addition(struct store_op *op)
+{
+    struct addition *addition = container_of(op, struct addition, add.op);
+    struct node *node = addition->recorder->node;
+    CRASH_POINT("admit.after_commit");
+    tally_time(&node->tally, TALLY_COMMIT_DELAY, (clock_mono_ns() - addition->began_ns) / 1000);
+    bool wake = op->err != ERR_OK;
+    atomic_store(&node->add_err, (int)op->err);
+    if (op->err) {
+        mark(MARK_ADD_FAILED);
+        atomic_store(&node->recount_wanted, true); // it may have been stored all the same
+        atomic_store(&node->survey_wanted, true);
+    }
+    for (size_t i = 0; i < addition->add.count; i++)
+        wake |= follow_addition(addition->recorder, addition, i);
+    addition->done(addition);
+    if (wake)
+        node->flow_waker->wake(node->flow_waker);
+}
+
+void recorder_add(struct recorder *recorder, struct addition *addition)
+{
+    addition->recorder = recorder;
+    addition->add.op.done = take_addition;
+    addition->began_ns = clock_mono_ns();
+    CRASH_POINT("admit.before_submit");
+    store_submit(recorder->node->store, &addition->add.op);
+}

@@ -1,0 +1,73 @@
+// The recorder: writes down what was decided, and does what follows once it is written. It is counted, told to whoever listens,
+// the lanes learn what waits in them, and a place that was held is given back.
+//
+// Layer: flow. It alone submits additions, steps, amendments and removals to the store. Owned by the flow thread, but for
+// recorder_add(), which any thread may call.
+#pragma once
+#include "base/clock.h"
+#include "flow/node.h"
+
+struct pull;
+struct recorder;
+
+struct recorder *recorder_new(struct node *node, struct pull *pull);
+void recorder_free(struct recorder *recorder);
+void recorder_turn(struct recorder *recorder,
+                   struct now now); // takes the store's answers: done() of what they belong to is called
+
+// ---- steps of jobs
+
+// Whom a step is about, for events and the log.
+struct record_subject {
+    struct str queue, name; // of its task; queue.p == NULL: they stand in `doc`
+    struct str doc;
+    int64_t held; // the token under which this node has it in hand: its place is given back, written or refused; 0: it has not
+};
+
+// Steps that are decided, and written in one transaction.
+struct recording {
+    struct store_change change; // .steps[i].err says what became of each, unless .op.err says that nothing did
+    struct record_subject *subjects;
+    size_t max;
+    void (*done)(struct recording *recording, struct now now); // on the flow thread
+};
+
+void recording_init(struct recording *recording, size_t max, void (*done)(struct recording *recording, struct now now));
+void recording_done(struct recording *recording); // frees all but the struct
+// The record and the attempt of a step live until done().
+void recording_add(struct recording *recording, struct store_step step, struct record_subject subject);
+
+void recorder_write(struct recorder *recorder, struct recording *recording); // the same again, if the store failed, is allowed
+
+// ---- tasks
+
+// A change of a task with its waiting jobs; `event` is told when it is written, NEWS_TYPE_COUNT: none.
+struct amending {
+    struct store_amend amend;
+    enum news_type event;
+    void (*done)(struct amending *amending, struct now now); // on the flow thread
+};
+void recorder_amend(struct recorder *recorder, struct amending *amending);
+
+// The removal of `task`, which is told when nothing of it is left.
+struct removing {
+    struct store_remove remove;
+    const struct store_task *task;
+    void (*done)(struct removing *removing, struct now now); // on the flow thread
+};
+void recorder_remove(struct recorder *recorder, struct removing *removing);
+
+// New tasks with their jobs, or new jobs. Those that were inserted in hand are handed to pull, before anybody else is told; the
+// lanes of the others are told what waits in them.
+struct addition {
+    struct store_add add;
+    struct order **orders;         // for each item the order of a job inserted in hand, or NULL; all NULL: .orders == NULL
+    const struct store_task *task; // of jobs that are added to a task that exists
+    int64_t began_ns;              // monotonic
+    struct recorder *recorder;
+    void (*done)(struct addition *addition); // on a thread of the store: may only enqueue
+};
+void recorder_add(struct recorder *recorder, struct addition *addition);
+
+// An attempt begins: nothing is written yet, but it is counted and told. The dispatcher's thread.
+void record_started(struct node *node, const struct outcome *running);
