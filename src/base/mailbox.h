@@ -6,6 +6,7 @@
 #include "base/list.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 // How a sleeping owner is woken. A waker outlives every mailbox that names it. In a thread it writes to an eventfd; the simulator
 // marks the node as due.
@@ -16,6 +17,7 @@ struct waker {
 struct mailbox {
     pthread_mutex_t lock;
     struct list items;
+    _Atomic bool filled; // is there anything in it? An owner that turns often looks at this instead of taking the lock
     struct waker *waker;
 };
 

@@ -1,10 +1,11 @@
 // An order and its document are one block of memory, the first of the order's own arena, and the parsed task is slices of it.
-// That block has room for the few words the dispatcher adds, so an order that waits costs one allocation.
+// That block has room for the few words the dispatcher adds, and for the outcome.
 #include "core/order.h"
 
 #include "base/hash.h"
+#include "core/outcome.h"
 
-enum { ROOM = 192 };
+enum { ROOM = 192 + sizeof(struct outcome) };
 
 uint64_t order_host(const struct target *target)
 {

@@ -189,12 +189,13 @@ static void pause_lane(struct rights *rights, int64_t lane, bool paused)
 
 static void renew(struct rights *rights, int64_t holder, int64_t until_ms)
 {
-    int64_t id, latest = 0;
+    int64_t id, latest = until_ms;
     size_t at = 0;
     pthread_mutex_lock(&rights->lock);
     put_or_remove(&rights->renewed, holder, (intptr_t)until_ms);
-    for (void *until; (until = map_next(&rights->renewed, &at, &id));)
-        latest = time_max(latest, (intptr_t)until);
+    if (until_ms < atomic_load(&rights->latest)) // it may have been this holder's
+        for (void *until; (until = map_next(&rights->renewed, &at, &id));)
+            latest = time_max(latest, (intptr_t)until);
     atomic_store(&rights->latest, latest);
     pthread_mutex_unlock(&rights->lock);
 }

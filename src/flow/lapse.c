@@ -15,6 +15,7 @@ enum { ROUND_MS = 1000, FAIL_WAIT_MS = 1000, LAPSED_MAX = 500, FORWARD_MS = 1000
 
 struct lapse {
     struct round round;
+    struct mailbox answers;
     const struct peers *peers;
     struct rand rand;
     int64_t next_at; // monotonic
@@ -49,7 +50,8 @@ static void ended(struct round *round, enum err err)
 struct lapse *lapse_new(struct node *node, const struct peers *peers, struct recorder *recorder, uint64_t seed)
 {
     struct lapse *lapse = mem_zero(sizeof *lapse);
-    round_init(&lapse->round, node, recorder, "lapse");
+    mailbox_init(&lapse->answers, node->flow_waker);
+    round_init(&lapse->round, node, recorder, "lapse", &lapse->answers);
     lapse->round.decide = decide;
     lapse->round.wrote = wrote;
     lapse->round.ended = ended;
@@ -65,6 +67,7 @@ void lapse_free(struct lapse *lapse)
     if (!lapse)
         return;
     round_done(&lapse->round);
+    mailbox_done(&lapse->answers);
     mem_free(lapse);
 }
 
@@ -80,9 +83,13 @@ static void watch_clock(struct lapse *lapse, struct now now)
 int64_t lapse_turn(struct lapse *lapse, struct now now)
 {
     struct node *node = lapse->round.node;
+    struct list answers;
+    list_init(&answers);
     if (node_alive(node, now.mono_ms) || lapse->last.wall_ms)
         watch_clock(lapse, now);
-    round_turn(&lapse->round, now);
+    mailbox_take(&lapse->answers, &answers);
+    if (!list_empty(&answers))
+        round_found(&lapse->round, now);
     if (lapse->round.under_way || atomic_load(&node->stopping) || !node_alive(node, now.mono_ms))
         return TIME_NEVER; // the next beat or answer wakes
     if (now.mono_ms < lapse->next_at)

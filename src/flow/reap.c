@@ -83,14 +83,14 @@ static void ended(struct round *round, enum err err)
 struct reap *reap_new(struct node *node, struct peers *peers, struct recorder *recorder)
 {
     struct reap *reap = mem_zero(sizeof *reap);
-    round_init(&reap->round, node, recorder, "reap");
+    mailbox_init(&reap->answers, node->flow_waker);
+    round_init(&reap->round, node, recorder, "reap", &reap->answers);
     reap->round.decide = take_back;
     reap->round.wrote = taken;
     reap->round.ended = ended;
     reap->round.find.what = STORE_FIND_HELD;
     reap->round.find.max = HELD_MAX;
     reap->peers = peers;
-    mailbox_init(&reap->answers, node->flow_waker);
     return reap;
 }
 
@@ -176,9 +176,13 @@ int64_t reap_turn(struct reap *reap, struct now now)
     struct list answers;
     list_init(&answers);
     mailbox_take(&reap->answers, &answers);
-    list_each (&answers, link)
-        take_answer(reap, list_entry(link, struct store_op, link), now);
-    round_turn(&reap->round, now);
+    list_each (&answers, link) {
+        struct store_op *op = list_entry(link, struct store_op, link);
+        if (op == &reap->round.find.op)
+            round_found(&reap->round, now);
+        else
+            take_answer(reap, op, now);
+    }
     if (!reap->waiting && !reap->victim && now.mono_ms >= reap->next_at)
         begin(reap, now);
     return now.wall_ms + LOOK_MS;

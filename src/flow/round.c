@@ -3,17 +3,15 @@
 
 #include "core/task.h"
 
-void round_init(struct round *round, struct node *node, struct recorder *recorder, const char *who)
+void round_init(struct round *round, struct node *node, struct recorder *recorder, const char *who, struct mailbox *answers)
 {
-    *round = (struct round){.node = node, .recorder = recorder, .who = who};
-    mailbox_init(&round->answers, node->flow_waker);
+    *round = (struct round){.node = node, .recorder = recorder, .who = who, .answers = answers};
 }
 
 void round_done(struct round *round)
 {
     store_op_done(&round->find.op); // of answers that came too late
     recording_done(&round->recording);
-    mailbox_done(&round->answers);
 }
 
 void round_begin(struct round *round, struct now now)
@@ -21,7 +19,7 @@ void round_begin(struct round *round, struct now now)
     round->under_way = true;
     round->find.now_ms = now.wall_ms;
     round->find.job_count = 0;
-    store_op_post(&round->find.op, STORE_FIND, &round->answers);
+    store_op_post(&round->find.op, STORE_FIND, round->answers);
     store_submit(round->node->store, &round->find.op);
 }
 
@@ -63,17 +61,11 @@ static void record_found(struct round *round)
     recorder_write(round->recorder, &round->recording);
 }
 
-void round_turn(struct round *round, struct now now)
+void round_found(struct round *round, struct now now)
 {
-    struct list answers;
-    list_init(&answers);
     round->now = now;
-    mailbox_take(&round->answers, &answers);
-    if (list_empty(&answers))
-        return;
-    if (!round->find.op.err && round->find.job_count) {
+    if (!round->find.op.err && round->find.job_count)
         record_found(round);
-        return;
-    }
-    end(round, &round->find.op);
+    else
+        end(round, &round->find.op);
 }

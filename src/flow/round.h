@@ -8,12 +8,12 @@
 struct round {
     struct node *node;
     struct recorder *recorder;
-    const char *who; // in the log
-    struct mailbox answers;
-    struct store_find find; // what to find is the owner's to fill in; what was found is kept until ended()
+    const char *who;         // in the log
+    struct mailbox *answers; // the owner's: when `find.op` comes out of it, round_found() is to be called
+    struct store_find find;  // what to find is the owner's to fill in; what was found is kept until ended()
     struct recording recording;
     bool under_way;
-    struct now now; // of the turn at hand
+    struct now now; // of the answer at hand
     // What follows for a job, written into its record. An error: nothing does.
     enum err (*decide)(struct round *round, struct job *job, const struct job_policy *policy, struct job_step *ret_step);
     void (*wrote)(struct round *round, const struct job *job); // its step was written; NULL: nobody wants to know
@@ -21,7 +21,7 @@ struct round {
     void (*ended)(struct round *round, enum err err);
 };
 
-void round_init(struct round *round, struct node *node, struct recorder *recorder, const char *who);
+void round_init(struct round *round, struct node *node, struct recorder *recorder, const char *who, struct mailbox *answers);
 void round_done(struct round *round);
 void round_begin(struct round *round, struct now now); // not while one is under way
-void round_turn(struct round *round, struct now now);  // takes the store's answers
+void round_found(struct round *round, struct now now);

@@ -44,10 +44,9 @@ struct work {
 struct steer {
     struct reviser reviser;
     struct pull *pull;
-    struct mailbox inbox;  // struct steer_op, new
-    struct mailbox merged; // struct steer_op, with its changed document
-    struct mailbox wishes; // struct store_op of wishes that were sent
-    struct mailbox added;  // struct store_op of jobs that were added
+    struct mailbox inbox;   // struct steer_op, new
+    struct mailbox merged;  // struct steer_op, with its changed document
+    struct mailbox answers; // struct store_op of wishes that were sent and jobs that were added
 };
 
 static void decide(struct revision *revision);
@@ -60,8 +59,7 @@ struct steer *steer_new(struct node *node, struct pull *pull, struct recorder *r
     steer->pull = pull;
     mailbox_init(&steer->inbox, node->flow_waker);
     mailbox_init(&steer->merged, node->flow_waker);
-    mailbox_init(&steer->wishes, node->flow_waker);
-    mailbox_init(&steer->added, node->flow_waker);
+    mailbox_init(&steer->answers, node->flow_waker);
     return steer;
 }
 
@@ -86,8 +84,7 @@ void steer_free(struct steer *steer)
     reviser_done(&steer->reviser);
     mailbox_done(&steer->inbox);
     mailbox_done(&steer->merged);
-    mailbox_done(&steer->wishes);
-    mailbox_done(&steer->added);
+    mailbox_done(&steer->answers);
     mem_free(steer);
 }
 
@@ -211,7 +208,7 @@ static void do_ask(struct work *work, const struct steer_next *next)
     if (next->wish != STORE_WISH_RECALL)
         work->past.did |= STEER_DID_HAND_ON;
     work->wish = (struct store_ask){.holder = job->holder, .job = {.job_id = job->id, .tenant = job->tenant, .wish = next->wish}};
-    store_op_post(&work->wish.op, STORE_ASK, &work->steer->wishes);
+    store_op_post(&work->wish.op, STORE_ASK, &work->steer->answers);
     store_submit(node_of(work)->store, &work->wish.op);
 }
 
@@ -273,7 +270,7 @@ static void written(struct revision *revision, enum err err)
 static void added(struct addition *addition)
 {
     struct work *work = container_of(addition, struct work, addition);
-    mailbox_post(&work->steer->added, &addition->add.op.link);
+    mailbox_post(&work->steer->answers, &addition->add.op.link);
 }
 
 static void do_add_job(struct work *work, const struct steer_next *next)
@@ -578,12 +575,13 @@ int64_t steer_turn(struct steer *steer, struct now now)
     list_each (&items, link)
         take_merged(list_entry(link, struct steer_op, link)->work);
     list_init(&items);
-    mailbox_take(&steer->wishes, &items);
-    list_each (&items, link)
-        take_wish(container_of(list_entry(link, struct store_op, link), struct work, wish.op));
-    list_init(&items);
-    mailbox_take(&steer->added, &items);
-    list_each (&items, link)
-        take_added(container_of(list_entry(link, struct store_op, link), struct work, addition.add.op));
+    mailbox_take(&steer->answers, &items);
+    list_each (&items, link) {
+        struct store_op *op = list_entry(link, struct store_op, link);
+        if (op->verb == STORE_ASK)
+            take_wish(container_of(op, struct work, wish.op));
+        else
+            take_added(container_of(op, struct work, addition.add.op));
+    }
     return reviser_turn(&steer->reviser, now);
 }

@@ -57,13 +57,13 @@ static void ended(struct round *round, enum err err)
 struct sweep *sweep_new(struct node *node, struct recorder *recorder)
 {
     struct sweep *sweep = mem_zero(sizeof *sweep);
-    round_init(&sweep->round, node, recorder, "sweep");
+    mailbox_init(&sweep->answers, node->flow_waker);
+    round_init(&sweep->round, node, recorder, "sweep", &sweep->answers);
     sweep->round.decide = expire;
     sweep->round.wrote = expired;
     sweep->round.ended = ended;
     sweep->round.find.what = STORE_FIND_EXPIRED;
     sweep->round.find.max = EXPIRED_MAX;
-    mailbox_init(&sweep->answers, node->flow_waker);
     return sweep;
 }
 
@@ -95,10 +95,13 @@ int64_t sweep_turn(struct sweep *sweep, struct now now)
     struct node *node = sweep->round.node;
     struct list answers;
     list_init(&answers);
-    round_turn(&sweep->round, now);
     mailbox_take(&sweep->answers, &answers);
-    if (!list_empty(&answers))
-        removed(sweep, now);
+    list_each (&answers, link) {
+        if (list_entry(link, struct store_op, link) == &sweep->op.op)
+            removed(sweep, now);
+        else
+            round_found(&sweep->round, now);
+    }
     bool busy = sweep->round.under_way || sweep->removing;
     if (busy || atomic_load(&node->stopping) || !node_alive(node, now.mono_ms))
         return TIME_NEVER; // the next beat or answer wakes
