@@ -461,27 +461,9 @@ static void amended(struct amending *amending, struct now now)
         finish(work, err, err ? "the task could not be changed" : "");
 }
 
-static void removed(struct removing *removing, struct now now)
-{
-    struct work *work = container_of(removing, struct work, removing);
-    enum err err = removing->remove.op.err;
-    work->steer->reviser.now = now;
-    store_op_done(&removing->remove.op);
-    if (!err)
-        work->past.did |= STEER_DID_WRITE;
-    if (err == ERR_LEASE_LOST || (!err && removing->remove.more)) {
-        mark(MARK_STEER_AGAIN);
-        if (!err)
-            revision_moved(&work->revision);
-        revision_read(&work->revision);
-    } else if (err == ERR_NOT_FOUND) {
-        take_gone(work, "the task is gone");
-    } else {
-        finish(work, err, err ? "the task could not be deleted" : "");
-    }
-}
+static void removed(struct removing *removing, struct now now);
 
-static void do_remove(struct work *work, const struct steer_next *next)
+static void remove_task(struct work *work, bool goes_on)
 {
     const struct store_task *task = &work->revision.get.task;
     int64_t now_ms = now_of(work).wall_ms;
@@ -493,8 +475,37 @@ static void do_remove(struct work *work, const struct steer_next *next)
                               .ended = work->op->running, // or a retry by hand that begins just now would run on
                               .now_ms = now_ms,
                               .keys_until = now_ms + SWEEP_KEYS_KEPT_MS,
-                              .max = REMOVE_MAX};
+                              .max = REMOVE_MAX,
+                              .goes_on = goes_on};
     recorder_remove(work->steer->reviser.recorder, &work->removing);
+}
+
+// While the task has more jobs, removing them goes on without reading it again: the store judges each job when it goes, and
+// refuses a job that has come meanwhile. Only then the task is read again, and the job is cancelled first.
+static void removed(struct removing *removing, struct now now)
+{
+    struct work *work = container_of(removing, struct work, removing);
+    enum err err = removing->remove.op.err;
+    work->steer->reviser.now = now;
+    store_op_done(&removing->remove.op);
+    if (!err)
+        work->past.did |= STEER_DID_WRITE;
+    if (err == ERR_LEASE_LOST) {
+        mark(MARK_STEER_AGAIN);
+        revision_read(&work->revision);
+    } else if (err == ERR_NOT_FOUND) {
+        take_gone(work, "the task is gone");
+    } else if (!err && removing->remove.more) {
+        revision_moved(&work->revision);
+        remove_task(work, true);
+    } else {
+        finish(work, err, err ? "the task could not be deleted" : "");
+    }
+}
+
+static void do_remove(struct work *work, const struct steer_next *next)
+{
+    remove_task(work, false);
 }
 
 // ---- the loop

@@ -269,7 +269,9 @@ struct store_amend {
 // has one in hand finds it absent when it writes what became of it. Its key stays until `keys_until`, and is spent.
 // ERR_LEASE_LOST: the task is not as it was read (`version`); a job of it has not begun (with `ended`: has not ended), or is
 // being written at this moment. ERR_NOT_FOUND: the task is absent, or another tenant's. If it has more than `max` jobs, so many
-// go, those with the lowest ids, and `more` says that it is to be asked again.
+// go, those with the lowest ids, and `more` says that it is to be asked again. A caller that asks again sets `goes_on`: then only
+// the jobs that go now are judged, so that all steps together look at each job once. Each job is judged when it goes, if not
+// before.
 struct store_remove {
     struct store_op op;
     int64_t task_id, version;
@@ -277,6 +279,7 @@ struct store_remove {
     bool ended; // all its jobs must have ended; otherwise it is enough that all have begun
     int64_t now_ms, keys_until;
     size_t max;
+    bool goes_on;
     bool more; // out
 };
 

@@ -2780,6 +2780,36 @@ static void of_a_task_with_very_many_jobs_some_are_removed_at_a_time(void **stat
     nothing_is_left(world);
 }
 
+// All steps together judge each job once: what has not begun keeps a step from going on only when it would go with it.
+static void a_removal_that_goes_on_judges_only_the_jobs_that_go(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.state = JOB_SUCCESS});
+    for (int i = 0; i < 3; i++)
+        add_to(world, id, (struct job){.state = JOB_ABORTED});
+    struct job open = add_to(world, id, (struct job){.state = JOB_READY})->jobs[0];
+    for (size_t left = 5; left > 1; left -= 2) {
+        for (int goes_on = 0; goes_on < 2; goes_on++) {
+            struct store_remove *op = remove_of(world, id);
+            op->max = 2;
+            op->goes_on = goes_on;
+            assert_int_equal(call(world, &op->op), goes_on ? ERR_OK : ERR_LEASE_LOST);
+            assert_int_equal(op->more, goes_on);
+        }
+        assert_int_equal(get_task(world, id)->job_count, left - 2);
+    }
+    struct store_remove *last = remove_of(world, id);
+    last->goes_on = true;
+    assert_int_equal(call(world, &last->op), ERR_LEASE_LOST);
+    open.state = JOB_CANCELLED;
+    assert_int_equal(change(world, 1, open, NULL), ERR_OK);
+    last->version = 2;
+    assert_int_equal(call(world, &last->op), ERR_LEASE_LOST);
+    last->version = 1;
+    assert_int_equal(call(world, &last->op), ERR_OK);
+    nothing_is_left(world);
+}
+
 // Also for another body: the key will not lead to a task again, whatever is sent with it.
 static void the_key_of_a_removed_task_is_spent_until_its_time_is_over(void **state)
 {
@@ -3145,6 +3175,7 @@ int main(int argc, char *argv[])
         PROMISE(a_task_whose_jobs_must_have_ended_is_not_removed_while_one_runs),
         PROMISE(a_task_that_was_changed_or_is_foreign_is_not_removed),
         PROMISE(of_a_task_with_very_many_jobs_some_are_removed_at_a_time),
+        PROMISE(a_removal_that_goes_on_judges_only_the_jobs_that_go),
         PROMISE(the_key_of_a_removed_task_is_spent_until_its_time_is_over),
         PROMISE(who_wants_to_run_gets_no_document_of_a_paused_task),
         PROMISE(when_an_ended_job_is_removed_can_be_changed),

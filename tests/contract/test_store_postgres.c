@@ -440,6 +440,45 @@ static void a_task_is_deleted_without_looking_at_the_jobs_of_others(void **state
     assert_true(session_ask_in(world->schema, others_read) - before < OTHERS / 10);
 }
 
+static void add_ended(struct world *world, int64_t task_id, size_t count)
+{
+    struct job *jobs = world_mem(world, count * sizeof *jobs);
+    for (size_t i = 0; i < count; i++)
+        jobs[i] = (struct job){
+            .id = ++world->last_id, .task_id = task_id, .tenant = TENANT, .state = JOB_SUCCESS, .token = 1, .scheduled_at = NOW};
+    struct store_new item = {.jobs = jobs, .job_count = count};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(item.err, ERR_OK);
+}
+
+// Rows are counted: a step that read all jobs that are left would read 50,000 in all.
+static void a_task_with_very_many_jobs_is_removed_without_reading_them_in_each_step(void **state)
+{
+    struct world *world = *state;
+    enum { MANY = 1000, STEP = 10, READS = 20 };
+    static const char gone[] = "SELECT n_tup_del FROM pg_stat_user_tables WHERE relid='@extras'::regclass";
+    char reads[200];
+    snprintf(reads, sizeof reads, "SELECT sum(idx_tup_read)::bigint FROM pg_stat_user_indexes WHERE schemaname='%s'",
+             world->schema);
+    int64_t id = add(world, (struct sample){.state = JOB_SUCCESS});
+    add_ended(world, id, MANY);
+    session_ask_in(world->schema, "ANALYZE @extras; ANALYZE @jobs_done; SELECT 1");
+    long long before = session_ask_in(world->schema, reads);
+    struct store_remove *op = OP(world, store_remove, STORE_REMOVE);
+    *op = (struct store_remove){.op = op->op, .task_id = id, .version = 1, .tenant = TENANT, .max = STEP, .more = true};
+    for (; op->more; op->goes_on = true)
+        assert_int_equal(call(world, &op->op), ERR_OK);
+    store_close(world->store);
+    while (session_ask_in(world->schema, gone) < MANY)
+        ; // a session tells when it ends
+    long long read = session_ask_in(world->schema, reads) - before;
+    assert_in_range(read, MANY, MANY * READS);
+    world_open(world);
+}
+
 static struct store_list *tagged(struct world *world, bool jobs, size_t look)
 {
     struct store_list *op = OP(world, store_list, STORE_LIST);
@@ -574,7 +613,7 @@ static void migrations_go_on_after_a_cut_at_any_point(void **state)
         proxy_cut_at_sync(proxy, 0);
         store_close(store);
         world_open(world); // goes on where it was cut
-        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 14);
+        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 15);
         join(world, A);
         add(world, (struct sample){0});
     }
@@ -583,7 +622,8 @@ static void migrations_go_on_after_a_cut_at_any_point(void **state)
 }
 
 // Take back what a step of the schema added, and those behind it.
-#define WITHOUT_STEP_14 " ALTER TABLE lanes DROP COLUMN dropped;"
+#define WITHOUT_STEP_15 " DROP INDEX extras_of_task; CREATE INDEX extras_task ON extras(task_id);"
+#define WITHOUT_STEP_14 WITHOUT_STEP_15 " ALTER TABLE lanes DROP COLUMN dropped;"
 #define WITHOUT_STEP_13 WITHOUT_STEP_14 " ALTER TABLE counts RENAME jobs TO n;"
 #define WITHOUT_STEP_12                                                                            \
     WITHOUT_STEP_13                                                                                \
@@ -595,7 +635,7 @@ static void migrations_go_on_after_a_cut_at_any_point(void **state)
 static void what_is_in_hand_is_still_found_after_the_migration_that_moves_it(void **state)
 {
     struct world *world = *state;
-    char sql[800];
+    char sql[1000];
     join(world, A);
     int64_t held = add(world, (struct sample){.state = JOB_WATCHING, .holder = A});
     int64_t waits = add(world, (struct sample){.state = JOB_READY, .due_at = NOW - 1});
@@ -619,7 +659,7 @@ static void what_is_in_hand_is_still_found_after_the_migration_that_moves_it(voi
 static void tasks_of_an_older_schema_get_their_tags(void **state)
 {
     struct world *world = *state;
-    char sql[800];
+    char sql[1000];
     add_old_tasks(world);
     store_close(world->store);
     snprintf(sql, sizeof sql, "SET search_path=%s;" WITHOUT_STEP_12 " UPDATE meta SET value=11 WHERE name='schema'",
@@ -636,7 +676,7 @@ static void the_migration_that_gives_tags_reads_each_document_once(void **state)
     static const char reads[] = "SELECT s.idx_scan FROM pg_class c JOIN pg_stat_all_tables s ON s.relid=c.reltoastrelid"
                                 " WHERE c.oid='@tasks'::regclass";
     enum { LENGTH = 300000, TASKS = 30 };
-    char *doc = world_mem(world, LENGTH + 1), sql[800];
+    char *doc = world_mem(world, LENGTH + 1), sql[1000];
     size_t n = (size_t)snprintf(doc, LENGTH, "{\"url\":\"http://a/\",\"created_by\":\"a\",\"body\":\"");
     for (uint64_t x = 1; n < LENGTH - 2; x = x * 6364136223846793005u + 1442695040888963407u)
         doc[n++] = (char)('A' + (x >> 33) % 26); // which is not much shorter when it is compressed
@@ -662,7 +702,7 @@ static void the_migration_that_gives_tags_reads_each_document_once(void **state)
 static void what_was_written_by_who_knew_no_tags_gets_them_when_nobody_can_any_more(void **state)
 {
     struct world *world = *state;
-    char sql[800];
+    char sql[1000];
     int64_t changed = add(world, (struct sample){.tags = {2, 4}, .doc = STR("{\"url\": \"http://a/\"}")});
     add_old_tasks(world);
     store_close(world->store);
@@ -1214,6 +1254,7 @@ int main(void)
         PROMISE(finished_jobs_leave_the_table_that_is_scanned),
         PROMISE(jobs_that_end_are_looked_up_by_id_however_they_lie),
         PROMISE(a_task_is_deleted_without_looking_at_the_jobs_of_others),
+        PROMISE(a_task_with_very_many_jobs_is_removed_without_reading_them_in_each_step),
         PROMISE(jobs_found_by_a_tag_are_looked_up_in_the_days_they_are_in),
         PROMISE(a_list_by_a_tag_goes_on_behind_a_row_that_leads_nowhere),
         PROMISE(days_that_are_past_are_dropped_and_the_counters_stay_right),

@@ -596,9 +596,9 @@ static void step_remove(struct pair *pair, struct store_op *ops[2])
     call(world, &get->op);
     int64_t now = some_time(pair), version = get->task.version - (below(pair, 6) == 0);
     size_t max = 1 + (size_t)below(pair, 2);
-    bool ended = below(pair, 2);
+    bool ended = below(pair, 2), goes_on = below(pair, 2);
     BOTH(store_remove, STORE_REMOVE, .task_id = get->task_id, .tenant = get->tenant, .version = version, .ended = ended,
-         .now_ms = now, .keys_until = now + 3, .max = max)
+         .now_ms = now, .keys_until = now + 3, .max = max, .goes_on = goes_on)
 }
 
 // Written by who has read it, mostly; a bulk's tenant, document and beginning do not change.

@@ -1058,6 +1058,49 @@ static void deleting_with_what_runs_ends_that_too(void **state)
     play_free(play);
 }
 
+// However many steps it takes: reading all its jobs again for each of them would be too much.
+static void a_task_with_very_many_jobs_is_read_once_to_be_deleted(void **state)
+{
+    enum { JOBS = 3500, STEP = 1000 };
+    struct play *play = play_new((struct play_config){0});
+    int64_t task = play_add(play, (struct play_job){.state = JOB_ABORTED});
+    for (int i = 1; i < JOBS; i++)
+        play_add(play, (struct play_job){.task_id = task, .state = JOB_ABORTED});
+    play->store.hold[STORE_SWEEP] = true; // or retention would be faster
+    assert_int_equal(steer(play, STEER_DELETE, task, 0), ERR_OK);
+    assert_true(play_gone(play, task));
+    assert_int_equal(play->store.count[STORE_GET], 1);
+    assert_int_equal(play->store.count[STORE_REMOVE], (JOBS + STEP - 1) / STEP);
+    play_free(play);
+}
+
+static void a_delete_that_goes_on_cancels_a_job_that_has_come_meanwhile(void **state)
+{
+    enum { JOBS = 1500 };
+    struct play *play = play_new((struct play_config){0});
+    struct request request;
+    int64_t task = play_add(play, (struct play_job){.state = JOB_ABORTED});
+    for (int i = 1; i < JOBS; i++)
+        play_add(play, (struct play_job){.task_id = task, .state = JOB_ABORTED});
+    play->store.hold[STORE_SWEEP] = true; // or retention would be faster
+    play->store.hold[STORE_REMOVE] = true;
+    ask(play, &request, STEER_DELETE, task, 0);
+    play_turn(play);
+    play_answer(play, play_waiting(play, STORE_REMOVE));
+    play_turn(play);
+    assert_non_null(play_waiting(play, STORE_REMOVE)); // the first step was done
+    int64_t retry = play_add(play, (struct play_job){.task_id = task, .state = JOB_DELAYED, .due_at = play->now.wall_ms + 60000});
+    play->store.hold[STORE_REMOVE] = false;
+    play_answer(play, play_waiting(play, STORE_REMOVE));
+    play_turn(play);
+    assert_true(request.done);
+    assert_int_equal(request.op.err, ERR_OK);
+    assert_true(play_gone(play, task) && play_gone(play, retry));
+    pass_turning(play, 70000);
+    assert_int_equal(play->exec.started, 0);
+    play_free(play);
+}
+
 static void a_delete_that_meets_a_new_job_cancels_that_too(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -1240,6 +1283,8 @@ int main(void)
         cmocka_unit_test(another_node_may_call_back_what_is_in_this_hand),
         cmocka_unit_test(a_deleted_task_is_gone_and_what_was_planned_of_it_never_runs),
         cmocka_unit_test(deleting_with_what_runs_ends_that_too),
+        cmocka_unit_test(a_task_with_very_many_jobs_is_read_once_to_be_deleted),
+        cmocka_unit_test(a_delete_that_goes_on_cancels_a_job_that_has_come_meanwhile),
         cmocka_unit_test(a_delete_that_meets_a_new_job_cancels_that_too),
         cmocka_unit_test(a_delete_with_what_runs_ends_what_began_before_it_was_written),
         cmocka_unit_test(a_delete_with_what_runs_that_comes_second_does_not_say_more_than_is_true),

@@ -547,11 +547,11 @@ void memory_run_remove(struct memory *memory, struct store_op *op)
         return;
     }
     bool standing = task->task.version == remove->version;
-    for (size_t i = 0; i < task->job_count; i++) {
-        standing &= task->jobs[i]->job.state > store_remove_last(remove);
+    for (size_t i = 0; i < task->job_count; i++)
         memory_found_add(&found, task->jobs[i]);
-    }
     memory_found_sort(&found, compare_id);
+    for (size_t i = 0; i < found.count && (i < remove->max || !remove->goes_on); i++)
+        standing &= found.jobs[i]->job.state > store_remove_last(remove);
     for (size_t i = 0; i < found.count && i < remove->max && standing; i++)
         remove_job(memory, found.jobs[i], remove->keys_until, remove->now_ms);
     remove->more = standing && found.count > remove->max;

@@ -7,21 +7,23 @@
 #include "store/postgres/postgres.h"
 
 // $1 slot, $2 task, $3 tenant, $4 version, $5 the last state in which a job keeps its task, $6 max, $7 now, $8 until when the key
-// stays.
+// stays, $9 it goes on. The jobs that go now are among the task's own and the first $6+1 of the others: so a step reads no more
+// than it removes, but for the first, which judges all jobs.
 // clang-format off
 #define OF_TASK "SELECT $2 UNION SELECT e.id FROM @extras e WHERE e.task_id=$2"
+#define FIRST_OF_TASK "SELECT $2 UNION (SELECT e.id FROM @extras e WHERE e.task_id=$2 ORDER BY e.id LIMIT $6+1)"
 #define FROM_THESE(table) " FROM " table " j WHERE j.id=" PG_ANY("SELECT id FROM these") " AND j.task_id=$2"
 static const char remove_task[] =
     "WITH t AS MATERIALIZED (SELECT id, version, tenant, tags FROM @tasks WHERE id=$2 AND tenant=$3),"
-    " present AS MATERIALIZED (SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY(OF_TASK) " AND j.task_id=$2"
-    " UNION ALL SELECT j.id FROM @jobs_done j WHERE j.id=" PG_ANY(OF_TASK) " AND j.task_id=$2),"
+    " present AS MATERIALIZED (SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY(FIRST_OF_TASK) " AND j.task_id=$2"
+    " UNION ALL SELECT j.id FROM @jobs_done j WHERE j.id=" PG_ANY(FIRST_OF_TASK) " AND j.task_id=$2),"
     " these AS MATERIALIZED (SELECT id FROM present ORDER BY id LIMIT $6),"
     " live AS MATERIALIZED (SELECT j.id, j.state" FROM_THESE("@jobs") " ORDER BY j.id FOR UPDATE SKIP LOCKED),"
     " done AS MATERIALIZED (SELECT j.id" FROM_THESE("@jobs_done") " ORDER BY j.id FOR UPDATE SKIP LOCKED),"
     " ok AS MATERIALIZED (SELECT t.id FROM t WHERE t.version=$4"
     " AND (SELECT count(*) FROM live)+(SELECT count(*) FROM done)=(SELECT count(*) FROM these)"
     " AND NOT EXISTS (SELECT FROM live WHERE state<=$5)"
-    " AND NOT EXISTS (SELECT FROM @jobs j WHERE j.id=" PG_ANY(OF_TASK) " AND j.task_id=$2 AND j.state<=$5)),"
+    " AND ($9<>0 OR NOT EXISTS (SELECT FROM @jobs j WHERE j.id=" PG_ANY(OF_TASK) " AND j.task_id=$2 AND j.state<=$5))),"
     " gone AS (DELETE FROM @jobs j WHERE j.id=" PG_ANY("SELECT live.id FROM live, ok") " RETURNING j.id, j.task_id, j.lane, j.state, j.scheduled_at),"
     " gone_done AS (DELETE FROM @jobs_done j WHERE j.id=" PG_ANY("SELECT done.id FROM done, ok") " RETURNING j.id, j.task_id, j.lane, j.state, j.scheduled_at),"
     " g AS (SELECT * FROM gone UNION ALL SELECT * FROM gone_done),"
@@ -53,5 +55,5 @@ void pg_remove_send(struct pg_link *link, struct store_op *op)
     struct store_remove *remove = container_of(op, struct store_remove, op);
     pg_lock_task(link, remove->task_id);
     pg_sql(link, remove_task, read_remove, remove, pg_slot(link), remove->task_id, remove->tenant, remove->version,
-           store_remove_last(remove), (int64_t)remove->max, remove->now_ms, remove->keys_until);
+           store_remove_last(remove), (int64_t)remove->max, remove->now_ms, remove->keys_until, remove->goes_on);
 }

@@ -1019,24 +1019,36 @@ static void leave_hand(struct db *db, const struct purge *job)
         db_move_job(db, &was, &(struct job){.id = job->id, .state = JOB_CANCELLED});
 }
 
+// Does a job keep its task? A step that goes on looks only at the jobs that go with it.
+static bool keeps_task(struct db *db, const struct store_remove *remove, const struct purges *purges)
+{
+    int64_t open;
+    if (!remove->goes_on)
+        return db_found(db, db_sql(db, SQL_TASK_HAS_OPEN, remove->task_id, store_remove_last(remove)), &open);
+    for (size_t i = 0; i < purges->count; i++)
+        if (purges->jobs[i].state <= (int)store_remove_last(remove))
+            return true;
+    return false;
+}
+
 static void write_remove(struct writer *writer, struct store_op *op)
 {
     struct store_remove *remove = container_of(op, struct store_remove, op);
     struct db *db = &writer->db;
-    int64_t version, open;
+    int64_t version;
     if (!db_found(db, db_sql(db, SQL_TASK_VERSION, remove->task_id, remove->tenant), &version)) {
         store_op_fail(op, ERR_NOT_FOUND, "there is no such task");
         return;
     }
-    if (version != remove->version ||
-        db_found(db, db_sql(db, SQL_TASK_HAS_OPEN, remove->task_id, store_remove_last(remove)), &open)) {
+    struct purges purges = {.arena = &op->arena, .keys_until = remove->keys_until, .spent_at = remove->now_ms};
+    list_purges(db, &purges, db_sql(db, SQL_TASK_JOBS, remove->task_id, (int64_t)remove->max + 1));
+    bool more = purges.count > remove->max;
+    purges.count -= more;
+    if (version != remove->version || keeps_task(db, remove, &purges)) {
         store_op_fail(op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
         return;
     }
-    struct purges purges = {.arena = &op->arena, .keys_until = remove->keys_until, .spent_at = remove->now_ms};
-    list_purges(db, &purges, db_sql(db, SQL_TASK_JOBS, remove->task_id, (int64_t)remove->max + 1));
-    remove->more = purges.count > remove->max;
-    purges.count -= remove->more;
+    remove->more = more;
     for (size_t i = 0; i < purges.count; i++)
         leave_hand(db, &purges.jobs[i]);
     remove_jobs(writer, &purges);
