@@ -1,7 +1,7 @@
 // What only the SQLite store promises: it is alone, it remembers, it refuses what it does not know, and it meets a disk that is
 // full or broken as it should. The disk is made to fail by a layer between SQLite and the files.
 #include "disk_support.h"
-#include "store/sqlite/sqlite.h"
+#include "store/sqlite/disk.h"
 #include "store_support.h"
 
 #include <errno.h>
@@ -350,37 +350,37 @@ static void what_is_in_hand_is_remembered_in_few_bytes(void **state)
     assert_int_equal(claim(world, A, NOW, lane, CROWD)->job_count, 0);
 }
 
-static struct job seen_by_reader(struct hands *hands, struct job job)
+static struct job seen_by_reader(struct claims *claims, struct job job)
 {
-    hands_see(hands, &job);
+    claims_see(claims, &job);
     return job;
 }
 
 // A read sees the database as it was when it began, however far the writer has come.
 static void a_read_sees_the_claim_of_what_has_ended_since(void **state)
 {
-    struct hands hands;
+    struct claims claims;
     struct job waits = {.id = 5, .state = JOB_READY, .token = 3}, later = waits;
     later.token = 7;
-    hands_init(&hands);
-    hands_claim(&hands, &waits, A, NOW);
-    assert_int_equal(seen_by_reader(&hands, waits).state, JOB_READY); // not committed yet
-    hands_commit(&hands);
-    hands_begin_read(&hands);
-    assert_int_equal(seen_by_reader(&hands, waits).state, JOB_WATCHING);
-    hands_let_go(&hands, waits.id);
-    hands_commit(&hands);
-    assert_false(hands_has(&hands, A));
-    assert_int_equal(seen_by_reader(&hands, waits).holder, A);
-    assert_int_equal(seen_by_reader(&hands, later).state, JOB_READY); // given back, it is another record
-    hands_claim(&hands, &later, A + 1, NOW);
-    hands_roll_back(&hands);
-    assert_false(hands_has(&hands, A + 1));
-    hands_end_read(&hands);
-    hands_commit(&hands);
-    assert_int_equal(seen_by_reader(&hands, waits).state, JOB_READY);
-    assert_int_equal(hands.by_id.count, 0);
-    hands_done(&hands);
+    claims_init(&claims);
+    claims_take(&claims, &waits, A, NOW);
+    assert_int_equal(seen_by_reader(&claims, waits).state, JOB_READY); // not committed yet
+    claims_commit(&claims);
+    claims_begin_read(&claims);
+    assert_int_equal(seen_by_reader(&claims, waits).state, JOB_WATCHING);
+    claims_let_go(&claims, waits.id);
+    claims_commit(&claims);
+    assert_false(claims_any(&claims, A));
+    assert_int_equal(seen_by_reader(&claims, waits).holder, A);
+    assert_int_equal(seen_by_reader(&claims, later).state, JOB_READY); // given back, it is another record
+    claims_take(&claims, &later, A + 1, NOW);
+    claims_roll_back(&claims);
+    assert_false(claims_any(&claims, A + 1));
+    claims_end_read(&claims);
+    claims_commit(&claims);
+    assert_int_equal(seen_by_reader(&claims, waits).state, JOB_READY);
+    assert_int_equal(claims.by_id.count, 0);
+    claims_done(&claims);
 }
 
 static atomic_bool reading;

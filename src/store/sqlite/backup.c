@@ -2,7 +2,7 @@
 //
 // It has a thread and a connection of its own, for it takes long: neither writes nor reads wait for it. As long as it runs the
 // WAL is not cut back, because it still reads there. The copy is compact, and lies beside the database until nobody has it open.
-#include "store/sqlite/sqlite.h"
+#include "store/sqlite/disk.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,17 +1,16 @@
-// Steps written many at a time. One statement finds the rows of up to 64 steps by their ids; for each row it asks stands()
-// whether the step may be taken, and then new_…() for what is to be written. So a row is looked for once, read once and compared
-// by the statement that writes it, and what a statement costs by itself is shared.
+// STORE_CHANGE: decided steps are written, many at a time. One statement finds the rows of up to 64 steps by their ids; for each
+// row it asks stands() whether the step may be taken, and then new_…() for what is to be written. So a row is looked for once,
+// read once and compared by the statement that writes it, and what a statement costs by itself is shared.
 //
-// Times by which jobs are found are not written here: a step that moves one is left to the caller (CHANGE_WIDE), as is one that
-// says when it touched the job, and are steps about leases.
-//
-// What it does not do: count, keep attempts (sqlite/write.c).
+// That statement does not write times by which jobs are found (indexes have them). A step that changes one of these, or
+// touched_at, is wide (CHANGE_WIDE): it is written by itself with all columns, as are steps about leases.
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-// Rows are asked for one after the other, in the order of the batch, and several times each.
+// SQLite asks for rows one after the other, in the order of the batch, and several times for each.
 static struct change_row *row_of(sqlite3_context *ctx, sqlite3_value **args)
 {
     struct change_batch *batch = sqlite3_user_data(ctx);
@@ -35,7 +34,7 @@ static void stands(sqlite3_context *ctx, int count, sqlite3_value **args)
     was->priority = (uint8_t)sqlite3_value_int(args[4]);
     was->lease_until = sqlite3_value_int64(args[5]);
     was->holder = DB_SOMEBODY;
-    hands_see_now(container_of(sqlite3_user_data(ctx), struct db, batch)->hands, was);
+    claims_see_now(container_of(sqlite3_user_data(ctx), struct db, batch)->claims, was);
     row->fate = step->job->touched_at ? CHANGE_WIDE : CHANGE_WRITTEN;
     int at = 6;
 #define X(name)                                  \
@@ -57,7 +56,7 @@ static void stands(sqlite3_context *ctx, int count, sqlite3_value **args)
 JOB_CHANGED(X)
 #undef X
 
-// None is NULL, which is what a function gives that does not say anything.
+// A text that is empty becomes NULL, which is what a function returns when it sets no result.
 static void result_bytes(sqlite3_context *ctx, struct str bytes)
 {
     if (bytes.n)
@@ -97,7 +96,7 @@ enum err change_prepare(struct db *db, char why[ERR_WHY_MAX])
     return ERR_OK;
 }
 
-void change_write(struct db *db)
+static void write_rows(struct db *db)
 {
     struct change_batch *batch = &db->batch;
     enum sql sql;
@@ -110,4 +109,107 @@ void change_write(struct db *db)
             sqlite3_bind_int64(db->stmts[sql], (int)i + 1, batch->rows[done + i].step->job->id);
         db_run(db, db->stmts[sql]);
     }
+}
+
+// ---- the verb
+
+static void keep_attempt(struct db *db, int64_t job_id, const struct attempt *attempt)
+{
+    sqlite3_stmt *stmt =
+        db_sql(db, SQL_KEEP_ATTEMPT, job_id, attempt->number, attempt->status, attempt->outcome, attempt->picked_at,
+               attempt->started_at, attempt->completed_at, attempt->holder, (int64_t)attempt->response_truncated);
+    db_bind_bytes(stmt, 10, attempt->reason);
+    db_bind_bytes(stmt, 11, attempt->response);
+    db_run(db, stmt);
+}
+
+// Does what follows from a step that was written: the job is listed elsewhere, counted in another state, and its attempt is kept.
+// Its lane and priority stay as they were.
+static void follow_step(struct writer *writer, const struct job *was, const struct store_step *step)
+{
+    struct job is = *step->job;
+    is.lane = was->lane;
+    is.priority = was->priority;
+    waiting_move(&writer->db, was, &is);
+    if (was->state != is.state) {
+        lane_count(writer, was->lane, was->state, -1);
+        lane_count(writer, was->lane, is.state, 1);
+    }
+    if (step->attempt)
+        keep_attempt(&writer->db, is.id, step->attempt);
+}
+
+// A job that is planned for another time is found at another place by the tags of its task.
+void change_record(struct db *db, const struct job *was, const struct store_step *step)
+{
+    bool moved = was->scheduled_at != step->job->scheduled_at;
+    if (moved)
+        tags_remove_job(db, was->id);
+    db_change_job(db, step);
+    if (moved)
+        tags_add_job(db, was->id);
+}
+
+// Writes one step by itself, whatever it is about.
+static enum err change_job(struct writer *writer, const struct store_step *step)
+{
+    struct job was;
+    if (!db_standing(&writer->db, step->job->id, &was))
+        return ERR_NOT_FOUND;
+    if (!db_stands(&was, step))
+        return ERR_LEASE_LOST;
+    change_record(&writer->db, &was, step);
+    follow_step(writer, &was, step);
+    return ERR_OK;
+}
+
+static enum err end_change(struct writer *writer, const struct change_row *row)
+{
+    if (row->fate == CHANGE_WIDE)
+        return change_job(writer, row->step);
+    if (row->fate != CHANGE_WRITTEN)
+        return row->fate == CHANGE_LOST ? ERR_LEASE_LOST : ERR_NOT_FOUND;
+    follow_step(writer, &row->was, row->step);
+    return ERR_OK;
+}
+
+static void write_batch(struct writer *writer)
+{
+    struct change_batch *batch = &writer->db.batch;
+    write_rows(&writer->db);
+    for (size_t i = 0; i < batch->count && !writer->db.rc; i++)
+        batch->rows[i].step->err = end_change(writer, &batch->rows[i]);
+    batch->count = 0;
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+    struct store_step *const *left = a, *const *right = b;
+    int64_t x = (*left)->job->id, y = (*right)->job->id;
+    return x != y ? (x > y) - (x < y) : (*left > *right) - (*left < *right);
+}
+
+// Steps are written by id, because neighbours lie on the same pages. Two steps of one job keep their order and go into different
+// batches.
+void change_steps(struct writer *writer, struct store_op *op)
+{
+    struct store_change *change = container_of(op, struct store_change, op);
+    struct change_batch *batch = &writer->db.batch;
+    struct store_step **steps = arena_array(&op->arena, struct store_step *, change->count);
+    for (size_t i = 0; i < change->count; i++)
+        steps[i] = &change->steps[i];
+    qsort(steps, change->count, sizeof *steps, compare_steps);
+    for (size_t i = 0; i < change->count && !writer->db.rc; i++) {
+        if (batch->count == DB_ROWS_MAX || (batch->count && steps[i - 1]->job->id == steps[i]->job->id))
+            write_batch(writer);
+        if (store_step_leased(steps[i])) {
+            write_batch(writer);
+            steps[i]->err = change_job(writer, steps[i]);
+        } else {
+            batch->rows[batch->count++].step = steps[i];
+        }
+    }
+    if (!writer->db.rc)
+        write_batch(writer);
+    batch->count = 0;
 }

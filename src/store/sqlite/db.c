@@ -2,7 +2,7 @@
 //
 // Rows are kept few and narrow: a job costs one row, one entry in the list of its tenant and, while it waits, a narrow row in
 // `waiting`; the other indexes are partial and hold nothing for a plain job but, once it is final, when to remove it. A claim
-// takes it out of `waiting` and leaves its record alone (sqlite/hands.c). Most of what a statement costs is not its row,
+// takes it out of `waiting` and leaves its record alone (sqlite/claims.c). Most of what a statement costs is not its row,
 // but opening every index of the table. So the usual ones take up to 64 rows.
 //
 // What it does not do: decide, or know about threads.
@@ -121,7 +121,7 @@ static const char *const schema_steps[] = {
     "CREATE INDEX series_at ON series(at);"
     "CREATE TABLE news(source INTEGER, number INTEGER, told_at INTEGER NOT NULL, doc BLOB, PRIMARY KEY(source, number))"
     " WITHOUT ROWID;",
-    // What waits has rows of its own, and what is in hand a log (sqlite/hands.c, which makes hand()).
+    // What waits has rows of its own, and what is in hand a log (sqlite/claims.c, which makes hand()).
     "CREATE TABLE waiting(place INTEGER, due_at INTEGER, id INTEGER, PRIMARY KEY(place, due_at, id)) WITHOUT ROWID;"
     "CREATE TABLE hands(number INTEGER PRIMARY KEY, entries BLOB);"
     "INSERT INTO waiting(place, due_at, id) SELECT place, due_at, id FROM jobs WHERE place>0 ORDER BY place, due_at, id;"
@@ -250,9 +250,9 @@ static const struct {
     [SQL_WAIT_16] = {WAIT ROWS_16("(?,?,?)")},
     [SQL_WAIT_64] = {WAIT ROWS_64("(?,?,?)")},
     [SQL_WAIT_NO_MORE] = {"DELETE FROM waiting WHERE place=? AND due_at=? AND id=?"},
-    [SQL_HANDS] = {"SELECT entries FROM hands ORDER BY number"},
-    [SQL_LOG_HANDS] = {"INSERT INTO hands(entries) VALUES(?)"},
-    [SQL_CLEAR_HANDS] = {"DELETE FROM hands"},
+    [SQL_CLAIMS] = {"SELECT entries FROM hands ORDER BY number"},
+    [SQL_LOG_CLAIMS] = {"INSERT INTO hands(entries) VALUES(?)"},
+    [SQL_CLEAR_CLAIMS] = {"DELETE FROM hands"},
     [SQL_AHEAD] = {"SELECT count(*) FROM (SELECT 1 FROM waiting WHERE place=? AND (due_at, id)<(?, ?) LIMIT ?)", true},
     [SQL_NEXT_PLACE] = {"SELECT place, due_at FROM waiting WHERE place>=? AND place<? ORDER BY place, due_at LIMIT 1", true},
     [SQL_NEXT_DUE] = {"SELECT due_at FROM waiting WHERE place=? AND due_at>=? ORDER BY due_at LIMIT 1", true},
@@ -485,7 +485,7 @@ static enum err prepare_all(struct db *db, enum db_role role, char why[ERR_WHY_M
 
 static enum err prepare_writer(struct db *db, char why[ERR_WHY_MAX])
 {
-    enum err err = hands_prepare(db, why);
+    enum err err = claims_prepare(db, why);
     if (!err)
         err = tags_prepare(db, why);
     if (!err)
@@ -493,9 +493,9 @@ static enum err prepare_writer(struct db *db, char why[ERR_WHY_MAX])
     return err ? err : change_prepare(db, why);
 }
 
-enum err db_open(struct db *db, const char *path, struct hands *hands, enum db_role role, char why[ERR_WHY_MAX])
+enum err db_open(struct db *db, const char *path, struct claims *claims, enum db_role role, char why[ERR_WHY_MAX])
 {
-    *db = (struct db){.hands = hands};
+    *db = (struct db){.claims = claims};
     if (sqlite3_open_v2(path, &db->handle, roles[role].flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return fail(db->handle, path, why);
     sqlite3_extended_result_codes(db->handle, 1);
@@ -655,116 +655,6 @@ struct str db_bytes(sqlite3_stmt *stmt, int at, struct arena *arena)
     return bytes.n ? arena_copy(arena, bytes) : (struct str){0};
 }
 
-// ---- records
-
-static int read_numbers(sqlite3_stmt *stmt, struct job *ret_job)
-{
-    int at = 0;
-    ret_job->id = sqlite3_column_int64(stmt, at++);
-#define X(name) ret_job->name = sqlite3_column_int64(stmt, at++);
-    JOB_FIXED(X)
-    JOB_MOVING(X)
-#undef X
-    ret_job->reason = ret_job->response = ret_job->result = (struct str){0};
-    ret_job->lease_until = ret_job->touched_at = 0;
-    ret_job->result_left_out = false;
-    return at;
-}
-
-int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena)
-{
-    int at = read_numbers(stmt, ret_job);
-    ret_job->reason = db_bytes(stmt, at++, arena);
-    ret_job->response = db_bytes(stmt, at++, arena);
-    return at;
-}
-
-int db_read_seen_job(struct db *db, sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena)
-{
-    int at = db_read_job(stmt, ret_job, arena);
-    hands_see(db->hands, ret_job);
-    return at;
-}
-
-void db_read_seen_numbers(struct db *db, sqlite3_stmt *stmt, struct job *ret_job)
-{
-    read_numbers(stmt, ret_job);
-    hands_see(db->hands, ret_job);
-}
-
-bool db_standing(struct db *db, int64_t id, struct job *ret_was)
-{
-    sqlite3_stmt *stmt = db_sql(db, SQL_STANDING, id);
-    if (!db_row(db, stmt))
-        return false;
-    *ret_was = (struct job){.id = id, .token = sqlite3_column_int64(stmt, 0), .lane = sqlite3_column_int64(stmt, 2)};
-    ret_was->state = (uint8_t)sqlite3_column_int(stmt, 1);
-    ret_was->priority = (uint8_t)sqlite3_column_int(stmt, 3);
-    ret_was->lease_until = sqlite3_column_int64(stmt, 4);
-    ret_was->due_at = sqlite3_column_int64(stmt, 5);
-    ret_was->scheduled_at = sqlite3_column_int64(stmt, 6);
-    ret_was->holder = DB_SOMEBODY;
-    db_end(stmt);
-    hands_see_now(db->hands, ret_was);
-    return true;
-}
-
-bool db_stands(const struct job *was, const struct store_step *step)
-{
-    return was->token == step->token && was->lease_until == step->lease && (!step->watched || was->state == JOB_WATCHING);
-}
-
-int db_read_lease(sqlite3_stmt *stmt, int at, struct job *job, struct arena *arena)
-{
-    job->touched_at = sqlite3_column_int64(stmt, at++);
-    job->lease_until = sqlite3_column_int64(stmt, at++);
-    bool is_there = sqlite3_column_type(stmt, at++) != SQLITE_NULL;
-    job->result = db_bytes(stmt, at++, arena);
-    job->result_left_out = is_there && !job->result.n;
-    return at;
-}
-
-static int bind_moving(sqlite3_stmt *stmt, int at, const struct job *job)
-{
-#define X(name) sqlite3_bind_int64(stmt, at++, job->name);
-    JOB_MOVING(X)
-#undef X
-    db_bind_bytes(stmt, at++, job->reason);
-    db_bind_bytes(stmt, at++, job->response);
-    return at;
-}
-
-void db_add_job(struct db *db, const struct job *job, bool *ret_added)
-{
-    sqlite3_stmt *stmt = db->stmts[SQL_ADD_JOB];
-    int at = 1;
-    sqlite3_bind_int64(stmt, at++, job->id);
-#define X(name) sqlite3_bind_int64(stmt, at++, job->name);
-    JOB_FIXED(X)
-#undef X
-    bind_moving(stmt, at, job);
-    *ret_added = db_insert(db, stmt);
-}
-
-bool db_job_is_new(const struct job *job)
-{
-#define X(name) || job->name
-    return !(job->reason.n || job->response.n JOB_NEW_ZERO(X));
-#undef X
-}
-
-void db_bind_new_job(sqlite3_stmt *stmt, size_t row, const struct job *job)
-{
-#define X(name) +1
-    enum { PARAMS = 1 JOB_NEW(X) };
-#undef X
-    int at = (int)row * PARAMS + 1;
-    sqlite3_bind_int64(stmt, at++, job->id);
-#define X(name) sqlite3_bind_int64(stmt, at++, job->name);
-    JOB_NEW(X)
-#undef X
-}
-
 size_t db_tier(size_t left, size_t least, enum sql first, enum sql *ret_sql)
 {
     size_t rows = 0;
@@ -773,78 +663,4 @@ size_t db_tier(size_t left, size_t least, enum sql first, enum sql *ret_sql)
         *ret_sql = first++;
     }
     return rows;
-}
-
-void db_change_job(struct db *db, const struct store_step *step)
-{
-    bool leased = store_step_leased(step);
-    sqlite3_stmt *stmt = db->stmts[leased ? SQL_CHANGE_LEASED : SQL_CHANGE_ALL];
-    int at = bind_moving(stmt, 1, step->job);
-    if (step->job->touched_at)
-        sqlite3_bind_int64(stmt, at++, step->job->touched_at);
-    else
-        sqlite3_bind_null(stmt, at++);
-    if (leased) {
-        sqlite3_bind_int64(stmt, at++, step->job->lease_until);
-        db_bind_bytes(stmt, at++, step->job->result);
-    }
-    sqlite3_bind_int64(stmt, at++, step->job->id);
-    db_run(db, stmt);
-}
-
-// ---- what waits, and what is in hand
-
-void db_list_jobs(struct db *db, const struct job *const *jobs, size_t count)
-{
-    int64_t rows[DB_ROWS_MAX * 3];
-    size_t row_count = 0;
-    enum sql sql;
-    assert(count <= DB_ROWS_MAX);
-    for (size_t i = 0; i < count; i++) {
-        int64_t place = store_place(jobs[i]);
-        if (place < 0)
-            hands_hold(db->hands, jobs[i]);
-        else if (place != STORE_NOWHERE)
-            memcpy(&rows[row_count++ * 3], (int64_t[]){place, jobs[i]->due_at, jobs[i]->id}, 3 * sizeof *rows);
-    }
-    for (size_t done = 0, n; done < row_count; done += n) {
-        n = db_tier(row_count - done, 1, SQL_WAIT_1, &sql);
-        db_run(db, db_with(db, sql, n * 3, &rows[done * 3]));
-    }
-}
-
-void db_move_job(struct db *db, const struct job *from, const struct job *to)
-{
-    int64_t was = store_place(from), is = store_place(to);
-    if (was > 0 && was == is && from->due_at == to->due_at)
-        return;
-    if (was < 0 && is < 0 && hands_holds(db->hands, to)) // a claim speaks of the record as it was before
-        return;
-    if (was > 0)
-        db_run(db, db_sql(db, SQL_WAIT_NO_MORE, was, from->due_at, to->id));
-    if (was < 0 && is >= 0)
-        hands_let_go(db->hands, to->id);
-    db_list_jobs(db, &to, 1);
-}
-
-bool db_next_place(struct db *db, int64_t lane, int64_t from_ms, int64_t *place, int64_t *ret_due_at)
-{
-    for (;; ++*place) {
-        sqlite3_stmt *stmt = db_sql(db, SQL_NEXT_PLACE, *place, (lane + 1) * STORE_PLACES);
-        if (!db_row(db, stmt))
-            return false;
-        *place = sqlite3_column_int64(stmt, 0);
-        *ret_due_at = sqlite3_column_int64(stmt, 1);
-        db_end(stmt);
-        if (*ret_due_at >= from_ms || db_found(db, db_sql(db, SQL_NEXT_DUE, *place, from_ms), ret_due_at))
-            return true;
-    }
-}
-
-int64_t db_next_due(struct db *db, int64_t lane, int64_t from_ms)
-{
-    int64_t next = TIME_NEVER, due_at;
-    for (int64_t place = lane * STORE_PLACES; db_next_place(db, lane, from_ms, &place, &due_at); place++)
-        next = time_min(next, due_at);
-    return next;
 }

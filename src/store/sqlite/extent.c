@@ -12,7 +12,7 @@
 // A torn last transaction was in no note. Without a note (a new store, a backup, one that somebody accepted) nothing is compared.
 //
 // What it does not do: notice damage in the middle of the database.
-#include "store/sqlite/sqlite.h"
+#include "store/sqlite/disk.h"
 
 #include "base/hash.h"
 

@@ -5,7 +5,7 @@
 // process reads it, and the next start makes it anew.
 //
 // What it does not do: notice that somebody writes into these files in place.
-#include "store/sqlite/sqlite.h"
+#include "store/sqlite/disk.h"
 
 #include <errno.h>
 #include <fcntl.h>

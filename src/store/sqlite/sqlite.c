@@ -9,11 +9,11 @@
 // When fsync fails, nobody knows any more what is on the disk, and asking again may say yes without having written: the
 // process ends there and then, and the next start reads what really is there.
 //
-// What it does not do: SQL (sqlite/db.c) and what the verbs mean (sqlite/write.c, sqlite/read.c).
+// What it does not do: SQL (sqlite/statements.c), or carry out verbs (sqlite/write.c and sqlite/read.c say who does).
 #include "store/sqlite/sqlite.h"
 #include "base/clock.h"
 #include "base/crash.h"
-#include "store/store_desk.h"
+#include "store/sqlite/disk.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -34,7 +34,7 @@ struct sqlite {
     char lost_why[ERR_WHY_MAX];
     int64_t looked_at; // the writer thread's: when they still were
     struct desk writes, reads;
-    struct hands hands;
+    struct claims claims;
     struct writer writer; // the writer thread's
     struct db reader;     // the reader thread's
     struct wal wal;
@@ -56,7 +56,7 @@ static void roll_back(struct db *db)
 
 static void commit(struct writer *writer)
 {
-    writer_add_rest(writer);
+    add_rest(writer);
     writer_flush(writer);
     if (writer->db.rc)
         return;
@@ -85,7 +85,7 @@ static void run_group(struct sqlite *sqlite, struct list *group)
         struct store_op *op = list_entry(node, struct store_op, link);
         store_op_clear(op);
         if (op->verb != STORE_ADD)
-            writer_add_rest(writer);
+            add_rest(writer);
         if (!writer->db.rc)
             sqlite_writes[op->verb](writer, op);
     }
@@ -174,11 +174,11 @@ static void *writer_main(void *ctx)
 static void run_read(struct db *db, struct store_op *op)
 {
     store_op_clear(op);
-    hands_begin_read(db->hands);
+    claims_begin_read(db->claims);
     db_run(db, db->stmts[SQL_BEGIN_READ]);
     sqlite_reads[op->verb](db, op);
     db_run(db, db->stmts[SQL_COMMIT]);
-    hands_end_read(db->hands);
+    claims_end_read(db->claims);
     if (db->rc) {
         store_op_fail(op, db_err(db), db->why);
         roll_back(db);
@@ -205,10 +205,10 @@ static void set_up_library(void)
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-static enum err load_hands(struct sqlite *sqlite, char why[ERR_WHY_MAX])
+static enum err load_claims(struct sqlite *sqlite, char why[ERR_WHY_MAX])
 {
     struct db *db = &sqlite->writer.db;
-    hands_load(&sqlite->hands, db);
+    claims_load(&sqlite->claims, db);
     snprintf(why, ERR_WHY_MAX, "%s", db->why);
     return db->rc ? db_err(db) : ERR_OK;
 }
@@ -222,17 +222,17 @@ static enum err open_all(struct sqlite *sqlite, const char *dir, char why[ERR_WH
     if (!err)
         err = extent_open(&sqlite->extent, &sqlite->files, why);
     if (!err)
-        err = db_open(&sqlite->writer.db, path, &sqlite->hands, DB_WRITES, why);
+        err = db_open(&sqlite->writer.db, path, &sqlite->claims, DB_WRITES, why);
     if (!err)
         err = extent_check(&sqlite->extent, &sqlite->writer.db, why);
     if (!err)
         err = db_prepare(&sqlite->writer.db, DB_WRITES, why);
     if (!err)
-        err = db_open(&sqlite->reader, path, &sqlite->hands, DB_READS, why);
+        err = db_open(&sqlite->reader, path, &sqlite->claims, DB_READS, why);
     if (!err)
         err = db_prepare(&sqlite->reader, DB_READS, why);
     if (!err)
-        err = load_hands(sqlite, why);
+        err = load_claims(sqlite, why);
     if (!err)
         err = files_know(&sqlite->files, why);
     return err ? err : wal_start(&sqlite->wal, &sqlite->writer.db, &sqlite->extent, path, why);
@@ -243,7 +243,7 @@ static void free_all(struct sqlite *sqlite)
     writer_forget(&sqlite->writer);
     db_close(&sqlite->reader);
     db_close(&sqlite->writer.db);
-    hands_done(&sqlite->hands);
+    claims_done(&sqlite->claims);
     extent_close(&sqlite->extent);
     files_close(&sqlite->files);
     desk_done(&sqlite->writes);
@@ -267,8 +267,8 @@ static enum err sqlite_open(struct store **ret_store, const char *url, char why[
     extent_init(&sqlite->extent);
     desk_init(&sqlite->writes);
     desk_init(&sqlite->reads);
-    hands_init(&sqlite->hands);
-    sqlite->writer.db.hands = &sqlite->hands;
+    claims_init(&sqlite->claims);
+    sqlite->writer.db.claims = &sqlite->claims;
     backup_init(&sqlite->backup);
     enum err err = open_all(sqlite, dir, why);
     if (err) {

@@ -1,7 +1,9 @@
 // What tasks and jobs are found by: the rows of `tags`, and the column of the same name that a task has. The column says which
 // rows there are, so that they can be removed without reading the document again.
 //
-// The table of the schema in sqlite/db.c says what the rows mean. What it does not do: know what a tag is of (core/tag).
+// The step of the schema that makes the table (sqlite/schema.c) says what its rows mean.
+//
+// What it does not do: know what a tag is of (core/tag).
 #include "store/sqlite/sqlite.h"
 
 #include <stdio.h>

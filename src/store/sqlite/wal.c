@@ -8,7 +8,7 @@
 // begins anew only when nothing is left to move. The mover is asked only when something is, and until it has ended nobody else
 // moves anything: so something is left until it has noted its last page as moved, and then it touches nothing any more.
 #include "base/cond.h"
-#include "store/sqlite/sqlite.h"
+#include "store/sqlite/disk.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,216 @@
+// New tasks with their jobs, and jobs for tasks that exist.
+//
+// A statement costs as much as the row it writes, so plain items, which are nearly all, are put off and added up to 64 at a time.
+#include "store/sqlite/sqlite.h"
+
+enum { TASK_PARAMS = 6, TAGGED_PARAMS = 7, ADD_ROWS_MIN = 4 };
+
+// Says whether the item's key was used before. Then it answers the item, and nothing is to be added.
+static bool find_key(struct writer *writer, struct store_new *item)
+{
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_KEY, item->task->tenant);
+    db_bind_text(stmt, 2, item->key);
+    if (!db_row(&writer->db, stmt))
+        return false;
+    item->existing_id = sqlite3_column_int64(stmt, 0);
+    const void *digest = sqlite3_column_blob(stmt, 1);
+    bool same = sqlite3_column_bytes(stmt, 1) == sizeof item->digest && memcmp(digest, item->digest, sizeof item->digest) == 0;
+    item->spent_at = sqlite3_column_int64(stmt, 2);
+    item->err = item->spent_at ? ERR_KEY_SPENT : same ? ERR_OK : ERR_KEY_REUSED;
+    db_end(stmt);
+    return true;
+}
+
+static void add_key(struct writer *writer, const struct store_new *item)
+{
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_ADD_KEY, item->task->tenant, item->task->id);
+    db_bind_text(stmt, 3, item->key);
+    db_bind_bytes(stmt, 4, (struct str){(const char *)item->digest, sizeof item->digest});
+    db_run(&writer->db, stmt);
+}
+
+// Binds all of a task but its tags and its key, from the parameter `at` on, and returns the parameter behind them.
+static int bind_task(sqlite3_stmt *stmt, int at, const struct store_task *task, int64_t lane)
+{
+    sqlite3_bind_int64(stmt, at++, task->id);
+    sqlite3_bind_int64(stmt, at++, task->tenant);
+    sqlite3_bind_int64(stmt, at++, lane);
+    sqlite3_bind_int64(stmt, at++, task->created_at);
+    if (task->name.n)
+        db_bind_text(stmt, at++, task->name);
+    else
+        sqlite3_bind_null(stmt, at++);
+    db_bind_bytes(stmt, at++, task->doc);
+    return at;
+}
+
+static bool add_task(struct writer *writer, const struct store_new *item, int64_t lane)
+{
+    sqlite3_stmt *stmt = writer->db.stmts[SQL_ADD_TASK];
+    int at = bind_task(stmt, 1, item->task, lane);
+    tags_bind(stmt, at++, item->task);
+    if (item->key.n)
+        db_bind_text(stmt, at, item->key);
+    else
+        sqlite3_bind_null(stmt, at);
+    return db_insert(&writer->db, stmt);
+}
+
+// One of the item's ids was taken already: takes back what was added of it. Its neighbours stay.
+static void undo_item(struct writer *writer, const struct store_new *item, size_t jobs_added)
+{
+    for (size_t i = 0; i < jobs_added; i++)
+        db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_JOB, item->jobs[i].id));
+    if (item->task)
+        db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_TASK, item->task->id));
+}
+
+// Jobs are counted and listed only when all of the item are there, so an item that is undone was never counted.
+static enum err add_jobs(struct writer *writer, struct store_new *item, int64_t lane)
+{
+    for (size_t i = 0; i < item->job_count; i++) {
+        bool added;
+        item->jobs[i].lane = lane;
+        db_add_job(&writer->db, &item->jobs[i], &added);
+        if (!added) {
+            undo_item(writer, item, i);
+            return ERR_INTERNAL;
+        }
+    }
+    for (size_t i = 0; i < item->job_count; i++) {
+        lane_count(writer, lane, item->jobs[i].state, 1);
+        waiting_list(&writer->db, (const struct job *[]){&item->jobs[i]}, 1);
+    }
+    return ERR_OK;
+}
+
+static enum err add_to_task(struct writer *writer, struct store_new *item)
+{
+    int64_t lane;
+    if (!item->job_count)
+        return ERR_NOT_FOUND;
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_TASK_LANE, item->jobs[0].task_id, item->jobs[0].tenant);
+    enum err err = db_found(&writer->db, stmt, &lane) ? add_jobs(writer, item, lane) : ERR_NOT_FOUND;
+    for (size_t i = 0; i < item->job_count && !err; i++)
+        tags_add_job(&writer->db, item->jobs[i].id);
+    return err;
+}
+
+static enum err add_item(struct writer *writer, struct store_new *item)
+{
+    if (!item->task)
+        return add_to_task(writer, item);
+    if (item->key.n && find_key(writer, item))
+        return item->err;
+    struct cached_lane *lane = lane_named(writer, item->task->tenant, item->task->queue);
+    if (!lane)
+        return ERR_OK;
+    if (!add_task(writer, item, lane->id))
+        return ERR_INTERNAL;
+    enum err err = add_jobs(writer, item, lane->id);
+    if (err)
+        return err;
+    tags_add_new(&writer->db, item);
+    if (item->key.n)
+        add_key(writer, item);
+    return ERR_OK;
+}
+
+// An item is plain when it is a new task with one job and no key, and nothing has happened to the job yet.
+static bool is_plain(const struct store_new *item)
+{
+    return item->task && !item->key.n && item->job_count == 1 && db_job_is_new(&item->jobs[0]);
+}
+
+static void remove_plain(struct db *db, struct store_new *const *items, size_t tasks, size_t jobs)
+{
+    for (size_t i = 0; i < jobs; i++)
+        db_run(db, db_sql(db, SQL_REMOVE_JOB, items[i]->jobs[0].id));
+    for (size_t i = 0; i < tasks; i++)
+        db_run(db, db_sql(db, SQL_REMOVE_TASK, items[i]->task->id));
+}
+
+static bool any_tagged(struct store_new *const *items, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (items[i]->task->tag_count)
+            return true;
+    return false;
+}
+
+// Adds the first of the items, as many as go into one statement, and returns how many these are. 0 means that the first item has
+// to be added by itself, because there are too few, or because one of the ids is taken already. A statement that meets such an id
+// has added the rows before it, so these are removed again.
+static size_t add_plain(struct writer *writer, struct store_new *const *items, size_t left)
+{
+    struct db *db = &writer->db;
+    const struct job *added[DB_ROWS_MAX];
+    enum sql tasks, jobs;
+    size_t n = db_tier(left, ADD_ROWS_MIN, SQL_ADD_TASKS_4, &tasks);
+    n = db_tier(n, ADD_ROWS_MIN, SQL_ADD_JOBS_4, &jobs);
+    bool tagged = any_tagged(items, n);
+    if (tagged)
+        tasks += SQL_ADD_TAGGED_4 - SQL_ADD_TASKS_4;
+    for (size_t i = 0; i < n; i++) {
+        const struct store_task *task = items[i]->task;
+        const struct cached_lane *lane = lane_named(writer, task->tenant, task->queue);
+        if (!lane) // SQLite failed
+            return 0;
+        items[i]->jobs[0].lane = lane->id;
+        int at = bind_task(db->stmts[tasks], (int)i * (tagged ? TAGGED_PARAMS : TASK_PARAMS) + 1, task, lane->id);
+        if (tagged)
+            tags_bind(db->stmts[tasks], at, task);
+        db_bind_new_job(db->stmts[jobs], i, &items[i]->jobs[0]);
+        added[i] = &items[i]->jobs[0];
+    }
+    if (!n)
+        return 0;
+    if (!db_insert(db, db->stmts[tasks])) {
+        remove_plain(db, items, (size_t)sqlite3_changes(db->handle), 0);
+        return 0;
+    }
+    if (!db_insert(db, db->stmts[jobs])) {
+        remove_plain(db, items, n, (size_t)sqlite3_changes(db->handle));
+        return 0;
+    }
+    waiting_list(db, added, n);
+    for (size_t i = 0; i < n; i++)
+        lane_count(writer, added[i]->lane, added[i]->state, 1);
+    for (size_t i = 0; i < n && tagged; i++)
+        tags_add_new(db, items[i]);
+    return n;
+}
+
+void add_rest(struct writer *writer)
+{
+    struct store_new **items = writer->plain;
+    for (size_t i = 0, n; i < writer->plain_count && !writer->db.rc; i += n) {
+        n = add_plain(writer, &items[i], writer->plain_count - i);
+        if (!n) {
+            items[i]->err = add_item(writer, items[i]);
+            n = 1;
+        }
+    }
+    writer->plain_count = 0;
+}
+
+// Plain items of operations that follow each other are put off and added together, so clients that submit tasks one by one gain
+// as much as those that submit many at once. All other items and verbs may speak of a task that was put off, so add_rest() comes
+// before them.
+void add_items(struct writer *writer, struct store_op *op)
+{
+    struct store_add *add = container_of(op, struct store_add, op);
+    if (add->holder && lives_is_fenced(writer, add->holder)) {
+        store_op_fail(op, ERR_FENCED, "the holder was declared dead, or is unknown");
+        return;
+    }
+    for (size_t i = 0; i < add->count && !writer->db.rc; i++) {
+        bool plain = is_plain(&add->items[i]);
+        if (!plain || writer->plain_count == DB_ROWS_MAX)
+            add_rest(writer);
+        if (plain)
+            writer->plain[writer->plain_count++] = &add->items[i];
+        else
+            add->items[i].err = add_item(writer, &add->items[i]);
+    }
+}

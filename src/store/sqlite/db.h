@@ -1,0 +1,123 @@
+// A connection to the database with its prepared statements (sqlite/db.c), and records on their way in and out
+// (sqlite/records.c).
+// Layer: port, private to this folder. A connection belongs to one thread.
+#pragma once
+#include "store/sqlite/claims.h"
+#include "store/sqlite/statements.h"
+#include "store/store_private.h"
+
+#include <sqlite3.h>
+
+// The members of a job, cut otherwise: what a new one has, and what is 0 in it; what a usual step writes, and what it keeps.
+// Most of those it keeps are in indexes, where writing the same again would cost as much as writing something else.
+// clang-format off
+#define JOB_NEW(X) \
+    X(task_id) X(tenant) X(lane) X(priority) X(nominal_at) X(state) X(token) X(holder) X(due_at) X(ready_at) X(scheduled_at) \
+    X(expires_at) X(picked_at)
+#define JOB_NEW_ZERO(X) \
+    X(parent_id) X(purge_at) X(started_at) X(completed_at) X(attempts) X(retries) X(losses) X(status) X(outcome) X(late_stage) \
+    X(response_truncated)
+#define JOB_CHANGED(X) \
+    X(state) X(token) X(holder) X(purge_at) X(picked_at) X(started_at) X(completed_at) X(attempts) X(retries) X(losses) X(status) \
+    X(outcome) X(late_stage) X(response_truncated)
+#define JOB_KEPT(X) X(due_at) X(ready_at) X(scheduled_at) X(expires_at)
+// clang-format on
+#define STORE_ONE(name) +1
+enum {
+    JOB_NEW_MEMBERS = 0 JOB_NEW(STORE_ONE) JOB_NEW_ZERO(STORE_ONE),
+    JOB_STEP_MEMBERS = 0 JOB_CHANGED(STORE_ONE) JOB_KEPT(STORE_ONE),
+    JOB_FIXED_MEMBERS = 0 JOB_FIXED(STORE_ONE),
+    JOB_MOVING_MEMBERS = 0 JOB_MOVING(STORE_ONE),
+};
+_Static_assert((int)JOB_NEW_MEMBERS == (int)JOB_FIXED_MEMBERS + (int)JOB_MOVING_MEMBERS, "none is missing");
+_Static_assert((int)JOB_STEP_MEMBERS == (int)JOB_MOVING_MEMBERS, "none is missing");
+#undef STORE_ONE
+
+// A statement costs as much as the row it writes, so rows are written by statements that take many: there is one for each of
+// these counts. What is left is written by smaller ones.
+enum { DB_TIERS = 4, DB_ROWS_MAX = 64 };
+enum { DB_SOMEBODY = 1 }; // in place of the holder, where it does not matter who it is
+
+// One step of those that are written by one statement, and what became of it.
+struct change_row {
+    struct store_step *step;
+    enum { CHANGE_ABSENT, CHANGE_LOST, CHANGE_WIDE, CHANGE_WRITTEN } fate;
+    struct job was; // of the record that was found: what says where it is listed
+};
+
+struct change_batch {
+    struct change_row rows[DB_ROWS_MAX]; // by id, no two alike
+    size_t count;
+    size_t at; // the one that was asked for last
+};
+
+// The first failure sticks in `rc` and makes everything behind it do nothing, so a verb reads as if nothing could fail and
+// whoever ends the transaction looks once.
+struct db {
+    sqlite3 *handle;
+    sqlite3_stmt *stmts[SQL_TOTAL];
+    int rc;           // extended result code, SQLITE_OK while all is well
+    int system_error; // the errno behind it, if a write failed
+    char why[ERR_WHY_MAX];
+    struct change_batch batch; // the writer's: what SQL_CHANGE_… asks while it runs
+    struct claims *claims;
+};
+
+enum { DB_PAGE_BYTES = 4096 }; // SQLite's default
+
+enum db_role {
+    DB_READS,
+    DB_WRITES, // and makes or checks the schema
+    DB_MOVES,  // has no statements
+};
+
+// Opens DIR/rota.db, sets its pragmas and sees that they took. Then makes or checks the schema, if it writes, and prepares
+// everything.
+err_check enum err db_open(struct db *db, const char *path, struct claims *claims, enum db_role role, char why[ERR_WHY_MAX]);
+err_check enum err db_prepare(struct db *db, enum db_role role, char why[ERR_WHY_MAX]);
+bool db_ask_number(struct db *db, const char *sql, int64_t *ret_number); // before there are statements; false: no answer
+void db_close(struct db *db);
+
+void db_note(struct db *db, int rc);          // remembers the first failure
+enum err db_err_of(int rc, int system_error); // what a failure is to who asked: a full disk, or another
+enum err db_err(const struct db *db);         // what the first one is
+void db_die_if_fsync_failed(const struct db *db, bool in_commit);
+_Noreturn void db_die(const char *words, const char *why);                               // the disk is not to be trusted
+sqlite3_stmt *db_with(struct db *db, enum sql sql, size_t count, const int64_t *values); // with its first parameters bound
+#define db_sql(db, sql, ...) db_with((db), (sql), sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__})
+bool db_row(struct db *db, sqlite3_stmt *stmt);    // steps; false at the end, where the statement is reset
+void db_run(struct db *db, sqlite3_stmt *stmt);    // steps to the end
+bool db_insert(struct db *db, sqlite3_stmt *stmt); // as db_run; false when a row with this key is there already
+void db_end(sqlite3_stmt *stmt);                   // resets before the end
+bool db_found(struct db *db, sqlite3_stmt *stmt, int64_t *ret_value); // first column of the first row, if there is one
+
+void db_bind_bytes(sqlite3_stmt *stmt, int at, struct str bytes); // not copied; must live until the statement is reset
+void db_bind_text(sqlite3_stmt *stmt, int at, struct str text);
+struct str db_bytes(sqlite3_stmt *stmt, int at, struct arena *arena);
+
+// SQLite takes a negative LIMIT for none, so a size is cut to what fits.
+static inline int64_t db_limit(size_t max)
+{
+    return max > INT32_MAX ? INT32_MAX : (int64_t)max;
+}
+
+// How many of `left` rows the largest fitting statement takes, of those that begin with that for `least` rows. 0: none fits.
+size_t db_tier(size_t left, size_t least, enum sql first, enum sql *ret_sql);
+
+// ---- sqlite/records.c
+
+// A job's columns from the first on; returns the column behind them. Of one that was claimed they are as they were before; who
+// may meet such takes db_read_seen_job(), on the reader's thread, and sees what the claim has made of it.
+int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena);
+int db_read_seen_job(struct db *db, sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena);
+// The same without its texts, which may be large, for who has to decide first whether the job is wanted.
+void db_read_seen_numbers(struct db *db, sqlite3_stmt *stmt, struct job *ret_job);
+void db_add_job(struct db *db, const struct job *job, bool *ret_added);
+bool db_job_is_new(const struct job *job); // it is as all are that have never been claimed or ended
+void db_bind_new_job(sqlite3_stmt *stmt, size_t row, const struct job *job); // of SQL_ADD_JOBS_…, which are for such
+// Of a record, only what a step depends on and what says where it is listed. False: there is none.
+bool db_standing(struct db *db, int64_t id, struct job *ret_was);
+bool db_stands(const struct job *was, const struct store_step *step);
+// The columns of a lease, from `at` on: they lie behind those of a job where they are read at all.
+int db_read_lease(sqlite3_stmt *stmt, int at, struct job *job, struct arena *arena);
+void db_change_job(struct db *db, const struct store_step *step);

@@ -1,0 +1,122 @@
+// What processes write down for people and for each other, beside tasks and jobs: bulks, what was counted minute by minute, and
+// what happened, for those who listen.
+#include "store/sqlite/sqlite.h"
+
+// ---- bulks
+
+static void write_bulk_row(struct db *db, const struct store_bulk_row *row)
+{
+#define X(name) , row->name
+    sqlite3_stmt *stmt = db_sql(db, SQL_WRITE_BULK, row->id, row->tenant BULK_MOVING(X), row->next.at, row->next.id);
+#undef X
+    db_bind_bytes(stmt, sqlite3_bind_parameter_count(stmt), row->doc);
+    db_run(db, stmt);
+}
+
+void journal_bulk(struct writer *writer, struct store_op *op)
+{
+    struct store_bulk *bulk = container_of(op, struct store_bulk, op);
+    struct db *db = &writer->db;
+    int64_t version;
+    if (!db_found(db, db_sql(db, SQL_BULK_VERSION, bulk->row.id), &version))
+        version = 0;
+    if (version == bulk->row.version)
+        write_bulk_row(db, &bulk->row);
+    else
+        store_op_fail(op, ERR_LEASE_LOST, "the bulk has changed meanwhile");
+    db_run(db, db_sql(db, SQL_FORGET_BULKS, bulk->forget_before));
+}
+
+void journal_bulks(struct db *db, struct store_op *op)
+{
+    struct store_bulks *bulks = container_of(op, struct store_bulks, op);
+    sqlite3_stmt *stmt = bulks->id ? db_sql(db, SQL_BULK, bulks->id, bulks->tenant) : db_sql(db, SQL_BULKS, db_limit(bulks->max));
+    while (db_row(db, stmt)) {
+        bulks->rows = store_push(&op->arena, bulks->rows, bulks->row_count, sizeof *bulks->rows);
+        struct store_bulk_row *row = &bulks->rows[bulks->row_count++];
+        int at = 0;
+        row->id = sqlite3_column_int64(stmt, at++);
+        row->tenant = sqlite3_column_int(stmt, at++);
+        row->version = sqlite3_column_int64(stmt, at++);
+#define X(name) row->name = sqlite3_column_int64(stmt, at++);
+        BULK_MOVING(X)
+#undef X
+        row->next.at = sqlite3_column_int64(stmt, at++);
+        row->next.id = sqlite3_column_int64(stmt, at++);
+        row->doc = db_bytes(stmt, at, &op->arena);
+    }
+    if (bulks->id && !bulks->row_count)
+        store_op_fail(op, ERR_NOT_FOUND, "there is no such bulk");
+}
+
+// ---- what was counted
+
+void journal_tally(struct writer *writer, struct store_op *op)
+{
+    const struct store_minute *minute = &container_of(op, struct store_tally, op)->minute;
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_TALLY, minute->tenant, minute->at, minute->source);
+    db_bind_bytes(stmt, 4, minute->doc);
+    db_run(&writer->db, stmt);
+}
+
+void journal_series(struct db *db, struct store_op *op)
+{
+    struct store_series *series = container_of(op, struct store_series, op);
+    sqlite3_stmt *stmt =
+        db_sql(db, SQL_SERIES, series->tenant, series->from_ms, series->to_ms, series->from_source, db_limit(series->max));
+    while (db_row(db, stmt)) {
+        series->minutes = store_push(&op->arena, series->minutes, series->minute_count, sizeof *series->minutes);
+        series->minutes[series->minute_count++] = (struct store_minute){.tenant = series->tenant,
+                                                                        .at = sqlite3_column_int64(stmt, 0),
+                                                                        .source = sqlite3_column_int64(stmt, 1),
+                                                                        .doc = db_bytes(stmt, 2, &op->arena)};
+    }
+}
+
+// ---- what happened
+
+void journal_tell(struct writer *writer, struct store_op *op)
+{
+    const struct store_tell *tell = container_of(op, struct store_tell, op);
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_TELL, tell->news.source, tell->news.number, tell->now_ms);
+    db_bind_bytes(stmt, 4, tell->news.doc);
+    db_run(&writer->db, stmt);
+}
+
+static int64_t heard_of(const struct store_hear *hear, int64_t source)
+{
+    for (size_t i = 0; i < hear->heard_count; i++)
+        if (hear->heard[i].source == source)
+            return hear->heard[i].number;
+    return 0;
+}
+
+static void read_news(struct db *db, struct store_hear *hear, int64_t source)
+{
+    sqlite3_stmt *stmt = db_sql(db, SQL_HEAR, source, heard_of(hear, source), db_limit(hear->max));
+    while (db_row(db, stmt)) {
+        hear->news = store_push(&hear->op.arena, hear->news, hear->news_count, sizeof *hear->news);
+        hear->news[hear->news_count++] =
+            (struct store_news){source, sqlite3_column_int64(stmt, 0), db_bytes(stmt, 1, &hear->op.arena)};
+    }
+}
+
+void journal_hear(struct db *db, struct store_op *op)
+{
+    struct store_hear *hear = container_of(op, struct store_hear, op);
+    struct store_heard *sources = NULL;
+    size_t count = 0;
+    sqlite3_stmt *stmt = db->stmts[SQL_SOURCES];
+    while (db_row(db, stmt)) {
+        sources = store_push(&op->arena, sources, count, sizeof *sources);
+        sources[count++] = (struct store_heard){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1)};
+    }
+    if (hear->from_now) {
+        hear->last = sources;
+        hear->last_count = count;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (sources[i].source != hear->skip)
+            read_news(db, hear, sources[i].source);
+}

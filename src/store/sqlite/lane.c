@@ -1,0 +1,220 @@
+// Lanes, and how many jobs each has in which state.
+//
+// Jobs per lane and state are counted as they move, in memory, and written once a transaction, so no query ever counts rows. The
+// writer remembers lanes because nearly every job asks for one; a rollback throws away what is remembered.
+//
+// What it does not do: know which jobs wait in a lane (sqlite/waiting.c).
+#include "base/hash.h"
+#include "store/sqlite/sqlite.h"
+
+enum { LANES_REMEMBERED_MAX = 65536 };
+
+// ---- what is remembered
+
+static struct cached_lane *remember_lane(struct writer *writer, int64_t id, int32_t tenant, struct str queue, bool paused)
+{
+    struct cached_lane *lane = mem_zero(sizeof *lane + queue.n + 1);
+    lane->id = id;
+    lane->tenant = tenant;
+    lane->paused = paused;
+    if (queue.n)
+        memcpy(lane->bytes, queue.p, queue.n);
+    lane->queue = (struct str){lane->bytes, queue.n};
+    lane->next_named = map_put(&writer->lanes_by_name, hash_name(tenant, queue), lane);
+    map_put(&writer->lanes_by_id, id, lane);
+    return lane;
+}
+
+struct cached_lane *lane_get(struct writer *writer, int64_t id)
+{
+    struct cached_lane *lane = map_get(&writer->lanes_by_id, id);
+    if (lane)
+        return lane;
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_LANE_BY_ID, id);
+    if (!db_row(&writer->db, stmt))
+        return NULL;
+    struct str queue = {.p = sqlite3_column_blob(stmt, 2)};
+    queue.n = (size_t)sqlite3_column_bytes(stmt, 2);
+    lane = remember_lane(writer, id, sqlite3_column_int(stmt, 0), queue, sqlite3_column_int(stmt, 1));
+    lane->dropped = sqlite3_column_int(stmt, 3);
+    db_end(stmt);
+    return lane;
+}
+
+// NULL: there is no such lane, or SQLite failed.
+static inline struct cached_lane *find_lane(struct writer *writer, int32_t tenant, struct str queue)
+{
+    struct cached_lane *lane = map_get(&writer->lanes_by_name, hash_name(tenant, queue));
+    while (lane && (lane->tenant != tenant || !str_eq(lane->queue, queue)))
+        lane = lane->next_named;
+    if (lane)
+        return lane;
+    int64_t id;
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_LANE_BY_NAME, tenant);
+    db_bind_text(stmt, 2, queue);
+    return db_found(&writer->db, stmt, &id) ? lane_get(writer, id) : NULL;
+}
+
+// Makes the lane if need be. NULL only when SQLite failed.
+struct cached_lane *lane_named(struct writer *writer, int32_t tenant, struct str queue)
+{
+    struct cached_lane *lane = find_lane(writer, tenant, queue);
+    if (lane || writer->db.rc)
+        return lane;
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_ADD_LANE, tenant);
+    db_bind_text(stmt, 2, queue);
+    db_run(&writer->db, stmt);
+    return writer->db.rc ? NULL : remember_lane(writer, sqlite3_last_insert_rowid(writer->db.handle), tenant, queue, false);
+}
+
+// This is rare, so it is not inlined into lane_count().
+__attribute__((noinline)) static void set_dropped(struct writer *writer, struct cached_lane *lane, bool dropped)
+{
+    lane->dropped = dropped;
+    db_run(&writer->db, db_sql(&writer->db, SQL_DROP_LANE, dropped, lane->id));
+}
+
+// A lane that was dropped has only final jobs. A job in another state brings it back.
+void lane_count(struct writer *writer, int64_t lane_id, int state, int by)
+{
+    struct cached_lane *lane = lane_get(writer, lane_id);
+    if (!lane)
+        return;
+    if (lane->dropped && !job_state_final((enum job_state)state))
+        set_dropped(writer, lane, false);
+    lane->moved[state] += by;
+    writer->totals[state] += by;
+    if (lane->dirty)
+        return;
+    lane->dirty = true;
+    lane->next_dirty = writer->dirty;
+    writer->dirty = lane;
+}
+
+struct moved {
+    int64_t lane, state, by;
+};
+
+static void write_moved(struct db *db, const struct moved *moved, size_t moved_count)
+{
+    enum sql sql;
+    for (size_t done = 0, n; done < moved_count; done += n) {
+        n = db_tier(moved_count - done, 1, SQL_COUNT_UP_1, &sql);
+        for (size_t i = 0; i < n; i++) {
+            sqlite3_bind_int64(db->stmts[sql], (int)i * 3 + 1, moved[done + i].lane);
+            sqlite3_bind_int64(db->stmts[sql], (int)i * 3 + 2, moved[done + i].state);
+            sqlite3_bind_int64(db->stmts[sql], (int)i * 3 + 3, moved[done + i].by);
+        }
+        db_run(db, db->stmts[sql]);
+    }
+}
+
+// Moves what a lane has counted into the array, and returns how many entries this has then.
+static size_t gather_moved(int64_t lane, int64_t by[JOB_STATE_COUNT], struct moved *moved, size_t moved_count)
+{
+    for (int state = 0; state < JOB_STATE_COUNT; state++) {
+        if (by[state])
+            moved[moved_count++] = (struct moved){lane, state, by[state]};
+        by[state] = 0;
+    }
+    return moved_count;
+}
+
+void lane_flush(struct writer *writer)
+{
+    struct moved moved[DB_ROWS_MAX + JOB_STATE_COUNT];
+    size_t moved_count = gather_moved(0, writer->totals, moved, 0);
+    while (writer->dirty) {
+        struct cached_lane *lane = writer->dirty;
+        writer->dirty = lane->next_dirty;
+        lane->dirty = false;
+        moved_count = gather_moved(lane->id, lane->moved, moved, moved_count);
+        if (moved_count >= DB_ROWS_MAX) {
+            write_moved(&writer->db, moved, moved_count);
+            moved_count = 0;
+        }
+    }
+    write_moved(&writer->db, moved, moved_count);
+}
+
+void lane_settle(struct writer *writer)
+{
+    if (writer->lanes_by_id.count > LANES_REMEMBERED_MAX)
+        lane_forget(writer);
+}
+
+void lane_forget(struct writer *writer)
+{
+    struct cached_lane *lane;
+    int64_t id;
+    for (size_t at = 0; (lane = map_next(&writer->lanes_by_id, &at, &id));)
+        mem_free(lane);
+    map_done(&writer->lanes_by_id);
+    map_done(&writer->lanes_by_name);
+    writer->dirty = NULL;
+    memset(writer->totals, 0, sizeof writer->totals);
+}
+
+// ---- the verbs
+
+void lane_pause(struct writer *writer, struct store_op *op)
+{
+    struct store_pause *pause = container_of(op, struct store_pause, op);
+    struct cached_lane *lane = lane_named(writer, pause->tenant, pause->queue);
+    if (!lane)
+        return;
+    lane->paused = pause->paused;
+    lane->dropped = false;
+    pause->lane = lane->id;
+    db_run(&writer->db, db_sql(&writer->db, SQL_PAUSE_LANE, pause->paused, lane->id));
+}
+
+// Counts the jobs of the lane that are not final: as written before this transaction, and as they moved in it.
+static int64_t count_open(struct writer *writer, const struct cached_lane *lane)
+{
+    int64_t open = 0;
+    db_found(&writer->db, db_sql(&writer->db, SQL_OPEN, lane->id), &open);
+    for (int state = 0; state < JOB_STATE_COUNT; state++)
+        open += job_state_final((enum job_state)state) ? 0 : lane->moved[state];
+    return open;
+}
+
+void lane_drop(struct writer *writer, struct store_op *op)
+{
+    struct store_drop *drop = container_of(op, struct store_drop, op);
+    struct cached_lane *lane = find_lane(writer, drop->tenant, drop->queue);
+    store_drop_judge(drop, lane && !lane->dropped, lane ? count_open(writer, lane) : 0, lane && lane->paused);
+    if (lane && !op->err)
+        set_dropped(writer, lane, true);
+}
+static void read_counts(struct db *db, sqlite3_stmt *stmt, int64_t ret_counts[JOB_STATE_COUNT])
+{
+    while (db_row(db, stmt)) {
+        int64_t state = sqlite3_column_int64(stmt, 0);
+        if (state >= 0 && state < JOB_STATE_COUNT)
+            ret_counts[state] = sqlite3_column_int64(stmt, 1);
+    }
+}
+
+void lane_read(struct db *db, struct store_op *op)
+{
+    struct store_lanes *lanes = container_of(op, struct store_lanes, op);
+    sqlite3_stmt *stmt = lanes->tenant ? db_sql(db, SQL_LANES_OF, lanes->after_id, db_limit(lanes->max), lanes->tenant)
+                                       : db_sql(db, SQL_LANES, lanes->after_id, db_limit(lanes->max));
+    while (db_row(db, stmt)) {
+        lanes->lanes = store_push(&op->arena, lanes->lanes, lanes->lane_count, sizeof *lanes->lanes);
+        struct store_lane *lane = &lanes->lanes[lanes->lane_count++];
+        *lane = (struct store_lane){.id = sqlite3_column_int64(stmt, 0), .tenant = sqlite3_column_int(stmt, 1)};
+        lane->paused = sqlite3_column_int(stmt, 2);
+        lane->queue = db_bytes(stmt, 3, &op->arena);
+        lane->next_due = lanes->names_only ? 0 : waiting_next_due(db, lane->id, INT64_MIN);
+        if (lanes->counts)
+            read_counts(db, db_sql(db, SQL_COUNTS, lane->id), lane->counts);
+    }
+}
+
+void lane_stats(struct db *db, struct store_op *op)
+{
+    struct store_stats *stats = container_of(op, struct store_stats, op);
+    read_counts(db, stats->tenant ? db_sql(db, SQL_COUNTS_OF, stats->tenant) : db_sql(db, SQL_COUNTS, 0), stats->counts);
+}

@@ -1,0 +1,60 @@
+// What processes agree on through the store: who goes first in which bucket, and what the holder of a job is asked by others.
+#include "store/sqlite/sqlite.h"
+
+// ---- who goes first
+
+void peers_divide(struct writer *writer, struct store_op *op)
+{
+    struct store_divide *divide = container_of(op, struct store_divide, op);
+    struct db *db = &writer->db;
+    int64_t term = 0;
+    db_found(db, db->stmts[SQL_TERM], &term);
+    if (term != divide->term) {
+        store_op_fail(op, ERR_LEASE_LOST, "they were divided by another meanwhile");
+        return;
+    }
+    db_run(db, db_sql(db, SQL_SET_TERM, term + 1));
+    db_run(db, db->stmts[SQL_REMOVE_OWNERS]);
+    for (size_t i = 0; i < divide->owner_count; i++)
+        db_run(db, db_sql(db, SQL_ADD_OWNER, divide->owners[i].bucket, divide->owners[i].puller, term + 1));
+}
+
+void peers_owners(struct db *db, struct store_op *op)
+{
+    struct store_owners *owners = container_of(op, struct store_owners, op);
+    if (!db_found(db, db->stmts[SQL_TERM], &owners->term))
+        owners->term = 0;
+    sqlite3_stmt *stmt = db->stmts[SQL_OWNERS];
+    while (db_row(db, stmt)) {
+        owners->owners = store_push(&op->arena, owners->owners, owners->owner_count, sizeof *owners->owners);
+        owners->owners[owners->owner_count++] =
+            (struct store_owner){.bucket = sqlite3_column_int(stmt, 0), .puller = sqlite3_column_int64(stmt, 1)};
+    }
+}
+
+// ---- what holders are asked
+
+void peers_ask(struct writer *writer, struct store_op *op)
+{
+    const struct store_ask *ask = container_of(op, struct store_ask, op);
+    struct db *db = &writer->db;
+    if (lives_find(db, ask->holder).known)
+        db_run(db, db_sql(db, SQL_ASK, ask->holder, ask->job.job_id, ask->job.tenant, ask->job.wish));
+    else
+        store_op_fail(op, ERR_LEASE_LOST, "there is no such incarnation any more");
+}
+
+void peers_asked(struct writer *writer, struct store_op *op)
+{
+    struct store_asked *asked = container_of(op, struct store_asked, op);
+    struct db *db = &writer->db;
+    sqlite3_stmt *stmt = db_sql(db, SQL_ASKED, asked->holder, db_limit(asked->max));
+    while (db_row(db, stmt)) {
+        asked->jobs = store_push(&op->arena, asked->jobs, asked->job_count, sizeof *asked->jobs);
+        asked->jobs[asked->job_count++] = (struct store_asked_job){.job_id = sqlite3_column_int64(stmt, 0),
+                                                                   .tenant = sqlite3_column_int(stmt, 1),
+                                                                   .wish = (enum store_wish)sqlite3_column_int(stmt, 2)};
+    }
+    for (size_t i = 0; i < asked->job_count; i++)
+        db_run(db, db_sql(db, SQL_REMOVE_ASK, asked->holder, asked->jobs[i].job_id));
+}
