@@ -3,7 +3,7 @@
 // A statement costs as much as the row it writes, so plain items, which are nearly all, are put off and added up to 64 at a time.
 #include "store/sqlite/sqlite.h"
 
-enum { TASK_PARAMS = 6, TAGGED_PARAMS = 7, ADD_ROWS_MIN = 4 };
+enum { TASK_PARAMS = 6, TAGGED_PARAMS = 7 };
 
 // Says whether the item's key was used before. Then it answers the item, and nothing is to be added.
 static bool find_key(struct writer *writer, struct store_new *item)
@@ -46,7 +46,7 @@ static int bind_task(sqlite3_stmt *stmt, int at, const struct store_task *task, 
 
 static bool add_task(struct writer *writer, const struct store_new *item, int64_t lane)
 {
-    sqlite3_stmt *stmt = writer->db.stmts[SQL_ADD_TASK];
+    sqlite3_stmt *stmt = db_stmt(&writer->db, SQL_ADD_TASK);
     int at = bind_task(stmt, 1, item->task, lane);
     tags_bind(stmt, at++, item->task);
     if (item->key.n)
@@ -144,32 +144,30 @@ static bool any_tagged(struct store_new *const *items, size_t count)
 static size_t add_plain(struct writer *writer, struct store_new *const *items, size_t left)
 {
     struct db *db = &writer->db;
-    const struct job *added[DB_ROWS_MAX];
-    enum sql tasks, jobs;
-    size_t n = db_tier(left, ADD_ROWS_MIN, SQL_ADD_TASKS_4, &tasks);
-    n = db_tier(n, ADD_ROWS_MIN, SQL_ADD_JOBS_4, &jobs);
+    const struct job *added[STATEMENT_ROWS_MAX];
+    sqlite3_stmt *tasks = NULL, *jobs = NULL;
+    size_t n = db_for_rows(db, SQL_ADD_JOBS, left, &jobs);
     bool tagged = any_tagged(items, n);
-    if (tagged)
-        tasks += SQL_ADD_TAGGED_4 - SQL_ADD_TASKS_4;
+    n = db_for_rows(db, tagged ? SQL_ADD_TAGGED : SQL_ADD_TASKS, n, &tasks);
     for (size_t i = 0; i < n; i++) {
         const struct store_task *task = items[i]->task;
         const struct cached_lane *lane = lane_named(writer, task->tenant, task->queue);
         if (!lane) // SQLite failed
             return 0;
         items[i]->jobs[0].lane = lane->id;
-        int at = bind_task(db->stmts[tasks], (int)i * (tagged ? TAGGED_PARAMS : TASK_PARAMS) + 1, task, lane->id);
+        int at = bind_task(tasks, (int)i * (tagged ? TAGGED_PARAMS : TASK_PARAMS) + 1, task, lane->id);
         if (tagged)
-            tags_bind(db->stmts[tasks], at, task);
-        db_bind_new_job(db->stmts[jobs], i, &items[i]->jobs[0]);
+            tags_bind(tasks, at, task);
+        db_bind_new_job(jobs, i, &items[i]->jobs[0]);
         added[i] = &items[i]->jobs[0];
     }
     if (!n)
         return 0;
-    if (!db_insert(db, db->stmts[tasks])) {
+    if (!db_insert(db, tasks)) {
         remove_plain(db, items, (size_t)sqlite3_changes(db->handle), 0);
         return 0;
     }
-    if (!db_insert(db, db->stmts[jobs])) {
+    if (!db_insert(db, jobs)) {
         remove_plain(db, items, n, (size_t)sqlite3_changes(db->handle));
         return 0;
     }
@@ -206,7 +204,7 @@ void add_items(struct writer *writer, struct store_op *op)
     }
     for (size_t i = 0; i < add->count && !writer->db.rc; i++) {
         bool plain = is_plain(&add->items[i]);
-        if (!plain || writer->plain_count == DB_ROWS_MAX)
+        if (!plain || writer->plain_count == STATEMENT_ROWS_MAX)
             add_rest(writer);
         if (plain)
             writer->plain[writer->plain_count++] = &add->items[i];

@@ -4,6 +4,7 @@
 //
 // That statement does not write times by which jobs are found (indexes have them). A step that changes one of these, or
 // touched_at, is wide (CHANGE_WIDE): it is written by itself with all columns, as are steps about leases.
+#include "store/sqlite/columns.h"
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>
@@ -37,41 +38,40 @@ static void stands(sqlite3_context *ctx, int count, sqlite3_value **args)
     claims_see_now(container_of(sqlite3_user_data(ctx), struct db, batch)->claims, was);
     row->fate = step->job->touched_at ? CHANGE_WIDE : CHANGE_WRITTEN;
     int at = 6;
-#define X(name)                                  \
+#define COMPARE_FIXED(name)
+#define COMPARE_WRITTEN(name)
+#define COMPARE_KEPT(name)                       \
     was->name = sqlite3_value_int64(args[at++]); \
     if (was->name != step->job->name)            \
         row->fate = CHANGE_WIDE;
-    JOB_KEPT(X)
+#define X(name, type, step_does, new) COMPARE_##step_does(name)
+    JOB_COLUMNS(X)
 #undef X
     if (!db_stands(was, step))
         row->fate = CHANGE_LOST;
     sqlite3_result_int(ctx, row->fate == CHANGE_WRITTEN);
 }
 
-#define X(name)                                                                   \
-    static void new_##name(sqlite3_context *ctx, int count, sqlite3_value **args) \
-    {                                                                             \
-        sqlite3_result_int64(ctx, (int64_t)row_of(ctx, args)->step->job->name);   \
-    }
-JOB_CHANGED(X)
-#undef X
-
-// A text that is empty becomes NULL, which is what a function returns when it sets no result.
+// new_state(id), new_token(id), …: what the step of that job writes into the column. Bytes that are empty become NULL, which is
+// what a function returns when it sets no result.
 static void result_bytes(sqlite3_context *ctx, struct str bytes)
 {
     if (bytes.n)
         sqlite3_result_blob64(ctx, bytes.p, bytes.n, SQLITE_STATIC);
 }
 
-static void new_reason(sqlite3_context *ctx, int count, sqlite3_value **args)
-{
-    result_bytes(ctx, row_of(ctx, args)->step->job->reason);
-}
-
-static void new_response(sqlite3_context *ctx, int count, sqlite3_value **args)
-{
-    result_bytes(ctx, row_of(ctx, args)->step->job->response);
-}
+#define RESULT_NUMBER(value) sqlite3_result_int64(ctx, (int64_t)(value))
+#define RESULT_BYTES(value) result_bytes(ctx, value)
+#define FUNCTION_FIXED(name, type)
+#define FUNCTION_KEPT(name, type)
+#define FUNCTION_WRITTEN(name, type)                                              \
+    static void new_##name(sqlite3_context *ctx, int count, sqlite3_value **args) \
+    {                                                                             \
+        RESULT_##type(row_of(ctx, args)->step->job->name);                        \
+    }
+#define X(name, type, step, new) FUNCTION_##step(name, type)
+JOB_COLUMNS(X)
+#undef X
 
 enum err change_prepare(struct db *db, char why[ERR_WHY_MAX])
 {
@@ -80,11 +80,17 @@ enum err change_prepare(struct db *db, char why[ERR_WHY_MAX])
         int args;
         void (*call)(sqlite3_context *ctx, int count, sqlite3_value **args);
     } functions[] = {
-#define X(name) {"new_" #name, 1, new_##name},
-        JOB_CHANGED(X) X(reason) X(response)
+#define ENTRY_FIXED(name)
+#define ENTRY_KEPT(name)
+#define ENTRY_WRITTEN(name) {"new_" #name, 1, new_##name},
+#define X(name, type, step, new) ENTRY_##step(name)
+        JOB_COLUMNS(X)
 #undef X
-#define X(name) +1
-            {"stands", 6 JOB_KEPT(X), stands},
+#define COUNT_FIXED
+#define COUNT_WRITTEN
+#define COUNT_KEPT +1
+#define X(name, type, step, new) COUNT_##step
+            {"stands", 6 JOB_COLUMNS(X), stands},
 #undef X
     };
     for (size_t i = 0; i < array_count(functions); i++)
@@ -99,16 +105,13 @@ enum err change_prepare(struct db *db, char why[ERR_WHY_MAX])
 static void write_rows(struct db *db)
 {
     struct change_batch *batch = &db->batch;
-    enum sql sql;
+    int64_t ids[STATEMENT_ROWS_MAX];
     batch->at = 0;
-    for (size_t i = 0; i < batch->count; i++)
+    for (size_t i = 0; i < batch->count; i++) {
         batch->rows[i].fate = CHANGE_ABSENT;
-    for (size_t done = 0, n; done < batch->count; done += n) {
-        n = db_tier(batch->count - done, 1, SQL_CHANGE_1, &sql);
-        for (size_t i = 0; i < n; i++)
-            sqlite3_bind_int64(db->stmts[sql], (int)i + 1, batch->rows[done + i].step->job->id);
-        db_run(db, db->stmts[sql]);
+        ids[i] = batch->rows[i].step->job->id;
     }
+    db_run_rows(db, SQL_CHANGE, batch->count, 1, ids);
 }
 
 // ---- the verb
@@ -200,7 +203,7 @@ void change_steps(struct writer *writer, struct store_op *op)
         steps[i] = &change->steps[i];
     qsort(steps, change->count, sizeof *steps, compare_steps);
     for (size_t i = 0; i < change->count && !writer->db.rc; i++) {
-        if (batch->count == DB_ROWS_MAX || (batch->count && steps[i - 1]->job->id == steps[i]->job->id))
+        if (batch->count == STATEMENT_ROWS_MAX || (batch->count && steps[i - 1]->job->id == steps[i]->job->id))
             write_batch(writer);
         if (store_step_leased(steps[i])) {
             write_batch(writer);

@@ -167,8 +167,8 @@ void claims_write(struct claims *claims, struct db *db)
         if (holds(claim, claim->holder) && !map_get(&claims->moved, id))
             count = add_entry(entries, count, claim);
     if (anew)
-        db_run(db, db->stmts[SQL_CLEAR_CLAIMS]);
-    sqlite3_stmt *stmt = db->stmts[SQL_LOG_CLAIMS];
+        db_run(db, db_stmt(db, SQL_CLEAR_CLAIMS));
+    sqlite3_stmt *stmt = db_stmt(db, SQL_LOG_CLAIMS);
     db_bind_bytes(stmt, 1, (struct str){(const char *)entries, count * sizeof *entries});
     db_run(db, stmt);
     claims->logged_then = (anew ? 0 : claims->logged) + count;
@@ -263,7 +263,7 @@ enum err claims_prepare(struct db *db, char why[ERR_WHY_MAX])
 
 void claims_load(struct claims *claims, struct db *db)
 {
-    sqlite3_stmt *stmt = db->stmts[SQL_CLAIMS];
+    sqlite3_stmt *stmt = db_stmt(db, SQL_CLAIMS);
     while (db_row(db, stmt)) {
         const struct entry *entries = sqlite3_column_blob(stmt, 0);
         size_t count = (size_t)sqlite3_column_bytes(stmt, 0) / sizeof *entries;

@@ -8,34 +8,6 @@
 
 #include <sqlite3.h>
 
-// The members of a job, cut otherwise: what a new one has, and what is 0 in it; what a usual step writes, and what it keeps.
-// Most of those it keeps are in indexes, where writing the same again would cost as much as writing something else.
-// clang-format off
-#define JOB_NEW(X) \
-    X(task_id) X(tenant) X(lane) X(priority) X(nominal_at) X(state) X(token) X(holder) X(due_at) X(ready_at) X(scheduled_at) \
-    X(expires_at) X(picked_at)
-#define JOB_NEW_ZERO(X) \
-    X(parent_id) X(purge_at) X(started_at) X(completed_at) X(attempts) X(retries) X(losses) X(status) X(outcome) X(late_stage) \
-    X(response_truncated)
-#define JOB_CHANGED(X) \
-    X(state) X(token) X(holder) X(purge_at) X(picked_at) X(started_at) X(completed_at) X(attempts) X(retries) X(losses) X(status) \
-    X(outcome) X(late_stage) X(response_truncated)
-#define JOB_KEPT(X) X(due_at) X(ready_at) X(scheduled_at) X(expires_at)
-// clang-format on
-#define STORE_ONE(name) +1
-enum {
-    JOB_NEW_MEMBERS = 0 JOB_NEW(STORE_ONE) JOB_NEW_ZERO(STORE_ONE),
-    JOB_STEP_MEMBERS = 0 JOB_CHANGED(STORE_ONE) JOB_KEPT(STORE_ONE),
-    JOB_FIXED_MEMBERS = 0 JOB_FIXED(STORE_ONE),
-    JOB_MOVING_MEMBERS = 0 JOB_MOVING(STORE_ONE),
-};
-_Static_assert((int)JOB_NEW_MEMBERS == (int)JOB_FIXED_MEMBERS + (int)JOB_MOVING_MEMBERS, "none is missing");
-_Static_assert((int)JOB_STEP_MEMBERS == (int)JOB_MOVING_MEMBERS, "none is missing");
-#undef STORE_ONE
-
-// A statement costs as much as the row it writes, so rows are written by statements that take many: there is one for each of
-// these counts. What is left is written by smaller ones.
-enum { DB_TIERS = 4, DB_ROWS_MAX = 64 };
 enum { DB_SOMEBODY = 1 }; // in place of the holder, where it does not matter who it is
 
 // One step of those that are written by one statement, and what became of it.
@@ -46,7 +18,7 @@ struct change_row {
 };
 
 struct change_batch {
-    struct change_row rows[DB_ROWS_MAX]; // by id, no two alike
+    struct change_row rows[STATEMENT_ROWS_MAX]; // by id, no two alike
     size_t count;
     size_t at; // the one that was asked for last
 };
@@ -55,9 +27,9 @@ struct change_batch {
 // whoever ends the transaction looks once.
 struct db {
     sqlite3 *handle;
-    sqlite3_stmt *stmts[SQL_TOTAL];
-    int rc;           // extended result code, SQLITE_OK while all is well
-    int system_error; // the errno behind it, if a write failed
+    sqlite3_stmt *stmts[SQL_TOTAL][STATEMENT_SIZES]; // NULL: it is not prepared for so many rows
+    int rc;                                          // extended result code, SQLITE_OK while all is well
+    int system_error;                                // the errno behind it, if a write failed
     char why[ERR_WHY_MAX];
     struct change_batch batch; // the writer's: what SQL_CHANGE_… asks while it runs
     struct claims *claims;
@@ -75,6 +47,8 @@ enum db_role {
 // everything.
 err_check enum err db_open(struct db *db, const char *path, struct claims *claims, enum db_role role, char why[ERR_WHY_MAX]);
 err_check enum err db_prepare(struct db *db, enum db_role role, char why[ERR_WHY_MAX]);
+bool db_ask(sqlite3 *handle, const char *sql, char ret_answer[64]); // the first column of the first row; false: there is none
+err_check enum err db_fail(sqlite3 *handle, const char *doing, char why[ERR_WHY_MAX]); // says in `why` what SQLite says
 bool db_ask_number(struct db *db, const char *sql, int64_t *ret_number); // before there are statements; false: no answer
 void db_close(struct db *db);
 
@@ -82,7 +56,19 @@ void db_note(struct db *db, int rc);          // remembers the first failure
 enum err db_err_of(int rc, int system_error); // what a failure is to who asked: a full disk, or another
 enum err db_err(const struct db *db);         // what the first one is
 void db_die_if_fsync_failed(const struct db *db, bool in_commit);
-_Noreturn void db_die(const char *words, const char *why);                               // the disk is not to be trusted
+_Noreturn void db_die(const char *words, const char *why); // the disk is not to be trusted
+static inline sqlite3_stmt *db_stmt(struct db *db, enum sql sql)
+{
+    return db->stmts[sql][0];
+}
+
+// Binds numbers from the first parameter on.
+static inline void db_bind_numbers(sqlite3_stmt *stmt, size_t count, const int64_t *values)
+{
+    for (size_t i = 0; i < count; i++)
+        sqlite3_bind_int64(stmt, (int)i + 1, values[i]);
+}
+
 sqlite3_stmt *db_with(struct db *db, enum sql sql, size_t count, const int64_t *values); // with its first parameters bound
 #define db_sql(db, sql, ...) db_with((db), (sql), sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__})
 bool db_row(struct db *db, sqlite3_stmt *stmt);    // steps; false at the end, where the statement is reset
@@ -101,21 +87,28 @@ static inline int64_t db_limit(size_t max)
     return max > INT32_MAX ? INT32_MAX : (int64_t)max;
 }
 
-// How many of `left` rows the largest fitting statement takes, of those that begin with that for `least` rows. 0: none fits.
-size_t db_tier(size_t left, size_t least, enum sql first, enum sql *ret_sql);
+// Finds the statement for the largest number of rows that is not more than `left`, and returns that number. 0: it is prepared for
+// none so small.
+size_t db_for_rows(struct db *db, enum sql sql, size_t left, sqlite3_stmt **ret_stmt);
+// Runs the statement for all rows, each of which has `width` numbers.
+void db_run_rows(struct db *db, enum sql sql, size_t count, size_t width, const int64_t *values);
+
+// ---- sqlite/schema.c
+
+err_check enum err schema_bring_up_to_date(sqlite3 *handle, char why[ERR_WHY_MAX]); // and makes it, in an empty database
 
 // ---- sqlite/records.c
 
-// A job's columns from the first on; returns the column behind them. Of one that was claimed they are as they were before; who
-// may meet such takes db_read_seen_job(), on the reader's thread, and sees what the claim has made of it.
+// Reads a job from the first column on, and returns the column behind it. A job that was claimed reads as it was before; a caller
+// that may meet such takes db_read_seen_job(), on the reader's thread, and sees what the claim has made of it.
 int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena);
 int db_read_seen_job(struct db *db, sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena);
-// The same without its texts, which may be large, for who has to decide first whether the job is wanted.
+// The same without its texts, which may be large, for callers that decide first whether they want the job.
 void db_read_seen_numbers(struct db *db, sqlite3_stmt *stmt, struct job *ret_job);
 void db_add_job(struct db *db, const struct job *job, bool *ret_added);
 bool db_job_is_new(const struct job *job); // it is as all are that have never been claimed or ended
-void db_bind_new_job(sqlite3_stmt *stmt, size_t row, const struct job *job); // of SQL_ADD_JOBS_…, which are for such
-// Of a record, only what a step depends on and what says where it is listed. False: there is none.
+void db_bind_new_job(sqlite3_stmt *stmt, size_t row, const struct job *job); // of SQL_ADD_JOBS, which is for such
+// Reads of a record only what a step depends on and what says where the job is listed. False: there is none.
 bool db_standing(struct db *db, int64_t id, struct job *ret_was);
 bool db_stands(const struct job *was, const struct store_step *step);
 // The columns of a lease, from `at` on: they lie behind those of a job where they are read at all.

@@ -106,7 +106,7 @@ void journal_hear(struct db *db, struct store_op *op)
     struct store_hear *hear = container_of(op, struct store_hear, op);
     struct store_heard *sources = NULL;
     size_t count = 0;
-    sqlite3_stmt *stmt = db->stmts[SQL_SOURCES];
+    sqlite3_stmt *stmt = db_stmt(db, SQL_SOURCES);
     while (db_row(db, stmt)) {
         sources = store_push(&op->arena, sources, count, sizeof *sources);
         sources[count++] = (struct store_heard){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1)};

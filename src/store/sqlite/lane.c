@@ -91,50 +91,34 @@ void lane_count(struct writer *writer, int64_t lane_id, int state, int by)
     writer->dirty = lane;
 }
 
-struct moved {
-    int64_t lane, state, by;
-};
+enum { MOVED_WIDTH = 3 }; // a lane, a state, and by how much its counter moved
 
-static void write_moved(struct db *db, const struct moved *moved, size_t moved_count)
-{
-    enum sql sql;
-    for (size_t done = 0, n; done < moved_count; done += n) {
-        n = db_tier(moved_count - done, 1, SQL_COUNT_UP_1, &sql);
-        for (size_t i = 0; i < n; i++) {
-            sqlite3_bind_int64(db->stmts[sql], (int)i * 3 + 1, moved[done + i].lane);
-            sqlite3_bind_int64(db->stmts[sql], (int)i * 3 + 2, moved[done + i].state);
-            sqlite3_bind_int64(db->stmts[sql], (int)i * 3 + 3, moved[done + i].by);
-        }
-        db_run(db, db->stmts[sql]);
-    }
-}
-
-// Moves what a lane has counted into the array, and returns how many entries this has then.
-static size_t gather_moved(int64_t lane, int64_t by[JOB_STATE_COUNT], struct moved *moved, size_t moved_count)
+// Moves what a lane has counted behind the rows there are, and returns how many rows there are then.
+static size_t gather_moved(int64_t lane, int64_t by[JOB_STATE_COUNT], int64_t (*rows)[MOVED_WIDTH], size_t row_count)
 {
     for (int state = 0; state < JOB_STATE_COUNT; state++) {
         if (by[state])
-            moved[moved_count++] = (struct moved){lane, state, by[state]};
+            memcpy(rows[row_count++], (int64_t[]){lane, state, by[state]}, sizeof *rows);
         by[state] = 0;
     }
-    return moved_count;
+    return row_count;
 }
 
 void lane_flush(struct writer *writer)
 {
-    struct moved moved[DB_ROWS_MAX + JOB_STATE_COUNT];
-    size_t moved_count = gather_moved(0, writer->totals, moved, 0);
+    int64_t rows[STATEMENT_ROWS_MAX + JOB_STATE_COUNT][MOVED_WIDTH];
+    size_t row_count = gather_moved(0, writer->totals, rows, 0);
     while (writer->dirty) {
         struct cached_lane *lane = writer->dirty;
         writer->dirty = lane->next_dirty;
         lane->dirty = false;
-        moved_count = gather_moved(lane->id, lane->moved, moved, moved_count);
-        if (moved_count >= DB_ROWS_MAX) {
-            write_moved(&writer->db, moved, moved_count);
-            moved_count = 0;
+        row_count = gather_moved(lane->id, lane->moved, rows, row_count);
+        if (row_count >= STATEMENT_ROWS_MAX) {
+            db_run_rows(&writer->db, SQL_COUNT_UP, row_count, MOVED_WIDTH, rows[0]);
+            row_count = 0;
         }
     }
-    write_moved(&writer->db, moved, moved_count);
+    db_run_rows(&writer->db, SQL_COUNT_UP, row_count, MOVED_WIDTH, rows[0]);
 }
 
 void lane_settle(struct writer *writer)

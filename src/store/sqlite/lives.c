@@ -30,7 +30,7 @@ bool lives_is_fenced(struct writer *writer, int64_t holder)
 static int free_node(struct db *db)
 {
     int node = 0;
-    sqlite3_stmt *stmt = db->stmts[SQL_NODES];
+    sqlite3_stmt *stmt = db_stmt(db, SQL_NODES);
     while (db_row(db, stmt)) {
         if (sqlite3_column_int(stmt, 0) > node)
             break;
@@ -42,7 +42,7 @@ static int free_node(struct db *db)
 
 static void take_secret(struct db *db, struct store_join *join)
 {
-    sqlite3_stmt *stmt = db->stmts[SQL_SECRET];
+    sqlite3_stmt *stmt = db_stmt(db, SQL_SECRET);
     if (db_row(db, stmt)) {
         struct str kept = db_bytes(stmt, 0, &join->op.arena);
         db_end(stmt);
@@ -50,7 +50,7 @@ static void take_secret(struct db *db, struct store_join *join)
             memcpy(join->secret, kept.p, kept.n);
         return;
     }
-    stmt = db->stmts[SQL_SET_SECRET];
+    stmt = db_stmt(db, SQL_SET_SECRET);
     db_bind_bytes(stmt, 1, (struct str){(const char *)join->secret, sizeof join->secret});
     db_run(db, stmt);
 }
@@ -74,7 +74,7 @@ void lives_join(struct writer *writer, struct store_op *op)
     take_secret(&writer->db, join);
     join->node = found.node;
     join->alone = true;
-    if (!db_found(&writer->db, writer->db.stmts[SQL_FLOOR], &join->id_floor))
+    if (!db_found(&writer->db, db_stmt(&writer->db, SQL_FLOOR), &join->id_floor))
         join->id_floor = 0;
 }
 
@@ -86,7 +86,7 @@ void lives_beat(struct writer *writer, struct store_op *op)
         return;
     }
     db_run(&writer->db, db_sql(&writer->db, SQL_BEAT, beat->listens, beat->tells, beat->incarnation));
-    sqlite3_stmt *count = writer->db.stmts[SQL_COUNT_BEAT];
+    sqlite3_stmt *count = db_stmt(&writer->db, SQL_COUNT_BEAT);
     db_found(&writer->db, count, &writer->beats_then);
     sqlite3_stmt *stmt = db_sql(&writer->db, SQL_INCARNATIONS, beat->incarnation);
     while (db_row(&writer->db, stmt)) {

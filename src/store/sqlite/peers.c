@@ -8,13 +8,13 @@ void peers_divide(struct writer *writer, struct store_op *op)
     struct store_divide *divide = container_of(op, struct store_divide, op);
     struct db *db = &writer->db;
     int64_t term = 0;
-    db_found(db, db->stmts[SQL_TERM], &term);
+    db_found(db, db_stmt(db, SQL_TERM), &term);
     if (term != divide->term) {
         store_op_fail(op, ERR_LEASE_LOST, "they were divided by another meanwhile");
         return;
     }
     db_run(db, db_sql(db, SQL_SET_TERM, term + 1));
-    db_run(db, db->stmts[SQL_REMOVE_OWNERS]);
+    db_run(db, db_stmt(db, SQL_REMOVE_OWNERS));
     for (size_t i = 0; i < divide->owner_count; i++)
         db_run(db, db_sql(db, SQL_ADD_OWNER, divide->owners[i].bucket, divide->owners[i].puller, term + 1));
 }
@@ -22,9 +22,9 @@ void peers_divide(struct writer *writer, struct store_op *op)
 void peers_owners(struct db *db, struct store_op *op)
 {
     struct store_owners *owners = container_of(op, struct store_owners, op);
-    if (!db_found(db, db->stmts[SQL_TERM], &owners->term))
+    if (!db_found(db, db_stmt(db, SQL_TERM), &owners->term))
         owners->term = 0;
-    sqlite3_stmt *stmt = db->stmts[SQL_OWNERS];
+    sqlite3_stmt *stmt = db_stmt(db, SQL_OWNERS);
     while (db_row(db, stmt)) {
         owners->owners = store_push(&op->arena, owners->owners, owners->owner_count, sizeof *owners->owners);
         owners->owners[owners->owner_count++] =

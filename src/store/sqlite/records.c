@@ -1,15 +1,25 @@
-// A job's record on its way into the database and out of it.
+// A job's record on its way into the database and out of it. All lists of its columns are made of JOB_COLUMNS (sqlite/columns.h).
+#include "store/sqlite/columns.h"
 #include "store/sqlite/db.h"
 
+#define READ_NUMBER(name) ret_job->name = sqlite3_column_int64(stmt, at++);
+#define READ_BYTES(name) ret_job->name = db_bytes(stmt, at++, arena);
+#define BIND_NUMBER(name) sqlite3_bind_int64(stmt, at++, job->name);
+#define BIND_BYTES(name) db_bind_bytes(stmt, at++, job->name);
+
+// ---- reading
+
+// Texts may be large, so some decide by the numbers first whether they want them. The texts are none then.
 static int read_numbers(sqlite3_stmt *stmt, struct job *ret_job)
 {
+#define NUMBERS_NUMBER(name) READ_NUMBER(name)
+#define NUMBERS_BYTES(name) ret_job->name = (struct str){0};
+#define X(name, type, step, new) NUMBERS_##type(name)
     int at = 0;
-    ret_job->id = sqlite3_column_int64(stmt, at++);
-#define X(name) ret_job->name = sqlite3_column_int64(stmt, at++);
-    JOB_FIXED(X)
-    JOB_MOVING(X)
+    READ_NUMBER(id)
+    JOB_COLUMNS(X)
 #undef X
-    ret_job->reason = ret_job->response = ret_job->result = (struct str){0};
+    ret_job->result = (struct str){0};
     ret_job->lease_until = ret_job->touched_at = 0;
     ret_job->result_left_out = false;
     return at;
@@ -17,9 +27,12 @@ static int read_numbers(sqlite3_stmt *stmt, struct job *ret_job)
 
 int db_read_job(sqlite3_stmt *stmt, struct job *ret_job, struct arena *arena)
 {
+#define TEXTS_NUMBER(name)
+#define TEXTS_BYTES(name) READ_BYTES(name)
+#define X(name, type, step, new) TEXTS_##type(name)
     int at = read_numbers(stmt, ret_job);
-    ret_job->reason = db_bytes(stmt, at++, arena);
-    ret_job->response = db_bytes(stmt, at++, arena);
+    JOB_COLUMNS(X)
+#undef X
     return at;
 }
 
@@ -68,52 +81,64 @@ int db_read_lease(sqlite3_stmt *stmt, int at, struct job *job, struct arena *are
     return at;
 }
 
-static int bind_moving(sqlite3_stmt *stmt, int at, const struct job *job)
-{
-#define X(name) sqlite3_bind_int64(stmt, at++, job->name);
-    JOB_MOVING(X)
-#undef X
-    db_bind_bytes(stmt, at++, job->reason);
-    db_bind_bytes(stmt, at++, job->response);
-    return at;
-}
+// ---- writing
 
 void db_add_job(struct db *db, const struct job *job, bool *ret_added)
 {
-    sqlite3_stmt *stmt = db->stmts[SQL_ADD_JOB];
+#define X(name, type, step, new) BIND_##type(name)
+    sqlite3_stmt *stmt = db_stmt(db, SQL_ADD_JOB);
     int at = 1;
-    sqlite3_bind_int64(stmt, at++, job->id);
-#define X(name) sqlite3_bind_int64(stmt, at++, job->name);
-    JOB_FIXED(X)
+    BIND_NUMBER(id)
+    JOB_COLUMNS(X)
 #undef X
-    bind_moving(stmt, at, job);
     *ret_added = db_insert(db, stmt);
 }
 
 bool db_job_is_new(const struct job *job)
 {
-#define X(name) || job->name
-    return !(job->reason.n || job->response.n JOB_NEW_ZERO(X));
+#define HAS_NUMBER(name) || job->name
+#define HAS_BYTES(name) || job->name.n
+#define OTHER_GIVEN(name, type)
+#define OTHER_NONE(name, type) HAS_##type(name)
+#define X(name, type, step, new) OTHER_##new (name, type)
+    return !(false JOB_COLUMNS(X));
 #undef X
 }
 
 void db_bind_new_job(sqlite3_stmt *stmt, size_t row, const struct job *job)
 {
-#define X(name) +1
-    enum { PARAMS = 1 JOB_NEW(X) };
+#define COUNT_GIVEN +1
+#define COUNT_NONE
+#define X(name, type, step, new) COUNT_##new
+    enum { PARAMS = 1 JOB_COLUMNS(X) };
 #undef X
+#define NEW_GIVEN(name, type) BIND_##type(name)
+#define NEW_NONE(name, type)
+#define X(name, type, step, new) NEW_##new (name, type)
     int at = (int)row * PARAMS + 1;
-    sqlite3_bind_int64(stmt, at++, job->id);
-#define X(name) sqlite3_bind_int64(stmt, at++, job->name);
-    JOB_NEW(X)
+    BIND_NUMBER(id)
+    JOB_COLUMNS(X)
 #undef X
+}
+
+// Binds what a step may change, from the first parameter on, and returns the parameter behind it.
+static int bind_step(sqlite3_stmt *stmt, const struct job *job)
+{
+#define STEP_FIXED(name, type)
+#define STEP_WRITTEN(name, type) BIND_##type(name)
+#define STEP_KEPT(name, type) BIND_##type(name)
+#define X(name, type, step, new) STEP_##step(name, type)
+    int at = 1;
+    JOB_COLUMNS(X)
+#undef X
+    return at;
 }
 
 void db_change_job(struct db *db, const struct store_step *step)
 {
     bool leased = store_step_leased(step);
-    sqlite3_stmt *stmt = db->stmts[leased ? SQL_CHANGE_LEASED : SQL_CHANGE_ALL];
-    int at = bind_moving(stmt, 1, step->job);
+    sqlite3_stmt *stmt = db_stmt(db, leased ? SQL_CHANGE_LEASED : SQL_CHANGE_ALL);
+    int at = bind_step(stmt, step->job);
     if (step->job->touched_at)
         sqlite3_bind_int64(stmt, at++, step->job->touched_at);
     else

@@ -46,8 +46,8 @@ struct sqlite {
 static void roll_back(struct db *db)
 {
     if (!sqlite3_get_autocommit(db->handle)) {
-        sqlite3_step(db->stmts[SQL_ROLLBACK]);
-        sqlite3_reset(db->stmts[SQL_ROLLBACK]);
+        sqlite3_step(db_stmt(db, SQL_ROLLBACK));
+        sqlite3_reset(db_stmt(db, SQL_ROLLBACK));
     }
     db->rc = SQLITE_OK;
 }
@@ -61,7 +61,7 @@ static void commit(struct writer *writer)
     if (writer->db.rc)
         return;
     CRASH_POINT("store.before_commit");
-    db_run(&writer->db, writer->db.stmts[SQL_COMMIT]);
+    db_run(&writer->db, db_stmt(&writer->db, SQL_COMMIT));
     db_die_if_fsync_failed(&writer->db, true);
     CRASH_POINT("store.after_commit");
 }
@@ -80,7 +80,7 @@ static void fail_group(struct sqlite *sqlite, struct list *group)
 static void run_group(struct sqlite *sqlite, struct list *group)
 {
     struct writer *writer = &sqlite->writer;
-    db_run(&writer->db, writer->db.stmts[SQL_BEGIN]);
+    db_run(&writer->db, db_stmt(&writer->db, SQL_BEGIN));
     list_each (group, node) {
         struct store_op *op = list_entry(node, struct store_op, link);
         store_op_clear(op);
@@ -175,9 +175,9 @@ static void run_read(struct db *db, struct store_op *op)
 {
     store_op_clear(op);
     claims_begin_read(db->claims);
-    db_run(db, db->stmts[SQL_BEGIN_READ]);
+    db_run(db, db_stmt(db, SQL_BEGIN_READ));
     sqlite_reads[op->verb](db, op);
-    db_run(db, db->stmts[SQL_COMMIT]);
+    db_run(db, db_stmt(db, SQL_COMMIT));
     claims_end_read(db->claims);
     if (db->rc) {
         store_op_fail(op, db_err(db), db->why);

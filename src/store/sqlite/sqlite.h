@@ -7,11 +7,11 @@
 struct writer {
     struct db db;
     struct map lanes_by_id, lanes_by_name;
-    struct cached_lane *dirty;            // those whose counters moved in this transaction
-    int64_t totals[JOB_STATE_COUNT];      // how the counters of all lanes moved in it
-    int64_t live_holder;                  // an incarnation known to be alive, or 0
-    int64_t beats, beats_then;            // the number of the last beat; that of this transaction, or 0
-    struct store_new *plain[DB_ROWS_MAX]; // items of this transaction that are still to be added, by one statement
+    struct cached_lane *dirty;                   // those whose counters moved in this transaction
+    int64_t totals[JOB_STATE_COUNT];             // how the counters of all lanes moved in it
+    int64_t live_holder;                         // an incarnation known to be alive, or 0
+    int64_t beats, beats_then;                   // the number of the last beat; that of this transaction, or 0
+    struct store_new *plain[STATEMENT_ROWS_MAX]; // items of this transaction that are still to be added, by one statement
     size_t plain_count;
 };
 
@@ -79,7 +79,7 @@ void add_rest(struct writer *writer); // before any other verb than STORE_ADD, a
 
 // ---- sqlite/waiting.c
 
-// Makes jobs found, besides by their ids: in `waiting` or in a hand, as store_place() says. Up to DB_ROWS_MAX of them.
+// Makes jobs found, besides by their ids: in `waiting` or in a hand, as store_place() says. Up to STATEMENT_ROWS_MAX of them.
 void waiting_list(struct db *db, const struct job *const *jobs, size_t count);
 void waiting_move(struct db *db, const struct job *from, const struct job *to); // the job was listed as `from`
 int64_t waiting_next_due(struct db *db, int64_t lane, int64_t from_ms); // of what waits in the lane and is due from then on

@@ -1,6 +1,9 @@
-// Every SQL statement there is, by name: sqlite/statements.c has their texts.
+// Every SQL statement there is, by name; sqlite/statements.c has the texts.
 // Layer: port, private to this folder.
 #pragma once
+#include "base/buf.h"
+
+#include <stdbool.h>
 
 enum sql {
     SQL_BEGIN,
@@ -34,10 +37,7 @@ enum sql {
     SQL_PAUSE_LANE,
     SQL_DROP_LANE,
     SQL_OPEN,
-    SQL_COUNT_UP_1,
-    SQL_COUNT_UP_4,
-    SQL_COUNT_UP_16,
-    SQL_COUNT_UP_64,
+    SQL_COUNT_UP,
     SQL_DELAYED,
     SQL_KEY,
     SQL_ADD_KEY,
@@ -48,16 +48,9 @@ enum sql {
     SQL_TASK_KEY,
     SQL_TASK_JOBS,
     SQL_ADD_TASK,
-    SQL_ADD_TASKS_4, // in the order of DB_TIERS, as all that end in numbers
-    SQL_ADD_TASKS_16,
-    SQL_ADD_TASKS_64,
-    SQL_ADD_TAGGED_4,
-    SQL_ADD_TAGGED_16,
-    SQL_ADD_TAGGED_64,
-    SQL_ADD_TAGS_1,
-    SQL_ADD_TAGS_4,
-    SQL_ADD_TAGS_16,
-    SQL_ADD_TAGS_64,
+    SQL_ADD_TASKS,
+    SQL_ADD_TAGGED,
+    SQL_ADD_TAGS,
     SQL_REMOVE_TAG,
     SQL_SET_TAGS,
     SQL_TAGS_OF_JOB,
@@ -68,15 +61,10 @@ enum sql {
     SQL_MOVE_JOB,
     SQL_REMOVE_TASK,
     SQL_ADD_JOB,
-    SQL_ADD_JOBS_4,
-    SQL_ADD_JOBS_16,
-    SQL_ADD_JOBS_64,
+    SQL_ADD_JOBS,
     SQL_REMOVE_JOB,
     SQL_TASK_HAS_JOB,
-    SQL_WAIT_1,
-    SQL_WAIT_4,
-    SQL_WAIT_16,
-    SQL_WAIT_64,
+    SQL_WAIT,
     SQL_WAIT_NO_MORE,
     SQL_CLAIMS,
     SQL_LOG_CLAIMS,
@@ -86,20 +74,14 @@ enum sql {
     SQL_WAITING,
     SQL_TAKE,
     SQL_STANDING,
-    SQL_CHANGE_1,
-    SQL_CHANGE_4,
-    SQL_CHANGE_16,
-    SQL_CHANGE_64,
+    SQL_CHANGE,
     SQL_CHANGE_ALL,
     SQL_CHANGE_LEASED,
     SQL_KEEP_ATTEMPT,
     SQL_REMOVE_ATTEMPTS,
     SQL_DUE_TIES,
     SQL_DUE_REST,
-    SQL_PROMOTE_1,
-    SQL_PROMOTE_4,
-    SQL_PROMOTE_16,
-    SQL_PROMOTE_64,
+    SQL_PROMOTE,
     SQL_PURGE,
     SQL_HELD,
     SQL_EXPIRED,
@@ -138,3 +120,18 @@ enum sql {
     SQL_REMOVE_NEWS,
     SQL_TOTAL
 };
+
+// Most of what a statement costs is not its row, but opening every index of the table. So a statement that is used much takes
+// many rows: it is prepared for 1, 4, 16 and 64 of them. What is left is written by the smaller ones.
+enum { STATEMENT_SIZES = 4, STATEMENT_ROWS_MAX = 64 };
+
+struct statement {
+    enum { WRITER, READER } user; // the writer has all of them, the reader its own
+    const char *text;             // a template
+    size_t least;                 // the smallest number of rows it is prepared for; 0: it has no {each …}, and is one statement
+};
+
+extern const struct statement statements[SQL_TOTAL];
+
+// Writes the text as SQLite takes it, for so many rows.
+void statement_write(struct buf *buf, const struct statement *statement, size_t rows);

@@ -77,13 +77,9 @@ static int64_t tag_of(int64_t tag, bool job)
 static void add_rows(struct db *db, int64_t tenant, const int64_t *tags, size_t count, bool job, struct store_key key)
 {
     int64_t rows[TAGS_MAX * 4];
-    enum sql sql;
     for (size_t i = 0; i < count; i++)
         memcpy(&rows[i * 4], (int64_t[]){tenant, tag_of(tags[i], job), key.at, key.id}, 4 * sizeof *rows);
-    for (size_t done = 0, n; done < count; done += n) {
-        n = db_tier(count - done, 1, SQL_ADD_TAGS_1, &sql);
-        db_run(db, db_with(db, sql, n * 4, &rows[done * 4]));
-    }
+    db_run_rows(db, SQL_ADD_TAGS, count, 4, rows);
 }
 
 static void remove_rows(struct db *db, int64_t tenant, const int64_t *tags, size_t count, bool job, struct store_key key)

@@ -10,10 +10,9 @@
 
 void waiting_list(struct db *db, const struct job *const *jobs, size_t count)
 {
-    int64_t rows[DB_ROWS_MAX * 3];
+    int64_t rows[STATEMENT_ROWS_MAX * 3];
     size_t row_count = 0;
-    enum sql sql;
-    assert(count <= DB_ROWS_MAX);
+    assert(count <= STATEMENT_ROWS_MAX);
     for (size_t i = 0; i < count; i++) {
         int64_t place = store_place(jobs[i]);
         if (place < 0)
@@ -21,10 +20,7 @@ void waiting_list(struct db *db, const struct job *const *jobs, size_t count)
         else if (place != STORE_NOWHERE)
             memcpy(&rows[row_count++ * 3], (int64_t[]){place, jobs[i]->due_at, jobs[i]->id}, 3 * sizeof *rows);
     }
-    for (size_t done = 0, n; done < row_count; done += n) {
-        n = db_tier(row_count - done, 1, SQL_WAIT_1, &sql);
-        db_run(db, db_with(db, sql, n * 3, &rows[done * 3]));
-    }
+    db_run_rows(db, SQL_WAIT, row_count, 3, rows);
 }
 
 void waiting_move(struct db *db, const struct job *from, const struct job *to)
@@ -193,12 +189,12 @@ static bool has_delayed(struct writer *writer, int64_t lane_id)
 
 static void promote(struct db *db, const struct due *jobs, size_t count)
 {
-    enum sql sql;
+    sqlite3_stmt *stmt;
     for (size_t done = 0, n; done < count; done += n) {
-        n = db_tier(count - done, 1, SQL_PROMOTE_1, &sql);
+        n = db_for_rows(db, SQL_PROMOTE, count - done, &stmt);
         for (size_t i = 0; i < n; i++)
-            sqlite3_bind_int64(db->stmts[sql], (int)i + 1, jobs[done + i].id);
-        db_run(db, db->stmts[sql]);
+            sqlite3_bind_int64(stmt, (int)i + 1, jobs[done + i].id);
+        db_run(db, stmt);
     }
 }
 
