@@ -32,6 +32,7 @@ static _Atomic enum fullness {
 } fullness;
 static atomic_int wal_begun;          // how often it was begun, or begun anew
 static atomic_bool moving_is_held_up; // the mover waits before it writes its next page
+static atomic_bool begin_is_held_up;  // the mover waits before its checkpoint has read or locked anything
 static atomic_bool rest_is_held_up;   // likewise the writer, which moves what is left when nobody is waiting
 static sem_t mover_waits, mover_may_go;
 
@@ -94,12 +95,25 @@ static int sync_unless_broken(struct disk_file *file, int flags)
     return broken ? SQLITE_IOERR_FSYNC : REAL_FILE(file, xSync, flags);
 }
 
+// The lock that a checkpoint takes before all else: "The WAL-Index Format" in SQLite's description of its files.
+enum { CHECKPOINT_LOCK = 1 };
+
+static int lock_unless_held_up(struct disk_file *file, int at, int n, int flags)
+{
+    if (at == CHECKPOINT_LOCK && flags & SQLITE_SHM_LOCK && is_mover() && atomic_exchange(&begin_is_held_up, false)) {
+        sem_post(&mover_waits);
+        sem_wait(&mover_may_go);
+    }
+    return REAL_FILE(file, xShmLock, at, n, flags);
+}
+
 static int put_layer(void **state)
 {
     limit_writes();
     sem_init(&mover_waits, 0, 0);
     sem_init(&mover_may_go, 0, 0);
-    return disk_put(&(struct disk_hooks){.opened = tell_kind, .write = write_unless_full, .sync = sync_unless_broken});
+    return disk_put(&(struct disk_hooks){
+        .opened = tell_kind, .write = write_unless_full, .sync = sync_unless_broken, .lock = lock_unless_held_up});
 }
 
 // ---- the promises
@@ -769,6 +783,97 @@ static void the_wal_begins_anew_though_writes_never_pause(void **state)
     assert_true(wal_begun >= before + 3);
 }
 
+// A WAL by itself, with the test as its writer.
+struct bare {
+    struct files files;
+    struct extent extent;
+    struct db db;
+    struct wal wal;
+};
+
+static struct bare *bare_open(const struct world *world)
+{
+    struct bare *bare = mem_zero(sizeof *bare);
+    char dir[160], path[180], why[ERR_WHY_MAX];
+    snprintf(dir, sizeof dir, "%.140s/bare", world->dir);
+    snprintf(path, sizeof path, "%s/rota.db", dir);
+    files_init(&bare->files);
+    extent_init(&bare->extent);
+    assert_int_equal(files_open(&bare->files, dir, why), ERR_OK);
+    assert_int_equal(extent_open(&bare->extent, &bare->files, why), ERR_OK);
+    assert_int_equal(db_open(&bare->db, path, NULL, DB_WRITES, why), ERR_OK);
+    assert_int_equal(extent_check(&bare->extent, &bare->db, why), ERR_OK);
+    assert_int_equal(wal_start(&bare->wal, &bare->db, &bare->extent, path, why), ERR_OK);
+    assert_int_equal(sqlite3_exec(bare->db.handle, "CREATE TABLE large(bytes BLOB)", NULL, NULL, NULL), SQLITE_OK);
+    return bare;
+}
+
+static void bare_close(struct bare *bare)
+{
+    wal_close(&bare->wal, true);
+    db_close(&bare->db);
+    extent_close(&bare->extent);
+    files_close(&bare->files);
+    mem_free(bare);
+}
+
+static void commit_large(struct bare *bare)
+{
+    assert_int_equal(sqlite3_exec(bare->db.handle, "INSERT INTO large VALUES(zeroblob(1<<20))", NULL, NULL, NULL), SQLITE_OK);
+}
+
+static enum wal_mover mover_now(struct bare *bare)
+{
+    pthread_mutex_lock(&bare->wal.lock);
+    enum wal_mover mover = bare->wal.mover;
+    pthread_mutex_unlock(&bare->wal.lock);
+    return mover;
+}
+
+// The argument in the head of sqlite/wal.c. The mover is held up where SQLite would lose pages: it was asked, and its checkpoint
+// has not begun. All that the writer may do meanwhile must leave it something to move.
+static void the_wal_is_not_begun_anew_before_the_mover_has_ended(void **state)
+{
+    struct bare *bare = bare_open(*state);
+    begin_is_held_up = true;
+    for (int i = 0; i < FEW && mover_now(bare) == WAL_RESTS; i++) {
+        commit_large(bare);
+        wal_keep_short(&bare->wal);
+    }
+    assert_int_equal(mover_now(bare), WAL_MOVING);
+    assert_true(wal_unmoved(&bare->wal) > 0);
+    sem_wait(&mover_waits);
+    int before = wal_begun;
+    for (int i = 0; i < 3; i++) {
+        wal_empty(&bare->wal);
+        commit_large(bare);
+        wal_keep_short(&bare->wal);
+        commit_large(bare);
+    }
+    int beside = wal_begun;
+    sem_post(&mover_may_go);
+    assert_int_equal(beside, before);
+    while (mover_now(bare) == WAL_MOVING)
+        sched_yield();
+    wal_keep_short(&bare->wal);
+    assert_int_equal(wal_unmoved(&bare->wal), 0);
+    commit_large(bare);
+    assert_int_equal(wal_begun, before + 1);
+    bare_close(bare);
+}
+
+static void the_mover_is_not_asked_when_nothing_is_left(void **state)
+{
+    struct bare *bare = bare_open(*state);
+    for (int i = 0; i < WAL_MOVED_AT * 2; i++)
+        commit_large(bare);
+    wal_empty(&bare->wal);
+    assert_int_equal(wal_unmoved(&bare->wal), 0);
+    wal_keep_short(&bare->wal);
+    assert_int_equal(mover_now(bare), WAL_RESTS);
+    bare_close(bare);
+}
+
 // ---- a disk that breaks
 
 // Runs in a process of its own, which is to die in an add, or beside it.
@@ -852,6 +957,8 @@ int main(void)
         PROMISE(an_older_database_is_said_at_the_start),
         PROMISE(writes_go_on_while_the_wal_is_moved),
         PROMISE(the_wal_begins_anew_though_writes_never_pause),
+        PROMISE(the_wal_is_not_begun_anew_before_the_mover_has_ended),
+        PROMISE(the_mover_is_not_asked_when_nothing_is_left),
         PROMISE(when_fsync_fails_the_process_ends),
         PROMISE(when_moved_pages_cannot_be_synced_the_process_ends),
     };

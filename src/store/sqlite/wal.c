@@ -4,9 +4,22 @@
 // with a connection of its own, moves what there is and syncs it while the writer goes on. Behind it the writer moves the few
 // pages that came meanwhile; then nothing is left, and the next transaction begins the WAL anew.
 //
-// SQLite before 3.51.3 may lose pages when a transaction begins the WAL anew while a checkpoint of another connection runs. It
-// begins anew only when nothing is left to move. The mover is asked only when something is, and until it has ended nobody else
-// moves anything: so something is left until it has noted its last page as moved, and then it touches nothing any more.
+// Why the mover is safe. SQLite before 3.51.3 (Debian 12 has 3.40) can lose pages when a transaction begins the WAL anew while a
+// checkpoint of another connection is at its beginning: that takes the new WAL for the one it has read about, and notes pages as
+// moved that are not. This never happens here, because the WAL is never begun anew while the mover is at work:
+//
+//   1. A transaction begins the WAL anew only when every page in it has been moved. That is SQLite's own rule.
+//   2. The writer asks the mover only when some page has not been moved (wal_keep_short()).
+//   3. From then until the mover has ended nobody else moves a page. The writer is the only other that could: it looks at `mover`
+//      first (wal_keep_short(), wal_empty()), or joins the mover's thread (wal_close()). No connection makes checkpoints by
+//      itself (wal_autocheckpoint=0 in sqlite/db.c and sqlite/backup.c), and no other process may open the database
+//      (sqlite/files.c, docs/operations.md).
+//   4. So some page is left to move until the mover has noted its last one as moved, and by 1 the WAL is not begun anew before
+//      that. Afterwards the mover's checkpoint looks at nothing any more; the mover only syncs the database.
+//
+// The test the_wal_is_not_begun_anew_before_the_mover_has_ended holds the mover up between 2 and its checkpoint, and fails when
+// the writer moves pages meanwhile; the_mover_is_not_asked_when_nothing_is_left fails when 2 does not hold.
+// checkpoints_lose_nothing cuts the power while the mover is at work. Decision 20 says what it brought.
 #include "base/cond.h"
 #include "store/sqlite/disk.h"
 
@@ -58,8 +71,8 @@ static int find_wal(struct db *db, sqlite3_file **ret_file, sqlite3_int64 *ret_s
 
 // ---- the mover
 
-// What a checkpoint wrote while others wrote to the WAL, SQLite has not synced: it leaves that to the one that moves the last
-// page.
+// SQLite syncs the database only in a checkpoint that moves the last page of the WAL. The mover's may not be that one, because
+// the writer goes on, so the mover syncs by itself.
 static void sync_database(struct db *db)
 {
     sqlite3_file *file = NULL;
