@@ -1,7 +1,8 @@
 // BACKUP: a copy of the database as it is at one moment, while work goes on.
 //
-// It has a thread and a connection of its own, for it takes long: neither writes nor reads wait for it. As long as it runs the
-// WAL is not cut back, because it still reads there. The copy is compact, and lies beside the database until nobody has it open.
+// A copy takes long, so it has a thread and a connection of its own, and neither writes nor reads wait for it. As long as it is
+// made the WAL is not cut back, because it still reads there. It is compact, and lies beside the database until nobody has it
+// open.
 #include "store/sqlite/disk.h"
 
 #include <errno.h>
@@ -39,7 +40,8 @@ static int64_t read_number(sqlite3 *handle, const char *sql)
     return number;
 }
 
-// A copy that fills the disk would keep everybody from submitting: it is not begun unless an eighth of it stays free besides.
+// A copy that fills the disk would keep everybody from submitting. So it is begun only if there is room for it and an eighth
+// more.
 static bool has_room(const struct backup *backup, sqlite3 *handle, struct store_op *op)
 {
     char why[ERR_WHY_MAX];
@@ -72,8 +74,8 @@ static void copy_out(struct backup *backup, sqlite3 *handle, struct store_backup
     unlink(copy);
 }
 
-// Who closes the store ends a copy that is being made; says whether somebody does. It must not find a connection that is just
-// being closed.
+// Shows backup_close() the handle by which it interrupts the copy that is being made; NULL takes it back before it is closed.
+// Returns whether the store is being closed.
 static bool show(struct backup *backup, sqlite3 *handle)
 {
     pthread_mutex_lock(&backup->lock);

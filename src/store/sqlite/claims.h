@@ -25,7 +25,7 @@ void claims_init(struct claims *claims);
 void claims_done(struct claims *claims);
 err_check enum err claims_prepare(struct db *db, char why[ERR_WHY_MAX]); // before the schema is brought up to date
 void claims_load(struct claims *claims, struct db *db);                  // from the log, before there are threads
-// The writer's. A transaction sees what it has done itself.
+// What follows is the writer's. A transaction sees what it has done itself.
 void claims_take(struct claims *claims, const struct job *job, int64_t holder,
                  int64_t now_ms);                               // the record as it stays until it is written
 void claims_hold(struct claims *claims, const struct job *job); // the record says it
@@ -36,9 +36,9 @@ void claims_see_now(const struct claims *claims, struct job *job); // what a cla
 void claims_write(struct claims *claims, struct db *db);           // before COMMIT
 void claims_commit(struct claims *claims);                         // behind it
 void claims_roll_back(struct claims *claims);
-// The reader's.
+// What follows is the reader's.
 void claims_begin_read(struct claims *claims);
 void claims_end_read(struct claims *claims);
-void claims_see(struct claims *claims, struct job *job); // the same, for who looks at the database as it was when the read began
-// Ids by size, behind one. Some may be in that hand no more: their records say so.
+void claims_see(struct claims *claims, struct job *job); // the same, of the database as it was when the read began
+// The jobs in the hand of the holder: their ids, by size, behind `after_id`. Some may have left it, which their records say.
 int64_t *claims_of(struct claims *claims, int64_t holder, int64_t after_id, struct arena *arena, size_t *ret_count);

@@ -11,7 +11,7 @@
 
 enum { EXIT_FSYNC = 70 };
 
-// What a connection is set to, and what it must say when asked.
+// A pragma that a connection is set to, and what it must answer when it is asked.
 struct pragma {
     const char *set, *ask, *answer;
 };
@@ -38,7 +38,7 @@ static const struct pragma reader_pragmas[] = {
     {NULL},
 };
 
-// The pages it moves never come into its cache.
+// The mover needs no cache: the pages it moves never come into it.
 static const struct pragma mover_pragmas[] = {
     {"PRAGMA journal_mode=WAL", "PRAGMA journal_mode", "wal"},
     {"PRAGMA synchronous=FULL", "PRAGMA synchronous", "2"},
@@ -163,8 +163,8 @@ void db_close(struct db *db)
 
 // ---- using statements
 
-// Of the last write that failed: transactions are written into the WAL and nowhere else. (Of a COMMIT, sqlite3_system_errno()
-// does not tell.)
+// Returns the errno of the last write that failed. Transactions are written into the WAL and nowhere else, so its file is asked;
+// sqlite3_system_errno() does not tell after a COMMIT.
 static int write_error(struct db *db)
 {
     sqlite3_file *wal = NULL;
@@ -302,9 +302,10 @@ size_t db_for_rows(struct db *db, enum sql sql, size_t left, sqlite3_stmt **ret_
 
 void db_run_rows(struct db *db, enum sql sql, size_t count, size_t width, const int64_t *values)
 {
-    sqlite3_stmt *stmt;
+    sqlite3_stmt *stmt = NULL;
     for (size_t done = 0, n; done < count; done += n) {
         n = db_for_rows(db, sql, count - done, &stmt);
+        assert(n);
         db_bind_numbers(stmt, n * width, &values[done * width]);
         db_run(db, stmt);
     }

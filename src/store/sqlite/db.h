@@ -10,7 +10,7 @@
 
 enum { DB_SOMEBODY = 1 }; // in place of the holder, where it does not matter who it is
 
-// One step of those that are written by one statement, and what became of it.
+// One of the steps that a statement writes, and what became of it.
 struct change_row {
     struct store_step *step;
     enum { CHANGE_ABSENT, CHANGE_LOST, CHANGE_WIDE, CHANGE_WRITTEN } fate;
@@ -23,15 +23,15 @@ struct change_batch {
     size_t at; // the one that was asked for last
 };
 
-// The first failure sticks in `rc` and makes everything behind it do nothing, so a verb reads as if nothing could fail and
-// whoever ends the transaction looks once.
+// The first failure sticks in `rc`, and makes everything behind it do nothing. So a verb reads as if nothing could fail, and the
+// code that ends the transaction looks once.
 struct db {
     sqlite3 *handle;
     sqlite3_stmt *stmts[SQL_TOTAL][STATEMENT_SIZES]; // NULL: it is not prepared for so many rows
     int rc;                                          // extended result code, SQLITE_OK while all is well
     int system_error;                                // the errno behind it, if a write failed
     char why[ERR_WHY_MAX];
-    struct change_batch batch; // the writer's: what SQL_CHANGE_… asks while it runs
+    struct change_batch batch; // the writer's: what SQL_CHANGE asks while it runs
     struct claims *claims;
 };
 
@@ -43,8 +43,8 @@ enum db_role {
     DB_MOVES,  // has no statements
 };
 
-// Opens DIR/rota.db, sets its pragmas and sees that they took. Then makes or checks the schema, if it writes, and prepares
-// everything.
+// db_open() opens DIR/rota.db, sets its pragmas and sees that they took. db_prepare() makes or checks the schema, if the
+// connection writes, and prepares its statements.
 err_check enum err db_open(struct db *db, const char *path, struct claims *claims, enum db_role role, char why[ERR_WHY_MAX]);
 err_check enum err db_prepare(struct db *db, enum db_role role, char why[ERR_WHY_MAX]);
 bool db_ask(sqlite3 *handle, const char *sql, char ret_answer[64]); // the first column of the first row; false: there is none
@@ -53,7 +53,7 @@ bool db_ask_number(struct db *db, const char *sql, int64_t *ret_number); // befo
 void db_close(struct db *db);
 
 void db_note(struct db *db, int rc);          // remembers the first failure
-enum err db_err_of(int rc, int system_error); // what a failure is to who asked: a full disk, or another
+enum err db_err_of(int rc, int system_error); // what callers are told of a failure: a full disk, or another
 enum err db_err(const struct db *db);         // what the first one is
 void db_die_if_fsync_failed(const struct db *db, bool in_commit);
 _Noreturn void db_die(const char *words, const char *why); // the disk is not to be trusted
@@ -111,6 +111,6 @@ void db_bind_new_job(sqlite3_stmt *stmt, size_t row, const struct job *job); // 
 // Reads of a record only what a step depends on and what says where the job is listed. False: there is none.
 bool db_standing(struct db *db, int64_t id, struct job *ret_was);
 bool db_stands(const struct job *was, const struct store_step *step);
-// The columns of a lease, from `at` on: they lie behind those of a job where they are read at all.
+// Reads the columns of a lease, from `at` on. They lie behind those of a job where they are read at all.
 int db_read_lease(sqlite3_stmt *stmt, int at, struct job *job, struct arena *arena);
 void db_change_job(struct db *db, const struct store_step *step);

@@ -31,7 +31,7 @@ static uint64_t sum_of(const struct extent_note *note)
     return hash_bytes(note, offsetof(struct extent_note, sum));
 }
 
-// If it cannot be written, the one before stays true.
+// If the note cannot be written, the one before stays true.
 static bool put(struct extent *extent)
 {
     extent->note.sum = sum_of(&extent->note);
@@ -40,7 +40,7 @@ static bool put(struct extent *extent)
 
 // ---- at the start
 
-// Without the note nothing is compared, so who removes it goes on with what is left.
+// Without the note nothing is compared, so an operator who removes it goes on with what is left.
 __attribute__((format(printf, 4, 5))) static enum err say_lost(const struct extent *extent, char why[ERR_WHY_MAX], bool can_go_on,
                                                                const char *format, ...)
 {

@@ -1,8 +1,8 @@
 // The data directory of the SQLite store: made, locked against a second process, and looked after while it is served.
 //
-// A file that is removed or replaced is still there for who has it open. What rota would write then is for nobody: so it looks
-// whether the paths still lead to what it has open. Of the WAL's index (-shm) that does not matter: only this
-// process reads it, and the next start makes it anew.
+// A file that is removed or replaced is still there for a process that has it open, but nobody would ever find what rota writes
+// into it. So the writer looks whether the paths still lead to the files it has open. The WAL's index (-shm) does not matter:
+// only this process reads it, and the next start makes it anew.
 //
 // What it does not do: notice that somebody writes into these files in place.
 #include "store/sqlite/disk.h"
@@ -48,8 +48,8 @@ static enum err say_taken(const struct files *files, char why[ERR_WHY_MAX])
     return ERR_BUSY;
 }
 
-// The directory itself is locked, too: rota.lock may be removed, and a second process would make another. Some file systems lock
-// no directories.
+// The directory itself is locked, too, because rota.lock may be removed, and a second process would make another one. rota.lock
+// is there because some file systems cannot lock directories.
 static enum err take_locks(struct files *files, const char *path, char why[ERR_WHY_MAX])
 {
     if (flock(files->dir_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)

@@ -75,9 +75,9 @@ static const char *const schema_steps[] = {
     "INSERT INTO hands(entries) SELECT hand(id, -place) FROM jobs WHERE place<0;"
     "DROP INDEX jobs_place;"
     "ALTER TABLE jobs DROP COLUMN place;",
-    // Whose task was deleted by a user, a key says itself, for nothing else is left of the task. Those that were deleted before
-    // and are still there (`gone`, of which nobody knows any more) are nobody's until retention takes them, and begin no more;
-    // their keys stay for a day, as those of others that go.
+    // A key says itself when its task was deleted by a user, for nothing else is left of the task. Tasks that were deleted before
+    // this step and are still there (`gone`, which no code knows any more) belong to no tenant until retention takes them, and
+    // begin no more; their keys stay for a day, as those of other tasks that go.
     "ALTER TABLE keys ADD COLUMN spent_at INTEGER NOT NULL DEFAULT 0;"
     "CREATE TEMP TABLE left_behind AS SELECT id FROM tasks WHERE gone;"
     "UPDATE jobs SET tenant=0, expires_at=1 WHERE id=task_id AND id IN (SELECT id FROM left_behind);"
@@ -94,7 +94,8 @@ static const char *const schema_steps[] = {
     " WHERE t.tags IS NOT NULL;"
     "INSERT INTO tags(tenant, tag, at, id) SELECT j.tenant, e.value+1, j.scheduled_at, j.id"
     " FROM jobs j CROSS JOIN tasks t ON t.id=j.task_id, json_each(t.tags) e WHERE t.tags IS NOT NULL;"
-    // When a task was changed last, and a job by what leaves no other time behind; what targets answered to attempts that failed.
+    // The time when a task was changed last, and a job by a step that leaves no other time behind; and what targets answered to
+    // attempts that failed.
     "ALTER TABLE tasks ADD COLUMN updated_at INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN touched_at INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE attempts ADD COLUMN response BLOB;"
@@ -105,7 +106,7 @@ static const char *const schema_steps[] = {
 
 enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };
 
-// A step and the version it leads to are one transaction: a crash leaves the one before, or the one behind.
+// A step and the version it leads to are one transaction, so a crash leaves the schema before the step, or the one behind it.
 static enum err take_steps(sqlite3 *handle, size_t version, char why[ERR_WHY_MAX])
 {
     char sql[STEP_SQL_MAX];
@@ -116,7 +117,7 @@ static enum err take_steps(sqlite3 *handle, size_t version, char why[ERR_WHY_MAX
         if (sqlite3_exec(handle, sql, NULL, NULL, NULL) != SQLITE_OK)
             return db_fail(handle, "making the tables", why);
     }
-    if (behind) // a step may have written all there is; and the WAL is not to stay as long
+    if (behind) // a step may have written everything anew, and the WAL is not to stay that long
         sqlite3_wal_checkpoint_v2(handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     return ERR_OK;
 }

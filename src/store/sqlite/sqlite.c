@@ -107,9 +107,9 @@ static bool has_beat(const struct list *group)
     return false;
 }
 
-// What the WAL has is brought into the database, if that is still where the next start may find it: in the directory that this
-// process has locked, wherever that is now. Then the loss of the WAL, or a move of the whole, costs nothing. Not if one of them
-// was cut short: a part of the pages would only do harm.
+// The writer brings what the WAL has into the database, if the next start may still find that: in the directory that this process
+// has locked, wherever it is now. Then the loss of the WAL, or a move of the whole directory, costs nothing. It does not if the
+// WAL or the database was cut short, because a part of the pages would only do harm.
 static void lose(struct sqlite *sqlite, bool whole)
 {
     sqlite->lost = true;
@@ -126,8 +126,8 @@ static void refuse_group(const struct sqlite *sqlite, struct list *group)
     desk_give_back(group);
 }
 
-// With every beat, so that it is noticed when nothing else happens; and now and then while there is much to do, so that little is
-// acknowledged until it is.
+// The writer looks with every beat, so that a loss is noticed when nothing else happens, and every LOOK_MS while there is much to
+// do, so that little is acknowledged until the loss is noticed.
 static void look_after_files(struct sqlite *sqlite, const struct list *group)
 {
     int64_t now_ms = clock_now().mono_ms;
@@ -201,7 +201,7 @@ static void *reader_main(void *ctx)
 
 static void set_up_library(void)
 {
-    // Keeping book of every allocation takes a lock that both threads would share.
+    // SQLite keeps book of every allocation under a lock that both threads would share.
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 

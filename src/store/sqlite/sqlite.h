@@ -40,7 +40,7 @@ struct cached_lane {
 struct cached_lane *lane_get(struct writer *writer, int64_t id); // NULL: there is no such lane, or SQLite failed
 // Makes the lane if need be. NULL only when SQLite failed.
 struct cached_lane *lane_named(struct writer *writer, int32_t tenant, struct str queue);
-// So many jobs more (or fewer) of the lane are in the state.
+// Counts so many jobs of the lane more (or fewer) in the state.
 void lane_count(struct writer *writer, int64_t lane_id, int state, int by);
 void lane_flush(struct writer *writer);  // before COMMIT: writes what was counted
 void lane_settle(struct writer *writer); // after COMMIT: forgets them when they have become too many
@@ -79,7 +79,7 @@ void add_rest(struct writer *writer); // before any other verb than STORE_ADD, a
 
 // ---- sqlite/waiting.c
 
-// Makes jobs found, besides by their ids: in `waiting` or in a hand, as store_place() says. Up to STATEMENT_ROWS_MAX of them.
+// Lists jobs where store_place() says: in `waiting`, or in the hand of their holder. Up to STATEMENT_ROWS_MAX of them.
 void waiting_list(struct db *db, const struct job *const *jobs, size_t count);
 void waiting_move(struct db *db, const struct job *from, const struct job *to); // the job was listed as `from`
 int64_t waiting_next_due(struct db *db, int64_t lane, int64_t from_ms); // of what waits in the lane and is due from then on
@@ -103,13 +103,14 @@ void remove_swept(struct writer *writer, struct store_op *op);
 err_check enum err tags_prepare(struct db *db, char why[ERR_WHY_MAX]);     // before the schema is brought up to date
 void tags_bind(sqlite3_stmt *stmt, int at, const struct store_task *task); // the column of a task
 void tags_add_new(struct db *db, const struct store_new *item);            // a task and its jobs, which were added
-// A job whose record is there, at the time it has: added to its task; about to be moved, and moved.
+// Adds or removes the tags of one job, at the time that its record has: when it was added to its task, and around a step that
+// moves it to another time.
 void tags_add_job(struct db *db, int64_t id);
 void tags_remove_job(struct db *db, int64_t id);
-// Of a task and all its jobs, with the tags and at the times they have: about to be changed, and changed.
+// Adds or removes the tags of a task and all its jobs, with the tags and at the times they have: around a change of the task.
 void tags_add_task(struct db *db, int64_t id);
 void tags_remove_task(struct db *db, int64_t id);
-// Of a task or a job that is no more, with the tags that its task had, as they were in its column.
+// Removes the tags of a task or a job that is no more. `tags` is the column as its task had it.
 void tags_remove_swept(struct db *db, int32_t tenant, const char *tags, bool job, struct store_key key);
 
 // ---- sqlite/journal.c
@@ -124,8 +125,8 @@ void journal_hear(struct db *db, struct store_op *op);
 // ---- sqlite/get.c and sqlite/list.c
 
 bool get_find_task(struct db *db, int64_t id, int32_t tenant, struct arena *arena, struct store_task *ret_task);
-void get_push_job(struct db *db, sqlite3_stmt *stmt, struct store_get *get);  // adds the one of the row at hand
-void get_push_jobs(struct db *db, struct store_get *get, sqlite3_stmt *stmt); // adds those of all rows
+void get_push_job(struct db *db, sqlite3_stmt *stmt, struct store_get *get);  // adds the job of this row
+void get_push_jobs(struct db *db, struct store_get *get, sqlite3_stmt *stmt); // adds the jobs of all rows
 void get_push_attempts(struct db *db, struct store_get *get, int64_t job_id, bool responses);
 void get_read(struct db *db, struct store_op *op);
 void list_read(struct db *db, struct store_op *op);

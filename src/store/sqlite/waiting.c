@@ -189,9 +189,10 @@ static bool has_delayed(struct writer *writer, int64_t lane_id)
 
 static void promote(struct db *db, const struct due *jobs, size_t count)
 {
-    sqlite3_stmt *stmt;
+    sqlite3_stmt *stmt = NULL;
     for (size_t done = 0, n; done < count; done += n) {
         n = db_for_rows(db, SQL_PROMOTE, count - done, &stmt);
+        assert(n);
         for (size_t i = 0; i < n; i++)
             sqlite3_bind_int64(stmt, (int)i + 1, jobs[done + i].id);
         db_run(db, stmt);
