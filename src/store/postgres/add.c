@@ -1,10 +1,10 @@
 // ADD: new tasks with their jobs, and jobs for tasks that exist. All operations of a group are one list of items and, nearly
-// always, one statement. Items that could meet (the same key, the same id) are cut into runs, one statement a run, so that what
-// comes later finds what came before.
+// always, one statement. Items that could meet (the same key, the same id) are cut into batches, one statement a batch, so that
+// what comes later finds what came before.
 //
 // Nothing of an item is stored unless all of it is: the statement first says which items may be added (`ok`), from what is there
-// and from which keys could be taken, and everything else follows from that. Most runs are new tasks without keys that have one
-// job each: they are a statement of their own, in which a task and its job are one row (`n`).
+// and from which keys could be taken, and everything else follows from that. Most batches are new tasks without keys that have
+// one job each: they are a statement of their own, in which a task and its job are one row (`n`).
 #include "store/postgres/postgres.h"
 
 #include "base/hash.h"
@@ -25,7 +25,7 @@ static const char make_lanes[] =
     "+row_number() OVER (ORDER BY no), tenant, queue, false FROM new RETURNING id, tenant, queue)"
     " SELECT s.no, coalesce(s.lane, m.id) FROM s LEFT JOIN made m ON m.tenant=s.tenant AND m.queue=coalesce(s.queue,'')";
 
-// The items of a run: new tasks, or (second form) those whose task is there.
+// The items of a batch: new tasks, or (second form) those whose task is there.
 static const char new_items[] =
     " s WHERE s.lane>0 AND (s.holder=0 OR s.holder IN (SELECT id FROM @incarnations WHERE NOT dead)))";
 static const char more_items[] =
@@ -141,8 +141,8 @@ static void tag_rows(struct pg_rows *rows, struct entry *const *part)
         tags[i] = pg_tags_text(part[i]->item->task, rows->arena);
 }
 
-struct run {
-    struct pg_link *link;
+struct batch {
+    struct pg_session *session;
     struct entry *entries;
     size_t count;
     struct entry **part; // those a statement is about, by its `no`
@@ -159,17 +159,17 @@ struct known_lane {
     char bytes[];
 };
 
-static int64_t known_lane(const struct pg_link *link, int32_t tenant, struct str queue)
+static int64_t known_lane(const struct pg_session *session, int32_t tenant, struct str queue)
 {
-    const struct known_lane *lane = map_get(&link->lanes, hash_name(tenant, queue));
+    const struct known_lane *lane = map_get(&session->lanes, hash_name(tenant, queue));
     while (lane && (lane->tenant != tenant || !str_eq(lane->queue, queue)))
         lane = lane->next;
     return lane ? lane->id : 0;
 }
 
-static void remember_lane(struct pg_link *link, int32_t tenant, struct str queue, int64_t id)
+static void remember_lane(struct pg_session *session, int32_t tenant, struct str queue, int64_t id)
 {
-    if (known_lane(link, tenant, queue))
+    if (known_lane(session, tenant, queue))
         return;
     struct known_lane *lane = mem_zero(sizeof *lane + queue.n + 1);
     if (queue.n)
@@ -177,81 +177,81 @@ static void remember_lane(struct pg_link *link, int32_t tenant, struct str queue
     lane->id = id;
     lane->tenant = tenant;
     lane->queue = (struct str){lane->bytes, queue.n};
-    lane->next = map_put(&link->lanes, hash_name(tenant, queue), lane);
+    lane->next = map_put(&session->lanes, hash_name(tenant, queue), lane);
 }
 
-void pg_forget_lanes(struct pg_link *link)
+void pg_forget_lanes(struct pg_session *session)
 {
     struct known_lane *lane;
     int64_t hash;
-    for (size_t at = 0; (lane = map_next(&link->lanes, &at, &hash));)
+    for (size_t at = 0; (lane = map_next(&session->lanes, &at, &hash));)
         for (struct known_lane *next; lane; lane = next) {
             next = lane->next;
             mem_free(lane);
         }
-    map_done(&link->lanes);
+    map_done(&session->lanes);
 }
 
 static void read_lanes(void *ctx, const PGresult *result)
 {
-    struct run *run = ctx;
+    struct batch *batch = ctx;
     for (int row = 0; row < PQntuples(result); row++) {
-        struct entry *entry = run->part[pg_int(result, row, 0)];
+        struct entry *entry = batch->part[pg_int(result, row, 0)];
         entry->lane = pg_int(result, row, 1);
-        remember_lane(run->link, entry->item->task->tenant, entry->item->task->queue, entry->lane);
+        remember_lane(batch->session, entry->item->task->tenant, entry->item->task->queue, entry->lane);
     }
 }
 
 // Asks for the lanes of those that have none yet. That is a round trip, once for each lane in the life of a process.
-static void make_lanes_of(struct run *run)
+static void make_lanes_of(struct batch *batch)
 {
-    struct pg_link *link = run->link;
+    struct pg_session *session = batch->session;
     struct pg_rows rows;
-    run->part_count = 0;
-    for (size_t i = 0; i < run->count; i++)
-        if (run->entries[i].item->task && !run->entries[i].lane)
-            run->part[run->part_count++] = &run->entries[i];
-    if (!run->part_count)
+    batch->part_count = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->entries[i].item->task && !batch->entries[i].lane)
+            batch->part[batch->part_count++] = &batch->entries[i];
+    if (!batch->part_count)
         return;
-    pg_rows_init(&rows, &link->arena, run->part_count);
+    pg_rows_init(&rows, &session->arena, batch->part_count);
     int64_t *tenants = pg_rows_ints(&rows, "tenant"), *holders = pg_rows_ints(&rows, "holder");
     struct str *queues = pg_rows_strs(&rows, "queue", PG_TEXT), *keys = pg_rows_strs(&rows, "key", PG_TEXT);
-    for (size_t i = 0; i < run->part_count; i++) {
-        const struct store_new *item = run->part[i]->item;
+    for (size_t i = 0; i < batch->part_count; i++) {
+        const struct store_new *item = batch->part[i]->item;
         tenants[i] = item->task->tenant;
-        holders[i] = run->part[i]->holder;
+        holders[i] = batch->part[i]->holder;
         queues[i] = item->task->queue;
         keys[i] = item->key;
     }
-    pg_lock(link, PG_LOCK_LANES);
-    pg_begin_query(link);
-    pg_put(link, make_lanes_from);
-    pg_put_rows(link, &rows);
-    pg_put(link, make_lanes);
-    pg_send(link, read_lanes, run);
-    pg_sync(link);
+    pg_lock(session, PG_LOCK_LANES);
+    pg_begin_query(session);
+    pg_put(session, make_lanes_from);
+    pg_put_rows(session, &rows);
+    pg_put(session, make_lanes);
+    pg_send(session, read_lanes, batch);
+    pg_sync(session);
 }
 
-// ---- the statement of a run
+// ---- the statement of a batch
 
 static void read_items(void *ctx, const PGresult *result)
 {
-    struct run *run = ctx;
+    struct batch *batch = ctx;
     for (int row = 0; row < PQntuples(result); row++) {
-        struct entry *entry = run->part[pg_int(result, row, 0)];
+        struct entry *entry = batch->part[pg_int(result, row, 0)];
         entry->found = true;
         entry->lane = pg_int(result, row, 1);
         entry->added = pg_int(result, row, 2);
     }
 }
 
-static void item_rows(struct run *run, struct pg_rows *rows, bool of_new)
+static void item_rows(struct batch *batch, struct pg_rows *rows, bool of_new)
 {
-    pg_rows_init(rows, &run->link->arena, run->part_count);
+    pg_rows_init(rows, &batch->session->arena, batch->part_count);
     int64_t *ids = pg_rows_ints(rows, "id"), *tenants = pg_rows_ints(rows, "tenant"), *holders = pg_rows_ints(rows, "holder");
     if (!of_new) {
-        for (size_t i = 0; i < run->part_count; i++) {
-            const struct entry *entry = run->part[i];
+        for (size_t i = 0; i < batch->part_count; i++) {
+            const struct entry *entry = batch->part[i];
             ids[i] = entry->item->jobs[0].task_id;
             tenants[i] = entry->item->jobs[0].tenant;
             holders[i] = entry->holder;
@@ -261,8 +261,8 @@ static void item_rows(struct run *run, struct pg_rows *rows, bool of_new)
     int64_t *lanes = pg_rows_ints(rows, "lane"), *created = pg_rows_ints(rows, "created_at");
     struct str *keys = pg_rows_strs(rows, "key", PG_TEXT), *names = pg_rows_strs(rows, "name", PG_TEXT),
                *docs = pg_rows_strs(rows, "doc", PG_BYTES), *digests = pg_rows_strs(rows, "digest", PG_BYTES);
-    for (size_t i = 0; i < run->part_count; i++) {
-        const struct entry *entry = run->part[i];
+    for (size_t i = 0; i < batch->part_count; i++) {
+        const struct entry *entry = batch->part[i];
         const struct store_task *task = entry->item->task;
         ids[i] = task->id;
         tenants[i] = task->tenant;
@@ -275,8 +275,8 @@ static void item_rows(struct run *run, struct pg_rows *rows, bool of_new)
         if (keys[i].n)
             digests[i] = (struct str){(const char *)entry->item->digest, sizeof entry->item->digest};
     }
-    if (any_tagged(run->part, run->part_count))
-        tag_rows(rows, run->part);
+    if (any_tagged(batch->part, batch->part_count))
+        tag_rows(rows, batch->part);
 }
 
 struct job_list {
@@ -286,17 +286,17 @@ struct job_list {
     bool final, extra, held, waiting; // there are some of these
 };
 
-static struct job_list list_jobs(struct run *run)
+static struct job_list list_jobs(struct batch *batch)
 {
     struct job_list list = {0};
     size_t count = 0;
-    for (size_t i = 0; i < run->part_count; i++)
-        count += run->part[i]->whole ? run->part[i]->item->job_count : 0;
-    list.jobs = arena_array(&run->link->arena, const struct job *, count);
-    list.items = arena_array(&run->link->arena, int64_t, count);
-    for (size_t i = 0; i < run->part_count; i++)
-        for (size_t k = 0; run->part[i]->whole && k < run->part[i]->item->job_count; k++) {
-            const struct job *job = &run->part[i]->item->jobs[k];
+    for (size_t i = 0; i < batch->part_count; i++)
+        count += batch->part[i]->whole ? batch->part[i]->item->job_count : 0;
+    list.jobs = arena_array(&batch->session->arena, const struct job *, count);
+    list.items = arena_array(&batch->session->arena, int64_t, count);
+    for (size_t i = 0; i < batch->part_count; i++)
+        for (size_t k = 0; batch->part[i]->whole && k < batch->part[i]->item->job_count; k++) {
+            const struct job *job = &batch->part[i]->item->jobs[k];
             list.final = list.final || job_state_final(job->state);
             list.held = list.held || job_in_hand(job);
             list.waiting = list.waiting || job_state_waiting(job->state);
@@ -307,9 +307,9 @@ static struct job_list list_jobs(struct run *run)
     return list;
 }
 
-static void job_rows(struct pg_link *link, struct pg_rows *rows, const struct job_list *list)
+static void job_rows(struct pg_session *session, struct pg_rows *rows, const struct job_list *list)
 {
-    pg_rows_init(rows, &link->arena, list->count);
+    pg_rows_init(rows, &session->arena, list->count);
     int64_t *items = pg_rows_ints(rows, "item"), *ids = pg_rows_ints(rows, "id"), *tasks = pg_rows_ints(rows, "task_id"),
             *parents = pg_rows_ints(rows, "parent_id"), *tenants = pg_rows_ints(rows, "tenant"),
             *priorities = pg_rows_ints(rows, "priority"), *nominal = pg_rows_ints(rows, "nominal_at");
@@ -325,60 +325,61 @@ static void job_rows(struct pg_link *link, struct pg_rows *rows, const struct jo
     pg_rows_moving(rows, list->jobs);
 }
 
-static void send_items(struct run *run, const struct job_list *jobs_of_run, bool of_new, bool keyed)
+static void send_items(struct batch *batch, const struct job_list *jobs_of_batch, bool of_new, bool keyed)
 {
-    struct pg_link *link = run->link;
+    struct pg_session *session = batch->session;
     struct pg_rows items, jobs;
-    struct job_list list = *jobs_of_run;
-    item_rows(run, &items, of_new);
-    job_rows(link, &jobs, &list);
-    pg_begin_query(link);
-    pg_param_int(link, pg_slot(link));
+    struct job_list list = *jobs_of_batch;
+    item_rows(batch, &items, of_new);
+    job_rows(session, &jobs, &list);
+    pg_begin_query(session);
+    pg_param_int(session, pg_slot(session));
     if (!of_new)
-        pg_param_ints(link, items.columns[0].ints, items.count);
-    pg_put(link, of_new ? "WITH i AS MATERIALIZED (SELECT * FROM " : "WITH i AS MATERIALIZED (SELECT s.no, t.lane, t.tags FROM ");
-    pg_put_rows(link, &items);
-    pg_put(link, of_new ? new_items : more_items);
-    pg_put(link, ", n AS MATERIALIZED (SELECT * FROM ");
-    pg_put_rows(link, &jobs);
-    pg_put(link, " n)");
-    pg_put(link, taken_extras);
-    if (link->careful || list.extra)
-        pg_put(link, taken_jobs);
+        pg_param_ints(session, items.columns[0].ints, items.count);
+    pg_put(session,
+           of_new ? "WITH i AS MATERIALIZED (SELECT * FROM " : "WITH i AS MATERIALIZED (SELECT s.no, t.lane, t.tags FROM ");
+    pg_put_rows(session, &items);
+    pg_put(session, of_new ? new_items : more_items);
+    pg_put(session, ", n AS MATERIALIZED (SELECT * FROM ");
+    pg_put_rows(session, &jobs);
+    pg_put(session, " n)");
+    pg_put(session, taken_extras);
+    if (session->careful || list.extra)
+        pg_put(session, taken_jobs);
     if (list.extra)
-        pg_put(link, taken_done);
-    pg_put(link, ")");
-    if (of_new && link->careful)
-        pg_put(link, taken_tasks);
-    pg_put(link, ")");
+        pg_put(session, taken_done);
+    pg_put(session, ")");
+    if (of_new && session->careful)
+        pg_put(session, taken_tasks);
+    pg_put(session, ")");
     if (keyed)
-        pg_put(link, take_keys);
-    pg_put(link, keyed ? ok_keyed : ok_plain);
-    bool tagged = any_tagged(run->part, run->part_count);
+        pg_put(session, take_keys);
+    pg_put(session, keyed ? ok_keyed : ok_plain);
+    bool tagged = any_tagged(batch->part, batch->part_count);
     if (of_new)
-        pg_put(link, tagged ? add_tagged_tasks : add_tasks);
+        pg_put(session, tagged ? add_tagged_tasks : add_tasks);
     if (tagged || !of_new)
-        pg_put(link, tag_jobs);
+        pg_put(session, tag_jobs);
     if (list.held)
-        pg_put(link, hold);
-    pg_put(link, add_jobs);
-    pg_put(link, list.held ? in_which_hand : in_no_hand);
-    pg_put(link, live_of_items);
+        pg_put(session, hold);
+    pg_put(session, add_jobs);
+    pg_put(session, list.held ? in_which_hand : in_no_hand);
+    pg_put(session, live_of_items);
     if (list.final)
-        pg_put(link, add_done);
+        pg_put(session, add_done);
     if (list.extra)
-        pg_put(link, add_extras);
+        pg_put(session, add_extras);
     if (list.waiting)
-        pg_put(link, lower_floors);
-    pg_put(link, add_counts);
-    pg_send(link, read_items, run);
+        pg_put(session, lower_floors);
+    pg_put(session, add_counts);
+    pg_send(session, read_items, batch);
 }
 
 static void read_keys(void *ctx, const PGresult *result)
 {
-    struct run *run = ctx;
+    struct batch *batch = ctx;
     for (int row = 0; row < PQntuples(result); row++) {
-        struct entry *entry = run->part[pg_int(result, row, 0)];
+        struct entry *entry = batch->part[pg_int(result, row, 0)];
         if (entry->added)
             continue;
         bool same = PQgetlength(result, row, 2) == sizeof entry->item->digest &&
@@ -390,46 +391,46 @@ static void read_keys(void *ctx, const PGresult *result)
     }
 }
 
-static void send_find_keys(struct run *run)
+static void send_find_keys(struct batch *batch)
 {
-    struct pg_link *link = run->link;
+    struct pg_session *session = batch->session;
     struct pg_rows rows;
-    pg_rows_init(&rows, &link->arena, run->part_count);
+    pg_rows_init(&rows, &session->arena, batch->part_count);
     int64_t *tenants = pg_rows_ints(&rows, "tenant");
     struct str *keys = pg_rows_strs(&rows, "key", PG_TEXT);
-    for (size_t i = 0; i < run->part_count; i++) {
-        tenants[i] = run->part[i]->item->task->tenant;
-        keys[i] = run->part[i]->item->key;
+    for (size_t i = 0; i < batch->part_count; i++) {
+        tenants[i] = batch->part[i]->item->task->tenant;
+        keys[i] = batch->part[i]->item->key;
     }
-    pg_begin_query(link);
-    pg_put(link, find_keys_from);
-    pg_put_rows(link, &rows);
-    pg_put(link, find_keys);
-    pg_send(link, read_keys, run);
+    pg_begin_query(session);
+    pg_put(session, find_keys_from);
+    pg_put_rows(session, &rows);
+    pg_put(session, find_keys);
+    pg_send(session, read_keys, batch);
 }
 
-// ---- the statement of a run that is plain
+// ---- the statement of a batch that is plain
 
-static bool is_plain(const struct run *run, const struct job_list *list)
+static bool is_plain(const struct batch *batch, const struct job_list *list)
 {
-    bool plain = list->count == run->part_count && !list->extra && !run->link->careful;
-    for (size_t i = 0; plain && i < run->part_count; i++) {
-        const struct store_new *item = run->part[i]->item;
+    bool plain = list->count == batch->part_count && !list->extra && !batch->session->careful;
+    for (size_t i = 0; plain && i < batch->part_count; i++) {
+        const struct store_new *item = batch->part[i]->item;
         plain = item->job_count == 1 && item->jobs[0].id == item->task->id && item->jobs[0].tenant == item->task->tenant;
     }
     return plain;
 }
 
-static void plain_rows(struct run *run, struct pg_rows *rows, const struct job_list *list)
+static void plain_rows(struct batch *batch, struct pg_rows *rows, const struct job_list *list)
 {
-    pg_rows_init(rows, &run->link->arena, run->part_count);
+    pg_rows_init(rows, &batch->session->arena, batch->part_count);
     int64_t *ids = pg_rows_ints(rows, "id"), *tenants = pg_rows_ints(rows, "tenant"), *fences = pg_rows_ints(rows, "fence"),
             *lanes = pg_rows_ints(rows, "lane"), *created = pg_rows_ints(rows, "created_at"),
             *parents = pg_rows_ints(rows, "parent_id"), *priorities = pg_rows_ints(rows, "priority"),
             *nominal = pg_rows_ints(rows, "nominal_at");
     struct str *names = pg_rows_strs(rows, "name", PG_TEXT), *docs = pg_rows_strs(rows, "doc", PG_BYTES);
-    for (size_t i = 0; i < run->part_count; i++) {
-        const struct entry *entry = run->part[i];
+    for (size_t i = 0; i < batch->part_count; i++) {
+        const struct entry *entry = batch->part[i];
         const struct store_task *task = entry->item->task;
         ids[i] = task->id;
         tenants[i] = task->tenant;
@@ -443,56 +444,56 @@ static void plain_rows(struct run *run, struct pg_rows *rows, const struct job_l
         nominal[i] = list->jobs[i]->nominal_at;
     }
     pg_rows_moving(rows, list->jobs);
-    if (any_tagged(run->part, run->part_count))
-        tag_rows(rows, run->part);
+    if (any_tagged(batch->part, batch->part_count))
+        tag_rows(rows, batch->part);
 }
 
 static void read_plain(void *ctx, const PGresult *result)
 {
-    struct run *run = ctx;
+    struct batch *batch = ctx;
     for (int row = 0; row < PQntuples(result); row++)
-        run->part[pg_int(result, row, 0)]->added = true;
+        batch->part[pg_int(result, row, 0)]->added = true;
 }
 
-static void send_plain(struct run *run, const struct job_list *list)
+static void send_plain(struct batch *batch, const struct job_list *list)
 {
-    struct pg_link *link = run->link;
+    struct pg_session *session = batch->session;
     struct pg_rows rows;
-    plain_rows(run, &rows, list);
-    pg_begin_query(link);
-    pg_param_int(link, pg_slot(link));
-    pg_param_ints(link, rows.columns[0].ints, rows.count);
-    pg_put(link, plain_from);
-    pg_put_rows(link, &rows);
-    pg_put(link, plain_items);
-    pg_put(link, any_tagged(run->part, run->part_count) ? plain_tagged_tasks : plain_tasks);
+    plain_rows(batch, &rows, list);
+    pg_begin_query(session);
+    pg_param_int(session, pg_slot(session));
+    pg_param_ints(session, rows.columns[0].ints, rows.count);
+    pg_put(session, plain_from);
+    pg_put_rows(session, &rows);
+    pg_put(session, plain_items);
+    pg_put(session, any_tagged(batch->part, batch->part_count) ? plain_tagged_tasks : plain_tasks);
     if (list->held)
-        pg_put(link, plain_hold);
-    pg_put(link, plain_jobs);
-    pg_put(link, list->held ? in_which_hand : in_no_hand);
-    pg_put(link, plain_live);
+        pg_put(session, plain_hold);
+    pg_put(session, plain_jobs);
+    pg_put(session, list->held ? in_which_hand : in_no_hand);
+    pg_put(session, plain_live);
     if (list->final)
-        pg_put(link, plain_done);
+        pg_put(session, plain_done);
     if (list->waiting)
-        pg_put(link, plain_floors);
-    pg_put(link, plain_counts);
-    pg_send(link, read_plain, run);
+        pg_put(session, plain_floors);
+    pg_put(session, plain_counts);
+    pg_send(session, read_plain, batch);
 }
 
-// The items of a run that are new tasks, or those that are not. Each statement has a struct of its own: it is read later.
-static void send_part(const struct run *run, bool of_new)
+// The items of a batch that are new tasks, or those that are not. Each statement has a struct of its own: it is read later.
+static void send_part(const struct batch *batch, bool of_new)
 {
-    struct run *part = arena_alloc(&run->link->arena, sizeof *part);
+    struct batch *part = arena_alloc(&batch->session->arena, sizeof *part);
     bool keyed = false;
-    *part = *run;
-    part->part = arena_array(&run->link->arena, struct entry *, run->count);
+    *part = *batch;
+    part->part = arena_array(&batch->session->arena, struct entry *, batch->count);
     part->part_count = 0;
-    for (size_t i = 0; i < run->count; i++) {
-        const struct store_new *item = run->entries[i].item;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct store_new *item = batch->entries[i].item;
         if ((item->task != NULL) != of_new || (!of_new && !item->job_count))
             continue;
         keyed = keyed || (item->task && item->key.n);
-        part->part[part->part_count++] = &run->entries[i];
+        part->part[part->part_count++] = &batch->entries[i];
     }
     if (!part->part_count)
         return;
@@ -505,18 +506,18 @@ static void send_part(const struct run *run, bool of_new)
         send_find_keys(part);
 }
 
-static void send_run(struct run *run)
+static void send_batch(struct batch *batch)
 {
-    run->part = arena_array(&run->link->arena, struct entry *, run->count);
-    make_lanes_of(run);
-    send_part(run, true);
-    send_part(run, false);
+    batch->part = arena_array(&batch->session->arena, struct entry *, batch->count);
+    make_lanes_of(batch);
+    send_part(batch, true);
+    send_part(batch, false);
 }
 
 // ---- the group
 
-// Notes a thing the item has; false when an earlier one of the run has it. Things are told apart by a hash: when two
-// hashes meet by chance, a run merely ends early.
+// Notes a thing the item has; false when an earlier one of the batch has it. Things are told apart by a hash: when two
+// hashes meet by chance, a batch merely ends early.
 static bool is_first(struct map *seen, int64_t kind, uint64_t hash)
 {
     return !map_put(seen, (int64_t)(hash * 4) + kind, seen);
@@ -546,13 +547,13 @@ static bool ids_differ(const struct store_new *item)
     return true;
 }
 
-static void send_runs(struct pg_link *link, struct entry *entries, size_t count)
+static void send_batches(struct pg_session *session, struct entry *entries, size_t count)
 {
     struct map seen = {0};
     size_t first = 0;
     for (size_t i = 0; i < count; i++) {
         if (i > first && meets_earlier(&seen, &entries[i])) {
-            send_run(&(struct run){.link = link, .entries = &entries[first], .count = i - first});
+            send_batch(&(struct batch){.session = session, .entries = &entries[first], .count = i - first});
             map_done(&seen);
             first = i;
         }
@@ -560,7 +561,7 @@ static void send_runs(struct pg_link *link, struct entry *entries, size_t count)
             meets_earlier(&seen, &entries[i]);
     }
     if (count > first)
-        send_run(&(struct run){.link = link, .entries = &entries[first], .count = count - first});
+        send_batch(&(struct batch){.session = session, .entries = &entries[first], .count = count - first});
     map_done(&seen);
 }
 
@@ -595,16 +596,16 @@ static void settle_item(struct entry *entry)
         item->jobs[i].lane = entry->lane;
 }
 
-static struct entry *list_entries(struct pg_link *link, struct list *group, struct holders *holders, size_t *ret_count)
+static struct entry *list_entries(struct pg_session *session, struct list *group, struct holders *holders, size_t *ret_count)
 {
     size_t count = 0, ops = 0;
     list_each (group, node) {
         count += container_of(list_entry(node, struct store_op, link), struct store_add, op)->count;
         ops++;
     }
-    struct entry *entries = arena_array(&link->arena, struct entry, count);
-    holders->ids = arena_array(&link->arena, int64_t, ops);
-    holders->alive = arena_array(&link->arena, int64_t, ops);
+    struct entry *entries = arena_array(&session->arena, struct entry, count);
+    holders->ids = arena_array(&session->arena, int64_t, ops);
+    holders->alive = arena_array(&session->arena, int64_t, ops);
     *ret_count = 0;
     list_each (group, node) {
         struct store_add *add = container_of(list_entry(node, struct store_op, link), struct store_add, op);
@@ -614,23 +615,23 @@ static struct entry *list_entries(struct pg_link *link, struct list *group, stru
             struct store_new *item = &add->items[i];
             struct entry *entry = &entries[(*ret_count)++];
             *entry = (struct entry){.item = item, .holder = add->holder, .whole = ids_differ(item)};
-            entry->lane = item->task ? known_lane(link, item->task->tenant, item->task->queue) : 0;
+            entry->lane = item->task ? known_lane(session, item->task->tenant, item->task->queue) : 0;
         }
     }
     return entries;
 }
 
-static void make_days_of(struct pg_link *link, const struct entry *entries, size_t count)
+static void make_days_of(struct pg_session *session, const struct entry *entries, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < entries[i].item->job_count; k++)
             if (job_state_final(entries[i].item->jobs[k].state))
-                pg_make_days(link, (const struct job *const[]){&entries[i].item->jobs[k]}, 1);
+                pg_make_days(session, (const struct job *const[]){&entries[i].item->jobs[k]}, 1);
 }
 
-void pg_note_large(struct pg_link *link)
+void pg_note_large(struct pg_session *session)
 {
-    pg_run(link, "INSERT INTO @meta(name, value) VALUES('" PG_LARGE "', 1) ON CONFLICT DO NOTHING", 0, NULL, NULL, NULL);
+    pg_run(session, "INSERT INTO @meta(name, value) VALUES('" PG_LARGE "', 1) ON CONFLICT DO NOTHING", 0, NULL, NULL, NULL);
 }
 
 static bool is_large(const struct store_new *item)
@@ -638,33 +639,33 @@ static bool is_large(const struct store_new *item)
     return item->task && item->task->doc.n >= STORE_SMALL_DOC;
 }
 
-static void note_large(struct pg_link *link, const struct entry *entries, size_t count)
+static void note_large(struct pg_session *session, const struct entry *entries, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (is_large(entries[i].item)) {
-            pg_note_large(link);
+            pg_note_large(session);
             return;
         }
 }
 
-void pg_add_group(struct pg_link *link, struct list *group)
+void pg_add_group(struct pg_session *session, struct list *group)
 {
     struct holders holders = {0};
     size_t count;
-    struct entry *entries = list_entries(link, group, &holders, &count);
-    make_days_of(link, entries, count);
-    pg_begin(link, "BEGIN");
-    note_large(link, entries, count);
+    struct entry *entries = list_entries(session, group, &holders, &count);
+    make_days_of(session, entries, count);
+    pg_begin(session, "BEGIN");
+    note_large(session, entries, count);
     if (holders.count) {
-        pg_begin_query(link);
-        pg_put(link, fence);
-        pg_param_ints(link, holders.ids, holders.count);
-        pg_send(link, read_alive, &holders);
+        pg_begin_query(session);
+        pg_put(session, fence);
+        pg_param_ints(session, holders.ids, holders.count);
+        pg_send(session, read_alive, &holders);
     }
-    send_runs(link, entries, count);
-    pg_commit(link);
-    if (link->err) {
-        pg_forget_lanes(link); // some may have been made in vain
+    send_batches(session, entries, count);
+    pg_commit(session);
+    if (session->err) {
+        pg_forget_lanes(session); // some may have been made in vain
         return;
     }
     struct entry *entry = entries;
@@ -675,6 +676,6 @@ void pg_add_group(struct pg_link *link, struct list *group)
         if (add->holder && !is_alive(&holders, add->holder))
             store_op_fail(&add->op, ERR_FENCED, "the holder was declared dead, or is unknown");
     }
-    if (link->lanes.count > LANES_REMEMBERED_MAX)
-        pg_forget_lanes(link);
+    if (session->lanes.count > LANES_REMEMBERED_MAX)
+        pg_forget_lanes(session);
 }

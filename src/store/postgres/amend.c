@@ -55,10 +55,10 @@ static void read_amend(void *ctx, const PGresult *result)
         store_op_fail(&amend->op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
 }
 
-static void step_rows(struct pg_link *link, struct pg_rows *rows, const struct store_amend *amend)
+static void step_rows(struct pg_session *session, struct pg_rows *rows, const struct store_amend *amend)
 {
-    const struct job **jobs = arena_array(&link->arena, const struct job *, amend->count);
-    pg_rows_init(rows, &link->arena, amend->count);
+    const struct job **jobs = arena_array(&session->arena, const struct job *, amend->count);
+    pg_rows_init(rows, &session->arena, amend->count);
     int64_t *ids = pg_rows_ints(rows, "id"), *expected = pg_rows_ints(rows, "expected"),
             *priorities = pg_rows_ints(rows, "priority");
     for (size_t i = 0; i < amend->count; i++) {
@@ -71,42 +71,42 @@ static void step_rows(struct pg_link *link, struct pg_rows *rows, const struct s
     pg_rows_touched(rows, jobs);
 }
 
-static void send_lane(struct pg_link *link, const struct store_task *task)
+static void send_lane(struct pg_session *session, const struct store_task *task)
 {
-    pg_lock(link, PG_LOCK_LANES);
-    pg_begin_query(link);
-    pg_put(link, make_lane);
-    pg_param_int(link, task->tenant);
-    pg_param_int(link, task->id);
-    pg_param_int(link, task->version);
-    pg_param_text(link, task->queue);
-    pg_send(link, NULL, NULL);
+    pg_lock(session, PG_LOCK_LANES);
+    pg_begin_query(session);
+    pg_put(session, make_lane);
+    pg_param_int(session, task->tenant);
+    pg_param_int(session, task->id);
+    pg_param_int(session, task->version);
+    pg_param_text(session, task->queue);
+    pg_send(session, NULL, NULL);
 }
 
-void pg_amend_send(struct pg_link *link, struct store_op *op)
+void pg_amend_send(struct pg_session *session, struct store_op *op)
 {
     struct store_amend *amend = container_of(op, struct store_amend, op);
     const struct store_task *task = &amend->task;
     struct pg_rows rows;
     if (task->doc.n >= STORE_SMALL_DOC)
-        pg_note_large(link);
-    send_lane(link, task);
-    pg_lock_task(link, task->id);
-    step_rows(link, &rows, amend);
-    pg_begin_query(link);
-    int64_t values[] = {pg_slot(link), task->id, task->tenant, task->version, task->paused, amend->retag};
+        pg_note_large(session);
+    send_lane(session, task);
+    pg_lock_task(session, task->id);
+    step_rows(session, &rows, amend);
+    pg_begin_query(session);
+    int64_t values[] = {pg_slot(session), task->id, task->tenant, task->version, task->paused, amend->retag};
     for (size_t i = 0; i < array_count(values); i++)
-        pg_param_int(link, values[i]);
-    pg_param_text(link, task->queue);
-    pg_param_text(link, task->name);
-    pg_param_bytes(link, task->doc);
-    pg_param_text(link, pg_tags_text(task, &link->arena));
-    pg_param_int(link, task->updated_at);
-    pg_put(link, find_task);
-    pg_put_rows(link, &rows);
-    pg_put(link, lock_jobs);
-    pg_put(link, update_jobs);
-    pg_put(link, change_tags);
-    pg_put(link, update_task);
-    pg_send(link, read_amend, amend);
+        pg_param_int(session, values[i]);
+    pg_param_text(session, task->queue);
+    pg_param_text(session, task->name);
+    pg_param_bytes(session, task->doc);
+    pg_param_text(session, pg_tags_text(task, &session->arena));
+    pg_param_int(session, task->updated_at);
+    pg_put(session, find_task);
+    pg_put_rows(session, &rows);
+    pg_put(session, lock_jobs);
+    pg_put(session, update_jobs);
+    pg_put(session, change_tags);
+    pg_put(session, update_task);
+    pg_send(session, read_amend, amend);
 }

@@ -132,12 +132,12 @@ static void read_ended(void *ctx, const PGresult *result)
         batch->steps[pg_int(result, row, 0)]->err = ERR_OK;
 }
 
-static bool attempt_rows(struct pg_link *link, struct pg_rows *rows, const struct batch *batch)
+static bool attempt_rows(struct pg_session *session, struct pg_rows *rows, const struct batch *batch)
 {
     size_t count = 0, at = 0;
     for (size_t i = 0; i < batch->count; i++)
         count += batch->steps[i]->attempt != NULL;
-    pg_rows_init(rows, &link->arena, count);
+    pg_rows_init(rows, &session->arena, count);
     int64_t *steps = pg_rows_ints(rows, "step"), *numbers = pg_rows_ints(rows, "number"),
             *statuses = pg_rows_ints(rows, "status"), *outcomes = pg_rows_ints(rows, "outcome"),
             *picked = pg_rows_ints(rows, "picked_at"), *started = pg_rows_ints(rows, "started_at"),
@@ -163,17 +163,18 @@ static bool attempt_rows(struct pg_link *link, struct pg_rows *rows, const struc
     return count > 0;
 }
 
-static void put_attempts(struct pg_link *link, const struct batch *batch)
+static void put_attempts(struct pg_session *session, const struct batch *batch)
 {
     struct pg_rows rows;
-    if (!attempt_rows(link, &rows, batch))
+    if (!attempt_rows(session, &rows, batch))
         return;
-    pg_put(link, ", a AS (INSERT INTO @attempts(job_id,number,status,outcome,picked_at,started_at,completed_at,holder,"
-                 "response_truncated,reason,response)"
-                 " SELECT h.id,a.number,a.status,a.outcome,a.picked_at,a.started_at,a.completed_at,a.holder,a.response_truncated,"
-                 "a.reason,a.response FROM ");
-    pg_put_rows(link, &rows);
-    pg_put(link, keep_attempts);
+    pg_put(session,
+           ", a AS (INSERT INTO @attempts(job_id,number,status,outcome,picked_at,started_at,completed_at,holder,"
+           "response_truncated,reason,response)"
+           " SELECT h.id,a.number,a.status,a.outcome,a.picked_at,a.started_at,a.completed_at,a.holder,a.response_truncated,"
+           "a.reason,a.response FROM ");
+    pg_put_rows(session, &rows);
+    pg_put(session, keep_attempts);
 }
 
 // What the steps of a batch are: it says which parts its statement needs.
@@ -181,10 +182,10 @@ struct kinds {
     bool final, live, leased, held, touched;
 };
 
-static void step_rows(struct pg_link *link, struct pg_rows *rows, const struct batch *batch, struct kinds *ret_kinds)
+static void step_rows(struct pg_session *session, struct pg_rows *rows, const struct batch *batch, struct kinds *ret_kinds)
 {
-    const struct job **jobs = arena_array(&link->arena, const struct job *, batch->count);
-    pg_rows_init(rows, &link->arena, batch->count);
+    const struct job **jobs = arena_array(&session->arena, const struct job *, batch->count);
+    pg_rows_init(rows, &session->arena, batch->count);
     int64_t *ids = pg_rows_ints(rows, "id"), *expected = pg_rows_ints(rows, "expected"), *watched = pg_rows_ints(rows, "watched");
     *ret_kinds = (struct kinds){0};
     for (size_t i = 0; i < batch->count; i++) {
@@ -209,117 +210,118 @@ static void step_rows(struct pg_link *link, struct pg_rows *rows, const struct b
     pg_rows_lease(rows, jobs);
 }
 
-static void send_batch(struct pg_link *link, struct batch *batch, enum way way)
+static void send_batch(struct pg_session *session, struct batch *batch, enum way way)
 {
     struct pg_rows rows;
     struct kinds kinds;
-    step_rows(link, &rows, batch, &kinds);
+    step_rows(session, &rows, batch, &kinds);
     bool final = kinds.final, live = kinds.live, done = way == AMONG_DONE;
     const char *lease = kinds.leased ? "s.lease" : "0";
-    pg_begin_query(link);
-    pg_param_int(link, pg_slot(link));
-    pg_put(link, "WITH s AS MATERIALIZED (SELECT * FROM ");
-    pg_put_rows(link, &rows);
-    pg_put(link, " s)");
-    pg_put(link, done ? lock_done : lock_live);
-    pg_put(link, hits);
-    pg_put(link, lease);
-    pg_put(link, way == AS_PLANNED ? as_planned : "");
-    pg_put(link, ")");
-    pg_put(link, way == AS_PLANNED ? "" : move_tags);
+    pg_begin_query(session);
+    pg_param_int(session, pg_slot(session));
+    pg_put(session, "WITH s AS MATERIALIZED (SELECT * FROM ");
+    pg_put_rows(session, &rows);
+    pg_put(session, " s)");
+    pg_put(session, done ? lock_done : lock_live);
+    pg_put(session, hits);
+    pg_put(session, lease);
+    pg_put(session, way == AS_PLANNED ? as_planned : "");
+    pg_put(session, ")");
+    pg_put(session, way == AS_PLANNED ? "" : move_tags);
     if (live && !done) {
-        pg_put(link, update_live);
-        pg_put(link, kinds.touched ? PG_TOUCH : "");
-        pg_put(link, kinds.leased ? place_leased : place_live);
-        pg_put(link, from_hits);
+        pg_put(session, update_live);
+        pg_put(session, kinds.touched ? PG_TOUCH : "");
+        pg_put(session, kinds.leased ? place_leased : place_live);
+        pg_put(session, from_hits);
     }
     if (final || done)
-        pg_put(link, done ? leave_done : leave_live);
+        pg_put(session, done ? leave_done : leave_live);
     if (final)
-        pg_put(link, kinds.leased ? enter_done_leased : enter_done);
+        pg_put(session, kinds.leased ? enter_done_leased : enter_done);
     if (live && done)
-        pg_put(link, enter_live);
-    put_attempts(link, batch);
+        pg_put(session, enter_live);
+    put_attempts(session, batch);
     if (kinds.held)
-        pg_put(link, kinds.leased ? hold_leased : hold);
+        pg_put(session, kinds.leased ? hold_leased : hold);
     if (live)
-        pg_put(link, lower_floors);
-    pg_put(link, count_changes);
-    pg_put(link, lease);
-    pg_put(link, of_steps);
-    pg_send(link, read_steps, batch);
+        pg_put(session, lower_floors);
+    pg_put(session, count_changes);
+    pg_put(session, lease);
+    pg_put(session, of_steps);
+    pg_send(session, read_steps, batch);
 }
 
-static void send_ends(struct pg_link *link, struct batch *batch)
+static void send_ends(struct pg_session *session, struct batch *batch)
 {
     struct pg_rows rows;
     struct kinds kinds;
-    step_rows(link, &rows, batch, &kinds);
-    pg_begin_query(link);
-    pg_param_int(link, pg_slot(link));
-    pg_param_int(link, (int64_t)batch->count);
-    pg_put(link, end_from);
-    pg_put_rows(link, &rows);
-    pg_put(link, end_jobs);
-    put_attempts(link, batch);
-    pg_put(link, count_ends);
-    pg_send(link, read_ended, batch);
+    step_rows(session, &rows, batch, &kinds);
+    pg_begin_query(session);
+    pg_param_int(session, pg_slot(session));
+    pg_param_int(session, (int64_t)batch->count);
+    pg_put(session, end_from);
+    pg_put_rows(session, &rows);
+    pg_put(session, end_jobs);
+    put_attempts(session, batch);
+    pg_put(session, count_ends);
+    pg_send(session, read_ended, batch);
 }
 
-static void lock_tasks(struct pg_link *link, const struct batch *batch, bool done)
+static void lock_tasks(struct pg_session *session, const struct batch *batch, bool done)
 {
-    int64_t *ids = arena_array(&link->arena, int64_t, batch->count), *times = arena_array(&link->arena, int64_t, batch->count);
+    int64_t *ids = arena_array(&session->arena, int64_t, batch->count),
+            *times = arena_array(&session->arena, int64_t, batch->count);
     for (size_t i = 0; i < batch->count; i++) {
         ids[i] = batch->steps[i]->job->id;
         times[i] = batch->steps[i]->job->scheduled_at;
     }
-    pg_begin_query(link);
-    pg_put(link, done ? lock_tasks_of_done : lock_tasks_of_live);
-    pg_param_ints(link, ids, batch->count);
-    pg_param_ints(link, times, batch->count);
-    pg_send(link, NULL, NULL);
+    pg_begin_query(session);
+    pg_put(session, done ? lock_tasks_of_done : lock_tasks_of_live);
+    pg_param_ints(session, ids, batch->count);
+    pg_param_ints(session, times, batch->count);
+    pg_send(session, NULL, NULL);
 }
 
 // Cuts the steps where a job comes for the second time, and sends what lies between.
-static void send_batches(struct pg_link *link, struct batch *all, enum way way)
+static void send_batches(struct pg_session *session, struct batch *all, enum way way)
 {
     struct map seen = {0};
     size_t first = 0;
     for (size_t i = 0; i <= all->count; i++) {
         if (i < all->count && (i == first || !map_get(&seen, all->steps[i]->job->id))) {
-            map_put(&seen, all->steps[i]->job->id, link);
+            map_put(&seen, all->steps[i]->job->id, session);
             continue;
         }
-        struct batch *batch = arena_alloc(&link->arena, sizeof *batch);
+        struct batch *batch = arena_alloc(&session->arena, sizeof *batch);
         *batch = (struct batch){&all->steps[first], i - first, all->moved};
         if (batch->count)
-            send_batch(link, batch, way);
+            send_batch(session, batch, way);
         map_done(&seen);
         first = i;
         if (i < all->count)
-            map_put(&seen, all->steps[i]->job->id, link);
+            map_put(&seen, all->steps[i]->job->id, session);
     }
     map_done(&seen);
 }
 
-static void run_batches(struct pg_link *link, struct batch *ends, struct batch *others, enum way way)
+static void run_batches(struct pg_session *session, struct batch *ends, struct batch *others, enum way way)
 {
     for (size_t i = 0; i < others->count; i++)
         others->steps[i]->err = ERR_NOT_FOUND; // until it is found
-    pg_begin(link, "BEGIN");
+    pg_begin(session, "BEGIN");
     if (way != AS_PLANNED && others->count)
-        lock_tasks(link, others, way == AMONG_DONE);
+        lock_tasks(session, others, way == AMONG_DONE);
     if (ends && ends->count)
-        send_ends(link, ends);
-    send_batches(link, others, way);
-    pg_commit(link);
+        send_ends(session, ends);
+    send_batches(session, others, way);
+    pg_commit(session);
 }
 
 // The same in a transaction of its own, behind another.
-static void run_behind(struct pg_link *link, struct batch *batch, enum way way)
+static void run_behind(struct pg_session *session, struct batch *batch, enum way way)
 {
-    if (batch->count && !link->err)
-        run_batches(link, NULL, batch, way);
+    if (batch->count && !session->err)
+        run_batches(session, NULL, batch, way);
 }
 
 static int by_id(const void *a, const void *b)
@@ -328,12 +330,12 @@ static int by_id(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static struct batch list_steps(struct pg_link *link, struct list *group)
+static struct batch list_steps(struct pg_session *session, struct list *group)
 {
     struct batch all = {0};
     list_each (group, node)
         all.count += container_of(list_entry(node, struct store_op, link), struct store_change, op)->count;
-    all.steps = arena_array(&link->arena, struct store_step *, all.count);
+    all.steps = arena_array(&session->arena, struct store_step *, all.count);
     all.count = 0;
     list_each (group, node) {
         struct store_change *change = container_of(list_entry(node, struct store_op, link), struct store_change, op);
@@ -345,12 +347,12 @@ static struct batch list_steps(struct pg_link *link, struct list *group)
 
 // Those that end a job, by id. A job that comes twice has its first step there at most: ends are written before the others.
 // Returns whether one does.
-static bool sort_out(struct pg_link *link, const struct batch *all, struct batch *ret_ends, struct batch *ret_others)
+static bool sort_out(struct pg_session *session, const struct batch *all, struct batch *ret_ends, struct batch *ret_others)
 {
     struct map seen = {0};
     bool twice = false;
-    ret_ends->steps = arena_array(&link->arena, struct store_step *, all->count);
-    ret_others->steps = arena_array(&link->arena, struct store_step *, all->count);
+    ret_ends->steps = arena_array(&session->arena, struct store_step *, all->count);
+    ret_others->steps = arena_array(&session->arena, struct store_step *, all->count);
     for (size_t i = 0; i < all->count; i++) {
         struct store_step *step = all->steps[i];
         bool first = !map_put(&seen, step->job->id, step);
@@ -375,22 +377,22 @@ static void keep_missing(struct batch *batch)
 }
 
 // Where a job comes twice no step is left out at first: the next one of the job would come before it.
-void pg_change_group(struct pg_link *link, struct list *group)
+void pg_change_group(struct pg_session *session, struct list *group)
 {
-    struct batch all = list_steps(link, group), ends = {0}, others = {0}, moved = {0};
+    struct batch all = list_steps(session, group), ends = {0}, others = {0}, moved = {0};
     for (size_t i = 0; i < all.count; i++) {
-        pg_make_days(link, (const struct job *const[]){all.steps[i]->job}, 1);
+        pg_make_days(session, (const struct job *const[]){all.steps[i]->job}, 1);
         all.steps[i]->err = ERR_NOT_FOUND;
     }
-    bool twice = sort_out(link, &all, &ends, &others);
-    moved.steps = arena_array(&link->arena, struct store_step *, others.count);
+    bool twice = sort_out(session, &all, &ends, &others);
+    moved.steps = arena_array(&session->arena, struct store_step *, others.count);
     others.moved = twice ? NULL : &moved;
-    run_batches(link, &ends, &others, twice ? TASKS_LOCKED : AS_PLANNED);
-    run_behind(link, &moved, TASKS_LOCKED);
-    if (!link->err)
+    run_batches(session, &ends, &others, twice ? TASKS_LOCKED : AS_PLANNED);
+    run_behind(session, &moved, TASKS_LOCKED);
+    if (!session->err)
         keep_missing(&ends);
-    run_behind(link, &ends, TASKS_LOCKED);
-    if (!link->err)
+    run_behind(session, &ends, TASKS_LOCKED);
+    if (!session->err)
         keep_missing(&all);
-    run_behind(link, &all, AMONG_DONE);
+    run_behind(session, &all, AMONG_DONE);
 }

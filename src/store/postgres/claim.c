@@ -149,9 +149,9 @@ static void read_next(void *ctx, const PGresult *result)
     }
 }
 
-static void want_rows(struct pg_link *link, struct pg_rows *rows, const struct part *part)
+static void want_rows(struct pg_session *session, struct pg_rows *rows, const struct part *part)
 {
-    pg_rows_init(rows, &link->arena, part->count);
+    pg_rows_init(rows, &session->arena, part->count);
     int64_t *lanes = pg_rows_ints(rows, "lane"), *most = pg_rows_ints(rows, "max"), *from = pg_rows_ints(rows, "from_ms"),
             *ids = pg_rows_ints(rows, "from_id"), *bytes = pg_rows_ints(rows, "bytes");
     for (size_t i = 0; i < part->count; i++) {
@@ -171,49 +171,49 @@ static bool wants_any(const struct part *part)
     return false;
 }
 
-static void send_part(struct pg_link *link, struct store_claim *claim, size_t first, size_t count)
+static void send_part(struct pg_session *session, struct store_claim *claim, size_t first, size_t count)
 {
-    struct part *part = arena_alloc(&link->arena, sizeof *part);
+    struct part *part = arena_alloc(&session->arena, sizeof *part);
     struct pg_rows rows;
     struct job sample = {.state = JOB_READY};
     enum err err = job_claim(&sample, claim->holder, claim->now_ms);
     assert(!err);
     *part = (struct part){.claim = claim, .wants = &claim->wants[first], .count = count, .sample = sample};
-    want_rows(link, &rows, part);
+    want_rows(session, &rows, part);
     if (wants_any(part)) {
-        pg_begin_query(link);
-        int64_t values[] = {pg_slot(link), claim->holder, claim->now_ms, claim->until_ms, sample.state, sample.token};
+        pg_begin_query(session);
+        int64_t values[] = {pg_slot(session), claim->holder, claim->now_ms, claim->until_ms, sample.state, sample.token};
         for (size_t i = 0; i < array_count(values); i++)
-            pg_param_int(link, values[i]);
-        pg_put(link, claim_from);
-        pg_put_rows(link, &rows);
-        pg_put(link, claim_picked);
-        pg_send(link, read_claimed, part);
-        pg_run(link, claimed_docs, 0, NULL, read_docs, part);
+            pg_param_int(session, values[i]);
+        pg_put(session, claim_from);
+        pg_put_rows(session, &rows);
+        pg_put(session, claim_picked);
+        pg_send(session, read_claimed, part);
+        pg_run(session, claimed_docs, 0, NULL, read_docs, part);
     }
-    pg_begin_query(link);
-    pg_put(link, next_due_from);
-    pg_put_rows(link, &rows);
-    pg_put(link, next_due);
-    pg_send(link, read_next, part);
+    pg_begin_query(session);
+    pg_put(session, next_due_from);
+    pg_put_rows(session, &rows);
+    pg_put(session, next_due);
+    pg_send(session, read_next, part);
 }
 
-void pg_claim_send(struct pg_link *link, struct store_op *op)
+void pg_claim_send(struct pg_session *session, struct store_op *op)
 {
     struct store_claim *claim = container_of(op, struct store_claim, op);
     struct map seen = {0};
     size_t first = 0;
-    pg_sql(link, fence, read_fence, claim, claim->holder);
+    pg_sql(session, fence, read_fence, claim, claim->holder);
     for (size_t i = 0; i < claim->want_count; i++) {
-        if (map_put(&seen, claim->wants[i].lane, link)) {
-            send_part(link, claim, first, i - first);
+        if (map_put(&seen, claim->wants[i].lane, session)) {
+            send_part(session, claim, first, i - first);
             map_done(&seen);
-            map_put(&seen, claim->wants[i].lane, link);
+            map_put(&seen, claim->wants[i].lane, session);
             first = i;
         }
     }
     if (first < claim->want_count)
-        send_part(link, claim, first, claim->want_count - first);
+        send_part(session, claim, first, claim->want_count - first);
     map_done(&seen);
 }
 
@@ -251,9 +251,9 @@ static void read_due(void *ctx, const PGresult *result)
     }
 }
 
-void pg_due_send(struct pg_link *link, struct store_op *op)
+void pg_due_send(struct pg_session *session, struct store_op *op)
 {
     struct store_due *due = container_of(op, struct store_due, op);
     int64_t max = due->max > INT32_MAX ? INT32_MAX : (int64_t)due->max;
-    pg_sql(link, make_ready, read_due, due, pg_slot(link), due->lane, due->from_ms, due->to_ms, due->from_id, max);
+    pg_sql(session, make_ready, read_due, due, pg_slot(session), due->lane, due->from_ms, due->to_ms, due->from_id, max);
 }

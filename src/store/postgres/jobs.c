@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-_Static_assert((ID_NODES + 1) * 8 <= PG_SLOTS, "each link of each node has a slot of its own");
+_Static_assert((ID_NODES + 1) * 8 <= PG_SLOTS, "each session of each node has a slot of its own");
 
 int64_t pg_period(void)
 {
@@ -12,21 +12,21 @@ int64_t pg_period(void)
     return 1 + clock_now().wall_ms / PERIOD_MS % PERIODS;
 }
 
-int64_t pg_slot(const struct pg_link *link)
+int64_t pg_slot(const struct pg_session *session)
 {
-    return pg_period() * PG_SLOTS + (int64_t)(atomic_load(&link->pg->node) + 1) * 8 + link->number;
+    return pg_period() * PG_SLOTS + (int64_t)(atomic_load(&session->pg->node) + 1) * 8 + session->number;
 }
 
-enum pg_look pg_look(struct pg_link *link)
+enum pg_look pg_look(struct pg_session *session)
 {
     enum { OLD_LOOK_MS = 5000, FULL_LOOK_MS = 600000 };
     int64_t now = clock_mono_ns() / 1000000;
-    bool full = !link->full_look_ms || now >= link->full_look_ms + FULL_LOOK_MS;
-    bool old = now >= link->old_look_ms + OLD_LOOK_MS;
+    bool full = !session->full_look_ms || now >= session->full_look_ms + FULL_LOOK_MS;
+    bool old = now >= session->old_look_ms + OLD_LOOK_MS;
     if (full)
-        link->full_look_ms = now;
+        session->full_look_ms = now;
     if (full || old)
-        link->old_look_ms = now;
+        session->old_look_ms = now;
     return full ? PG_LOOK_ALL : old ? PG_LOOK_OLD : PG_LOOK_FLOOR;
 }
 
@@ -123,25 +123,25 @@ int32_t pg_day_of(const struct job *job)
     return day > INT32_MAX ? 0 : (int32_t)day;
 }
 
-static void make_day(struct pg_link *link, int32_t day)
+static void make_day(struct pg_session *session, int32_t day)
 {
     char sql[300];
-    pg_begin(link, "BEGIN");
-    pg_lock(link, PG_LOCK_SCHEMA);
+    pg_begin(session, "BEGIN");
+    pg_lock(session, PG_LOCK_SCHEMA);
     snprintf(sql, sizeof sql, "CREATE TABLE IF NOT EXISTS @jobs_done_%d PARTITION OF @jobs_done FOR VALUES IN (%d)", day, day);
-    pg_run_once(link, sql, NULL, NULL);
-    pg_run(link, "COMMIT", 0, NULL, NULL, NULL);
-    pg_sync(link);
+    pg_run_once(session, sql, NULL, NULL);
+    pg_run(session, "COMMIT", 0, NULL, NULL, NULL);
+    pg_sync(session);
 }
 
-void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t count)
+void pg_make_days(struct pg_session *session, const struct job *const *jobs, size_t count)
 {
-    for (size_t i = 0; i < count && !link->err; i++) {
+    for (size_t i = 0; i < count && !session->err; i++) {
         int32_t day = job_state_final(jobs[i]->state) ? pg_day_of(jobs[i]) : 0;
-        if (day == 0 || map_get(&link->days, day))
+        if (day == 0 || map_get(&session->days, day))
             continue;
-        make_day(link, day);
-        if (!link->err)
-            map_put(&link->days, day, link);
+        make_day(session, day);
+        if (!session->err)
+            map_put(&session->days, day, session);
     }
 }

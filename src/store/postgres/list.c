@@ -113,7 +113,7 @@ struct row {
 };
 
 struct page {
-    struct pg_link *link;
+    struct pg_session *session;
     struct store_list *list;
     struct store_get records; // jobs and attempts are read as for a GET; the arena is the operation's
     int64_t task_id;          // the only one there may be; 0: any
@@ -143,48 +143,48 @@ static void read_counts(void *ctx, const PGresult *result)
         counts[i] = pg_int(result, 0, i);
 }
 
-static void begin_list(struct pg_link *link, const struct store_list *list)
+static void begin_list(struct pg_session *session, const struct store_list *list)
 {
-    pg_begin_query(link);
-    pg_param_int(link, list->tenant);
-    pg_param_int(link, list->jobs ? list->before.at : 0);
-    pg_param_int(link, list->before.id);
+    pg_begin_query(session);
+    pg_param_int(session, list->tenant);
+    pg_param_int(session, list->jobs ? list->before.at : 0);
+    pg_param_int(session, list->before.id);
 }
 
 // Adds a number as a parameter, and the pattern with its number where that has %d.
-static void put_with_int(struct pg_link *link, const char *pattern, int64_t value)
+static void put_with_int(struct pg_session *session, const char *pattern, int64_t value)
 {
     char sql[240];
-    snprintf(sql, sizeof sql, pattern, pg_param_int(link, value));
-    pg_put(link, sql);
+    snprintf(sql, sizeof sql, pattern, pg_param_int(session, value));
+    pg_put(session, sql);
 }
 
-static void put_count_failed(struct pg_link *link, const struct store_list *list)
+static void put_count_failed(struct pg_session *session, const struct store_list *list)
 {
     char sql[240];
     int failed[STORE_FAILED_MAX];
     size_t count = store_list_failed(list, failed);
     snprintf(sql, sizeof sql, count_failed, failed[0], failed[count - 1]);
-    pg_put(link, sql);
+    pg_put(session, sql);
 }
 
 // All of them in one statement.
 static void count_candidates(void *ctx, size_t candidates, int64_t ret_counts[STORE_CANDIDATES_MAX])
 {
     const struct page *page = ctx;
-    struct pg_link *link = page->link;
+    struct pg_session *session = page->session;
     const struct store_list *list = page->list;
-    begin_list(link, list);
-    pg_param_int(link, STORE_RARE);
+    begin_list(session, list);
+    pg_param_int(session, STORE_RARE);
     for (size_t i = 0; i < candidates; i++) {
-        pg_put(link, i ? ", " : "SELECT ");
+        pg_put(session, i ? ", " : "SELECT ");
         if (i < list->tag_count)
-            put_with_int(link, count_tag, store_list_tag(list, i));
+            put_with_int(session, count_tag, store_list_tag(list, i));
         else
-            put_count_failed(link, list);
+            put_count_failed(session, list);
     }
-    pg_send(link, read_counts, ret_counts);
-    pg_sync(link);
+    pg_send(session, read_counts, ret_counts);
+    pg_sync(session);
 }
 
 static bool by_tag(const struct page *page)
@@ -200,48 +200,48 @@ static void read_key(void *ctx, const PGresult *result)
 // Whether there can be anything at all; and the one task that the key is of.
 static bool begin(struct page *page)
 {
-    struct pg_link *link = page->link;
+    struct pg_session *session = page->session;
     const struct store_list *list = page->list;
     page->task_id = list->task_id;
     if (!list->key.p)
         return true;
-    pg_begin_query(link);
-    pg_put(link, "SELECT task_id FROM @keys WHERE tenant=$1 AND key=$2");
-    pg_param_int(link, list->tenant);
-    pg_param_text(link, list->key);
-    pg_send(link, read_key, &page->task_id);
-    pg_sync(link);
+    pg_begin_query(session);
+    pg_put(session, "SELECT task_id FROM @keys WHERE tenant=$1 AND key=$2");
+    pg_param_int(session, list->tenant);
+    pg_param_text(session, list->key);
+    pg_send(session, read_key, &page->task_id);
+    pg_sync(session);
     return page->task_id;
 }
 
 // ---- which rows
 
 // Adds a text as a parameter, with its number where the pattern has %d.
-static void put_with_text(struct pg_link *link, const char *pattern, struct str text)
+static void put_with_text(struct pg_session *session, const char *pattern, struct str text)
 {
     char sql[160];
-    snprintf(sql, sizeof sql, pattern, pg_param_text(link, text));
-    pg_put(link, sql);
+    snprintf(sql, sizeof sql, pattern, pg_param_text(session, text));
+    pg_put(session, sql);
 }
 
 // The rows of one table that are looked at; of one state that has failed, or all (0).
 static void put_source(const struct page *page, const char *table, const char *day, int failed)
 {
-    struct pg_link *link = page->link;
+    struct pg_session *session = page->session;
     char text[64];
-    pg_put(link, "(SELECT " LOOKED_JOB);
-    pg_put(link, day);
-    pg_put(link, " AS day FROM ");
-    pg_put(link, table);
-    pg_put(link, of_tenant);
+    pg_put(session, "(SELECT " LOOKED_JOB);
+    pg_put(session, day);
+    pg_put(session, " AS day FROM ");
+    pg_put(session, table);
+    pg_put(session, of_tenant);
     if (page->task_id)
-        pg_put(link, of_task);
+        pg_put(session, of_task);
     if (page->list->queue.p)
-        pg_put(link, if_queue);
+        pg_put(session, if_queue);
     snprintf(text, sizeof text, " AND j.state>=6 AND j.state=%d", failed);
     if (failed) // which have an index of their own
-        pg_put(link, text);
-    pg_put(link, NEWEST_JOBS ")");
+        pg_put(session, text);
+    pg_put(session, NEWEST_JOBS ")");
 }
 
 static bool wants_final(const struct store_list *list, bool final)
@@ -254,95 +254,95 @@ static bool wants_final(const struct store_list *list, bool final)
 
 static void put_tagged(const struct page *page)
 {
-    struct pg_link *link = page->link;
-    pg_put(link, first_tagged);
+    struct pg_session *session = page->session;
+    pg_put(session, first_tagged);
     if (page->list->queue.p)
-        pg_put(link, if_queue);
-    pg_put(link, newest_tagged);
+        pg_put(session, if_queue);
+    pg_put(session, newest_tagged);
     if (!page->list->jobs) {
-        pg_put(link, looked_tagged_tasks);
+        pg_put(session, looked_tagged_tasks);
         return;
     }
-    pg_put(link, live_tagged);
-    pg_put(link, wants_final(page->list, true) ? done_tagged : only_live_tagged);
-    pg_put(link, looked_tagged);
+    pg_put(session, live_tagged);
+    pg_put(session, wants_final(page->list, true) ? done_tagged : only_live_tagged);
+    pg_put(session, looked_tagged);
 }
 
 static void put_looked_jobs(const struct page *page)
 {
-    struct pg_link *link = page->link;
+    struct pg_session *session = page->session;
     int failed[STORE_FAILED_MAX];
     size_t count = store_list_failed(page->list, failed);
     bool live = wants_final(page->list, false), done = wants_final(page->list, true);
-    pg_put(link, "WITH looked AS MATERIALIZED (SELECT * FROM (");
+    pg_put(session, "WITH looked AS MATERIALIZED (SELECT * FROM (");
     if (live)
         put_source(page, "@jobs", "-1", 0);
     if (live && done)
-        pg_put(link, " UNION ALL ");
+        pg_put(session, " UNION ALL ");
     if (done)
         put_source(page, "@jobs_done", "j.day", count ? failed[0] : 0);
     if (count > 1) {
-        pg_put(link, " UNION ALL ");
+        pg_put(session, " UNION ALL ");
         put_source(page, "@jobs_done", "j.day", failed[1]);
     }
-    pg_put(link, ") l ORDER BY l.at DESC, l.id DESC LIMIT $4+1)");
+    pg_put(session, ") l ORDER BY l.at DESC, l.id DESC LIMIT $4+1)");
 }
 
 static void put_looked_tasks(const struct page *page)
 {
-    struct pg_link *link = page->link;
-    pg_put(link, looked_tasks);
+    struct pg_session *session = page->session;
+    pg_put(session, looked_tasks);
     if (page->task_id)
-        pg_put(link, one_task);
+        pg_put(session, one_task);
     if (page->list->queue.p)
-        pg_put(link, if_queue);
-    pg_put(link, newest_tasks);
+        pg_put(session, if_queue);
+    pg_put(session, newest_tasks);
 }
 
-static void put_states(struct pg_link *link, unsigned states)
+static void put_states(struct pg_session *session, unsigned states)
 {
-    pg_put(link, " AND r.state IN (-1");
+    pg_put(session, " AND r.state IN (-1");
     for (int state = 0; state < JOB_STATE_COUNT; state++) {
         char text[16];
         snprintf(text, sizeof text, ",%d", state);
         if (states & 1u << state)
-            pg_put(link, text);
+            pg_put(session, text);
     }
-    pg_put(link, ")");
+    pg_put(session, ")");
 }
 
 static void put_conditions(const struct page *page)
 {
-    struct pg_link *link = page->link;
+    struct pg_session *session = page->session;
     const struct store_list *list = page->list;
     if (by_tag(page))
-        pg_put(link, is_there);
+        pg_put(session, is_there);
     if (list->jobs && list->states)
-        put_states(link, list->states);
+        put_states(session, list->states);
     if (list->queue.p)
-        pg_put(link, of_queue);
+        pg_put(session, of_queue);
     for (size_t i = 0; i < list->tag_count; i++)
         if (!by_tag(page) || i != page->lead)
-            put_with_int(link, " AND EXISTS (SELECT FROM @tags g WHERE g.tenant=$1 AND g.tag=$%d AND g.at=r.at AND g.id=r.id)",
+            put_with_int(session, " AND EXISTS (SELECT FROM @tags g WHERE g.tenant=$1 AND g.tag=$%d AND g.at=r.at AND g.id=r.id)",
                          store_list_tag(list, i));
     if (list->name.p && list->jobs)
-        put_with_text(link, " AND EXISTS (SELECT FROM @tasks t WHERE t.id=r.task_id AND t.name=$%d)", list->name);
+        put_with_text(session, " AND EXISTS (SELECT FROM @tasks t WHERE t.id=r.task_id AND t.name=$%d)", list->name);
     else if (list->name.p)
-        put_with_text(link, " AND r.name=$%d", list->name);
+        put_with_text(session, " AND r.name=$%d", list->name);
 }
 
 static void begin_page(const struct page *page)
 {
-    struct pg_link *link = page->link;
+    struct pg_session *session = page->session;
     const struct store_list *list = page->list;
     int64_t most = INT32_MAX;
-    begin_list(link, list);
-    pg_param_int(link, time_min((int64_t)list->look, most));
-    pg_param_int(link, time_min((int64_t)list->max, most));
-    pg_param_int(link, page->task_id);
-    pg_param_int(link, by_tag(page) ? store_list_tag(list, page->lead) : 0);
+    begin_list(session, list);
+    pg_param_int(session, time_min((int64_t)list->look, most));
+    pg_param_int(session, time_min((int64_t)list->max, most));
+    pg_param_int(session, page->task_id);
+    pg_param_int(session, by_tag(page) ? store_list_tag(list, page->lead) : 0);
     if (list->queue.p)
-        pg_param_text(link, list->queue);
+        pg_param_text(session, list->queue);
 }
 
 static void read_rows(void *ctx, const PGresult *result)
@@ -353,7 +353,7 @@ static void read_rows(void *ctx, const PGresult *result)
         return;
     page->looked = pg_int(result, 0, 0);
     page->last = (struct store_key){pg_int(result, 0, 1), pg_int(result, 0, 2)};
-    page->rows = arena_array(&page->link->arena, struct row, (size_t)count);
+    page->rows = arena_array(&page->session->arena, struct row, (size_t)count);
     for (int row = 0; row < count && !PQgetisnull(result, row, 3); row++)
         page->rows[page->row_count++] = (struct row){.rank = pg_int(result, row, 3),
                                                      .key = {pg_int(result, row, 4), pg_int(result, row, 5)},
@@ -363,7 +363,7 @@ static void read_rows(void *ctx, const PGresult *result)
 
 static void ask_rows(struct page *page)
 {
-    struct pg_link *link = page->link;
+    struct pg_session *session = page->session;
     const struct store_list *list = page->list;
     begin_page(page);
     if (by_tag(page))
@@ -372,18 +372,18 @@ static void ask_rows(struct page *page)
         put_looked_jobs(page);
     else
         put_looked_tasks(page);
-    pg_put(link, rank_looked);
+    pg_put(session, rank_looked);
     put_conditions(page);
-    pg_put(link, !list->jobs ? page_of_tasks : list->docs ? page_of_jobs_with_docs : page_of_jobs);
-    pg_send(link, read_rows, page);
-    pg_sync(link);
+    pg_put(session, !list->jobs ? page_of_tasks : list->docs ? page_of_jobs_with_docs : page_of_jobs);
+    pg_send(session, read_rows, page);
+    pg_sync(session);
 }
 
 static void read_keys_of_jobs(void *ctx, const PGresult *result)
 {
     struct page *page = ctx;
     page->job_count = (size_t)PQntuples(result);
-    page->jobs = arena_array(&page->link->arena, struct row, page->job_count);
+    page->jobs = arena_array(&page->session->arena, struct row, page->job_count);
     for (int row = 0; row < PQntuples(result); row++)
         page->jobs[row] = (struct row){.task_id = pg_int(result, row, 0),
                                        .key.id = pg_int(result, row, 1),
@@ -391,9 +391,9 @@ static void read_keys_of_jobs(void *ctx, const PGresult *result)
                                        .day = pg_int(result, row, 3)};
 }
 
-static int64_t *ids_of(struct pg_link *link, const struct row *rows, size_t count)
+static int64_t *ids_of(struct pg_session *session, const struct row *rows, size_t count)
 {
-    int64_t *ids = arena_array(&link->arena, int64_t, count);
+    int64_t *ids = arena_array(&session->arena, int64_t, count);
     for (size_t i = 0; i < count; i++)
         ids[i] = rows[i].key.id;
     return ids;
@@ -401,15 +401,15 @@ static int64_t *ids_of(struct pg_link *link, const struct row *rows, size_t coun
 
 static void ask_keys_of_jobs(struct page *page)
 {
-    struct pg_link *link = page->link;
-    if (link->err || !page->row_count)
+    struct pg_session *session = page->session;
+    if (session->err || !page->row_count)
         return;
-    pg_begin_query(link);
-    pg_put(link, keys_of_jobs);
-    pg_param_ints(link, ids_of(link, page->rows, page->row_count), page->row_count);
-    pg_param_int(link, (int64_t)page->list->max_jobs);
-    pg_send(link, read_keys_of_jobs, page);
-    pg_sync(link);
+    pg_begin_query(session);
+    pg_put(session, keys_of_jobs);
+    pg_param_ints(session, ids_of(session, page->rows, page->row_count), page->row_count);
+    pg_param_int(session, (int64_t)page->list->max_jobs);
+    pg_send(session, read_keys_of_jobs, page);
+    pg_sync(session);
 }
 
 // ---- where it ends
@@ -466,45 +466,45 @@ static void read_jobs(void *ctx, const PGresult *result)
 
 static void ask_tasks(struct page *page)
 {
-    struct pg_link *link = page->link;
-    pg_begin_query(link);
-    pg_put(link, tasks_by_id);
-    pg_param_ints(link, ids_of(link, page->rows, page->row_count), page->row_count);
-    pg_send(link, read_tasks, page);
+    struct pg_session *session = page->session;
+    pg_begin_query(session);
+    pg_put(session, tasks_by_id);
+    pg_param_ints(session, ids_of(session, page->rows, page->row_count), page->row_count);
+    pg_send(session, read_tasks, page);
 }
 
 static void ask_jobs(struct page *page, const char *sql, const struct row *rows, size_t count)
 {
-    struct pg_link *link = page->link;
-    int64_t *ids = ids_of(link, rows, count), *days = arena_array(&link->arena, int64_t, count);
+    struct pg_session *session = page->session;
+    int64_t *ids = ids_of(session, rows, count), *days = arena_array(&session->arena, int64_t, count);
     size_t day_count = 0;
     for (size_t i = 0; i < count; i++)
         if (rows[i].day >= 0 && (!day_count || days[day_count - 1] != rows[i].day))
             days[day_count++] = rows[i].day;
-    pg_begin_query(link);
-    pg_put(link, sql);
-    pg_param_ints(link, ids, count);
-    pg_param_ints(link, days, day_count);
-    pg_send(link, read_jobs, page);
-    pg_begin_query(link);
-    pg_put(link, attempts_by_job);
-    pg_param_ints(link, ids, count);
-    pg_send(link, pg_read_attempts, &page->records);
+    pg_begin_query(session);
+    pg_put(session, sql);
+    pg_param_ints(session, ids, count);
+    pg_param_ints(session, days, day_count);
+    pg_send(session, read_jobs, page);
+    pg_begin_query(session);
+    pg_put(session, attempts_by_job);
+    pg_param_ints(session, ids, count);
+    pg_send(session, pg_read_attempts, &page->records);
 }
 
-void pg_list_send(struct pg_link *link, struct store_op *op)
+void pg_list_send(struct pg_session *session, struct store_op *op)
 {
     struct store_list *list = container_of(op, struct store_list, op);
-    struct page page = {.link = link, .list = list, .records.op.arena = op->arena};
+    struct page page = {.session = session, .list = list, .records.op.arena = op->arena};
     if (!begin(&page))
         return;
     page.lead = store_list_lead(list, count_candidates, &page);
     ask_rows(&page);
     if (!list->jobs)
         ask_keys_of_jobs(&page);
-    if (!link->err && page.looked)
+    if (!session->err && page.looked)
         cut(&page);
-    if (!link->err && page.row_count) {
+    if (!session->err && page.row_count) {
         if (!list->jobs)
             ask_tasks(&page);
         ask_jobs(&page,
@@ -512,7 +512,7 @@ void pg_list_send(struct pg_link *link, struct store_op *op)
                  : list->docs ? jobs_with_docs
                               : jobs_by_id,
                  list->jobs ? page.rows : page.jobs, list->jobs ? page.row_count : page.job_count);
-        pg_sync(link);
+        pg_sync(session);
     }
     op->arena = page.records.op.arena;
     list->found = page.records.jobs;

@@ -29,16 +29,16 @@ static int64_t limit(size_t max)
 
 // ---- minutes
 
-void pg_tally_send(struct pg_link *link, struct store_op *op)
+void pg_tally_send(struct pg_session *session, struct store_op *op)
 {
     const struct store_minute *minute = &container_of(op, struct store_tally, op)->minute;
-    pg_begin_query(link);
-    pg_put(link, write_minute);
-    pg_param_int(link, minute->tenant);
-    pg_param_int(link, minute->at);
-    pg_param_int(link, minute->source);
-    pg_param_text(link, minute->doc);
-    pg_send(link, NULL, NULL);
+    pg_begin_query(session);
+    pg_put(session, write_minute);
+    pg_param_int(session, minute->tenant);
+    pg_param_int(session, minute->at);
+    pg_param_int(session, minute->source);
+    pg_param_text(session, minute->doc);
+    pg_send(session, NULL, NULL);
 }
 
 static void read_minutes(void *ctx, const PGresult *result)
@@ -53,25 +53,25 @@ static void read_minutes(void *ctx, const PGresult *result)
     }
 }
 
-void pg_series_send(struct pg_link *link, struct store_op *op)
+void pg_series_send(struct pg_session *session, struct store_op *op)
 {
     struct store_series *series = container_of(op, struct store_series, op);
-    pg_sql(link, minutes, read_minutes, series, series->tenant, series->from_ms, series->to_ms, series->from_source,
+    pg_sql(session, minutes, read_minutes, series, series->tenant, series->from_ms, series->to_ms, series->from_source,
            limit(series->max));
 }
 
 // ---- news
 
-void pg_tell_send(struct pg_link *link, struct store_op *op)
+void pg_tell_send(struct pg_session *session, struct store_op *op)
 {
     const struct store_tell *tell = container_of(op, struct store_tell, op);
-    pg_begin_query(link);
-    pg_put(link, tell_news);
-    pg_param_int(link, tell->news.source);
-    pg_param_int(link, tell->news.number);
-    pg_param_int(link, tell->now_ms);
-    pg_param_text(link, tell->news.doc);
-    pg_send(link, NULL, NULL);
+    pg_begin_query(session);
+    pg_put(session, tell_news);
+    pg_param_int(session, tell->news.source);
+    pg_param_int(session, tell->news.number);
+    pg_param_int(session, tell->now_ms);
+    pg_param_text(session, tell->news.doc);
+    pg_send(session, NULL, NULL);
 }
 
 static void read_last(void *ctx, const PGresult *result)
@@ -93,30 +93,30 @@ static void read_news(void *ctx, const PGresult *result)
     }
 }
 
-void pg_hear_send(struct pg_link *link, struct store_op *op)
+void pg_hear_send(struct pg_session *session, struct store_op *op)
 {
     struct store_hear *hear = container_of(op, struct store_hear, op);
     if (hear->from_now) {
-        pg_run(link, last_news, 0, NULL, read_last, hear);
+        pg_run(session, last_news, 0, NULL, read_last, hear);
         return;
     }
-    int64_t *sources = arena_array(&link->arena, int64_t, hear->heard_count);
-    int64_t *numbers = arena_array(&link->arena, int64_t, hear->heard_count);
+    int64_t *sources = arena_array(&session->arena, int64_t, hear->heard_count);
+    int64_t *numbers = arena_array(&session->arena, int64_t, hear->heard_count);
     for (size_t i = 0; i < hear->heard_count; i++) {
         sources[i] = hear->heard[i].source;
         numbers[i] = hear->heard[i].number;
     }
-    pg_begin_query(link);
-    pg_put(link, hear_news);
-    pg_param_int(link, hear->skip);
-    pg_param_int(link, limit(hear->max));
-    pg_param_ints(link, sources, hear->heard_count);
-    pg_param_ints(link, numbers, hear->heard_count);
-    pg_send(link, read_news, hear);
+    pg_begin_query(session);
+    pg_put(session, hear_news);
+    pg_param_int(session, hear->skip);
+    pg_param_int(session, limit(hear->max));
+    pg_param_ints(session, sources, hear->heard_count);
+    pg_param_ints(session, numbers, hear->heard_count);
+    pg_send(session, read_news, hear);
 }
 
-void pg_sweep_news_send(struct pg_link *link, const struct store_sweep *sweep, int64_t max)
+void pg_sweep_news_send(struct pg_session *session, const struct store_sweep *sweep, int64_t max)
 {
-    pg_sql(link, remove_minutes, NULL, NULL, sweep->series_before, max);
-    pg_sql(link, remove_news, NULL, NULL, sweep->news_before, max);
+    pg_sql(session, remove_minutes, NULL, NULL, sweep->series_before, max);
+    pg_sql(session, remove_news, NULL, NULL, sweep->news_before, max);
 }

@@ -8,7 +8,7 @@
 // A database that is away or does not answer within four seconds fails what waits for it, as store_unavailable: what had been
 // sent may have been carried out. The connection is dropped and made anew, at once and then after 0.1 to 1 s.
 //
-// What it does not do: SQL. The link is in postgres/link.c, the verbs are in _add, _change, _amend, _remove, _claim,
+// What it does not do: SQL. The session is in session.c, the verbs are in _add, _change, _amend, _remove, _claim,
 // _tend, _read, _list and _news, the tables in _schema.
 #include "store/postgres/postgres.h"
 
@@ -29,8 +29,8 @@ enum {
 
 struct pg_desk {
     struct desk desk;
-    struct pg_link link;
-    void (*run)(struct pg_link *link, struct list *group);
+    struct pg_session session;
+    void (*run)(struct pg_session *session, struct list *group);
     int64_t since_ms;    // those that wait have waited since then at most
     int64_t began_ms;    // when the latest group began, or what waited was last given up
     int64_t next_try_ms; // not to connect before
@@ -41,7 +41,7 @@ enum { DESK_ADD, DESK_BULK, DESK_TEND, DESK_CHANGE, DESK_READ };
 
 static const struct {
     const char *name;
-    void (*run)(struct pg_link *link, struct list *group);
+    void (*run)(struct pg_session *session, struct list *group);
 } desk_rows[DESKS] = {
     [DESK_ADD] = {"store-add", pg_add_group},    [DESK_BULK] = {"store-bulk", pg_add_group},
     [DESK_TEND] = {"store-tend", pg_tend_group}, [DESK_CHANGE] = {"store-change", pg_change_group},
@@ -73,29 +73,29 @@ static void fail_all(struct list *ops, enum err err, const char *why)
     desk_give_back(ops);
 }
 
-// True: it was carried out. Otherwise the link says what happened, and its connection is usable or gone.
+// True: it was carried out. Otherwise the session says what happened, and its connection is usable or gone.
 static bool try_group(struct pg_desk *desk, struct list *group)
 {
-    struct pg_link *link = &desk->link;
+    struct pg_session *session = &desk->session;
     for (int tries = 0; tries < TRIES_MAX; tries++) {
         list_each (group, node)
             store_op_clear(list_entry(node, struct store_op, link));
-        link->err = ERR_OK;
-        link->stored = false;
-        link->careful = tries > 0;
-        desk->run(link, group);
-        arena_done(&link->arena);
-        arena_init(&link->arena);
-        if (!link->err)
+        session->err = ERR_OK;
+        session->stored = false;
+        session->careful = tries > 0;
+        desk->run(session, group);
+        arena_done(&session->arena);
+        arena_init(&session->arena);
+        if (!session->err)
             return true;
-        enum pg_class class = link->class;
-        pg_link_reset(link);
-        if (class != PG_RETRY || link->stored || !link->conn)
+        enum pg_class class = session->class;
+        pg_session_reset(session);
+        if (class != PG_RETRY || session->stored || !session->conn)
             break;
     }
     // A part of it was stored: that is not what a plain refusal says.
-    if (link->stored)
-        link->err = ERR_STORE_UNAVAILABLE;
+    if (session->stored)
+        session->err = ERR_STORE_UNAVAILABLE;
     return false;
 }
 
@@ -106,23 +106,23 @@ static void try_each(struct pg_desk *desk, struct list *group)
     list_init(&one);
     while ((node = list_take(group))) {
         list_append(&one, node);
-        if (!desk->link.conn || !try_group(desk, &one))
-            store_op_fail(list_entry(node, struct store_op, link), desk->link.err, desk->link.why);
+        if (!desk->session.conn || !try_group(desk, &one))
+            store_op_fail(list_entry(node, struct store_op, link), desk->session.err, desk->session.why);
         desk_give_back(&one);
     }
 }
 
 static void run_group(struct pg_desk *desk, struct list *group)
 {
-    struct pg_link *link = &desk->link;
+    struct pg_session *session = &desk->session;
     desk->began_ms = now_ms();
-    link->deadline_ms = desk->began_ms + PG_DEADLINE_MS;
+    session->deadline_ms = desk->began_ms + PG_DEADLINE_MS;
     if (try_group(desk, group))
         desk_give_back(group);
-    else if (link->conn && link->err == ERR_INTERNAL && !link->stored && group->next != group->prev)
+    else if (session->conn && session->err == ERR_INTERNAL && !session->stored && group->next != group->prev)
         try_each(desk, group);
     else
-        fail_all(group, link->err, link->why);
+        fail_all(group, session->err, session->why);
 }
 
 // ---- a desk
@@ -130,29 +130,29 @@ static void run_group(struct pg_desk *desk, struct list *group)
 // A try that was not answered has waited long enough by itself: who comes back finds the next one before the door.
 static void try_connect(struct pg_desk *desk, int64_t until_ms)
 {
-    struct pg_link *link = &desk->link;
+    struct pg_session *session = &desk->session;
     int64_t now = now_ms();
-    link->deadline_ms = time_min(now + CONNECT_MS, until_ms);
-    pg_link_connect(link);
-    desk->back_off_ms = link->conn ? 0 : time_min(time_max(desk->back_off_ms * 2, BACK_OFF_MIN_MS), BACK_OFF_MAX_MS);
+    session->deadline_ms = time_min(now + CONNECT_MS, until_ms);
+    pg_session_connect(session);
+    desk->back_off_ms = session->conn ? 0 : time_min(time_max(desk->back_off_ms * 2, BACK_OFF_MIN_MS), BACK_OFF_MAX_MS);
     desk->next_try_ms = now + desk->back_off_ms;
 }
 
 // Sees to it that there is a connection. False: what waited has failed instead. A desk that closes tries once, and does not wait.
 static bool reach(struct pg_desk *desk, struct list *waiting)
 {
-    struct pg_link *link = &desk->link;
-    while (!pg_link_alive(link)) {
-        pg_link_drop(link);
+    struct pg_session *session = &desk->session;
+    while (!pg_session_alive(session)) {
+        pg_session_drop(session);
         int64_t now = now_ms(), end = desk->since_ms + PG_DEADLINE_MS;
         // The database may have come back since the last try: who has just come is not to fail for others who waited long.
         if (now >= end && desk->back_off_ms)
             try_connect(desk, now + LAST_TRY_MS);
-        if (link->conn)
+        if (session->conn)
             continue;
         if (now >= end || (desk->back_off_ms && desk_closing(&desk->desk))) {
             desk_take(&desk->desk, 0, waiting); // those that came during the last try: they have waited for a part of it already
-            fail_all(waiting, ERR_STORE_UNAVAILABLE, link->err ? link->why : "PostgreSQL: no connection");
+            fail_all(waiting, ERR_STORE_UNAVAILABLE, session->err ? session->why : "PostgreSQL: no connection");
             desk->began_ms = now;
             return false;
         }
@@ -287,8 +287,8 @@ static enum err read_url(struct pg *pg, const char *url, char why[ERR_WHY_MAX])
 static void free_all(struct pg *pg)
 {
     for (int i = 0; i < DESKS; i++) {
-        pg_forget_lanes(&pg->desks[i].link);
-        pg_link_done(&pg->desks[i].link);
+        pg_forget_lanes(&pg->desks[i].session);
+        pg_session_done(&pg->desks[i].session);
         desk_done(&pg->desks[i].desk);
     }
     mem_free(pg->desks);
@@ -299,17 +299,17 @@ static void free_all(struct pg *pg)
 // The connection that brings the schema up to date is then the tenders'.
 static enum err prepare(struct pg *pg, char why[ERR_WHY_MAX])
 {
-    struct pg_link *link = &pg->desks[DESK_TEND].link;
-    link->deadline_ms = now_ms() + PG_DEADLINE_MS;
-    pg_link_connect(link);
-    if (!link->err)
-        snprintf(pg->store.where, sizeof pg->store.where, " %.60s on %.80s, schema %s", PQdb(link->conn), PQhost(link->conn),
-                 pg->schema_name);
-    if (!link->err)
-        pg_migrate(link);
-    pg->prepared = !link->err;
-    snprintf(why, ERR_WHY_MAX, "%s", link->err ? link->why : "");
-    return link->err;
+    struct pg_session *session = &pg->desks[DESK_TEND].session;
+    session->deadline_ms = now_ms() + PG_DEADLINE_MS;
+    pg_session_connect(session);
+    if (!session->err)
+        snprintf(pg->store.where, sizeof pg->store.where, " %.60s on %.80s, schema %s", PQdb(session->conn),
+                 PQhost(session->conn), pg->schema_name);
+    if (!session->err)
+        pg_migrate(session);
+    pg->prepared = !session->err;
+    snprintf(why, ERR_WHY_MAX, "%s", session->err ? session->why : "");
+    return session->err;
 }
 
 static enum err pg_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX])
@@ -320,7 +320,7 @@ static enum err pg_open(struct store **ret_store, const char *url, char why[ERR_
     pg->desks = mem_zero(DESKS * sizeof *pg->desks);
     for (int i = 0; i < DESKS; i++) {
         desk_init(&pg->desks[i].desk);
-        pg_link_init(&pg->desks[i].link, pg, i);
+        pg_session_init(&pg->desks[i].session, pg, i);
         pg->desks[i].run = desk_rows[i].run;
     }
     enum err err = read_url(pg, url, why);

@@ -1,5 +1,5 @@
-// What the files of the PostgreSQL backend share: a link (one connection, one thread), statements and how they are made, the
-// verbs. Layer: port, private to store_postgres*.c. A link belongs to one thread.
+// What the files of the PostgreSQL backend share: a session (one connection, one thread), statements and how they are made, the
+// verbs. Layer: port, private to store_postgres*.c. A session belongs to one thread.
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
@@ -79,9 +79,9 @@ struct pg_raise {
 
 // The first failure sticks in `err` and makes everything behind it do nothing, so a verb reads as if nothing could fail and
 // whoever runs the group looks once.
-struct pg_link {
+struct pg_session {
     struct pg *pg;
-    int number; // which of the store's links: it counts in rows of its own
+    int number; // which of the store's sessions: it counts in rows of its own
     PGconn *conn;
     int64_t deadline_ms; // of all that is done now
     enum err err;
@@ -102,40 +102,41 @@ struct pg_link {
     int64_t fold_at;                   // when it next adds up what was counted in past periods
     bool careful;                      // the group was refused once: look before adding
     bool stored;                       // a part of the group is committed
-    struct map lanes;                  // by hash of tenant and queue: the links that add remember them
+    struct map lanes;                  // by hash of tenant and queue: the sessions that add remember them
     struct pg_raise raise;
     struct map days; // partitions of jobs_done known to be there
 };
 
-// ---- postgres/link.c
+// ---- postgres/session.c
 
-void pg_link_init(struct pg_link *link, struct pg *pg, int number);
-void pg_link_done(struct pg_link *link);
-void pg_link_connect(struct pg_link *link); // one try, by the deadline; checks the server's settings
-void pg_link_drop(struct pg_link *link);
-bool pg_link_alive(struct pg_link *link); // as far as can be seen without asking
-void pg_link_reset(struct pg_link *link); // forgets the failure; ends a transaction that is left open
-void pg_fail(struct pg_link *link, enum pg_class class, enum err err, const char *why);
+void pg_session_init(struct pg_session *session, struct pg *pg, int number);
+void pg_session_done(struct pg_session *session);
+void pg_session_connect(struct pg_session *session); // one try, by the deadline; checks the server's settings
+void pg_session_drop(struct pg_session *session);
+bool pg_session_alive(struct pg_session *session); // as far as can be seen without asking
+void pg_session_reset(struct pg_session *session); // forgets the failure; ends a transaction that is left open
+void pg_fail(struct pg_session *session, enum pg_class class, enum err err, const char *why);
 
 // A statement: its text is put together, parameters are added, it is sent. In the text @ stands for the schema.
-void pg_begin_query(struct pg_link *link);
-void pg_put(struct pg_link *link, const char *sql);
-int pg_param_int(struct pg_link *link, int64_t value); // its number
-int pg_param_text(struct pg_link *link, struct str text);
-int pg_param_bytes(struct pg_link *link, struct str bytes);
-int pg_param_ints(struct pg_link *link, const int64_t *values, size_t count);
-void pg_put_rows(struct pg_link *link, const struct pg_rows *rows); // as a SELECT in brackets, of all columns and `no`
-void pg_send(struct pg_link *link, pg_reader *read, void *ctx);
-void pg_sync(struct pg_link *link); // waits for the answers of everything sent
+void pg_begin_query(struct pg_session *session);
+void pg_put(struct pg_session *session, const char *sql);
+int pg_param_int(struct pg_session *session, int64_t value); // its number
+int pg_param_text(struct pg_session *session, struct str text);
+int pg_param_bytes(struct pg_session *session, struct str bytes);
+int pg_param_ints(struct pg_session *session, const int64_t *values, size_t count);
+void pg_put_rows(struct pg_session *session, const struct pg_rows *rows); // as a SELECT in brackets, of all columns and `no`
+void pg_send(struct pg_session *session, pg_reader *read, void *ctx);
+void pg_sync(struct pg_session *session); // waits for the answers of everything sent
 
-void pg_begin(struct pg_link *link, const char *begin); // BEGIN …, and what the session was not told
-void pg_commit(struct pg_link *link);                   // and waits as above
+void pg_begin(struct pg_session *session, const char *begin); // BEGIN …, and what the session was not told
+void pg_commit(struct pg_session *session);                   // and waits as above
 
 // A fixed statement with whole numbers as $1 … $n.
-void pg_run(struct pg_link *link, const char *sql, size_t count, const int64_t *values, pg_reader *read, void *ctx);
-void pg_run_once(struct pg_link *link, const char *sql, pg_reader *read, void *ctx); // a text of its own, as of a day's partition
-#define pg_sql(link, sql, read, ctx, ...) \
-    pg_run((link), (sql), sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__}, (read), (ctx))
+void pg_run(struct pg_session *session, const char *sql, size_t count, const int64_t *values, pg_reader *read, void *ctx);
+void pg_run_once(struct pg_session *session, const char *sql, pg_reader *read,
+                 void *ctx); // a text of its own, as of a day's partition
+#define pg_sql(session, sql, read, ctx, ...) \
+    pg_run((session), (sql), sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__}, (read), (ctx))
 
 int64_t pg_int(const PGresult *result, int row, int column); // of any width; 0 for NULL
 struct str pg_bytes(const PGresult *result, int row, int column, struct arena *arena);
@@ -174,7 +175,7 @@ void pg_rows_touched(struct pg_rows *rows, const struct job *const *jobs);
 #define PG_TOUCH " touched_at=coalesce(nullif(h.touched_at,0),j.touched_at),"
 void pg_rows_lease(struct pg_rows *rows, const struct job *const *jobs); // … and those of a lease
 int32_t pg_day_of(const struct job *job);
-void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t count); // partitions for those that are final
+void pg_make_days(struct pg_session *session, const struct job *const *jobs, size_t count); // partitions for those that are final
 
 // Where a job of this lane and priority waits. One that is claimed stays there while it is in hand, which its state says, and one
 // that came into a hand otherwise is at no place: so whatever brings it there or leaves it there changes nothing that an index
@@ -201,7 +202,7 @@ void pg_make_days(struct pg_link *link, const struct job *const *jobs, size_t co
 
 // The row of `meta` that says that a document of STORE_SMALL_DOC bytes or more has been stored, ever.
 #define PG_LARGE "large_docs"
-void pg_note_large(struct pg_link *link); // within the transaction that stores one, before it locks anything
+void pg_note_large(struct pg_session *session); // within the transaction that stores one, before it locks anything
 
 #define PG_CLOCK_MS "floor(extract(epoch FROM clock_timestamp())*1000)::bigint" // the server's
 
@@ -214,7 +215,7 @@ void pg_note_large(struct pg_link *link); // within the transaction that stores 
     " due_at FROM (" jobs ") q GROUP BY q.lane) m JOIN @lanes l ON l.id=m.lane WHERE l.floor>m.due_at ORDER BY l.id FOR UPDATE" \
     " OF l) x WHERE l.id=x.id"
 
-// Adds up moves (lane, state, n) into the link's own rows; $1 is its slot, which is another every few seconds: a row that is
+// Adds up moves (lane, state, n) into the session's own rows; $1 is its slot, which is another every few seconds: a row that is
 // updated again and again keeps all its versions while anybody holds a snapshot, and who updates it goes through all of them. A
 // sweep adds what was counted in past periods to slot 0.
 enum { PG_SLOTS = 16384 };
@@ -231,14 +232,14 @@ enum { PG_SLOTS = 16384 };
 // counters instead of looking up those of one lane.
 #define PG_SHOWN(lane) "(NOT " lane ".dropped OR (SELECT true FROM @counts s WHERE s.lane=" lane ".id AND s.state<5 LIMIT 1))"
 int64_t pg_period(void);
-int64_t pg_slot(const struct pg_link *link);
-enum pg_look pg_look(struct pg_link *link); // which one it is time for
+int64_t pg_slot(const struct pg_session *session);
+enum pg_look pg_look(struct pg_session *session); // which one it is time for
 
 // ---- postgres/tags.c: what tasks and jobs are found by
 
 struct str pg_tags_text(const struct store_task *task, struct arena *arena); // an array, as text; none is empty
-void pg_tags_fill(struct pg_link *link);             // of all tasks that were stored before there were tags
-void pg_lock_task(struct pg_link *link, int64_t id); // by who changes it or its tags, before any of its jobs is locked
+void pg_tags_fill(struct pg_session *session);             // of all tasks that were stored before there were tags
+void pg_lock_task(struct pg_session *session, int64_t id); // by who changes it or its tags, before any of its jobs is locked
 
 // Rows of tags, from a list of keys (tenant, tags, at, id) with the tags of their tasks.
 #define PG_TAGS_OF(keys) "SELECT k.tenant, x.tag, k.at, k.id FROM (" keys ") k CROSS JOIN LATERAL unnest(k.tags) x(tag)"
@@ -251,30 +252,30 @@ void pg_lock_task(struct pg_link *link, int64_t id); // by who changes it or its
 
 // ---- the verbs: each runs a group of operations in one transaction
 
-void pg_forget_lanes(struct pg_link *link);
-void pg_add_group(struct pg_link *link, struct list *group);
-void pg_change_group(struct pg_link *link, struct list *group);
-void pg_tend_group(struct pg_link *link, struct list *group);
-void pg_read_group(struct pg_link *link, struct list *group);
+void pg_forget_lanes(struct pg_session *session);
+void pg_add_group(struct pg_session *session, struct list *group);
+void pg_change_group(struct pg_session *session, struct list *group);
+void pg_tend_group(struct pg_session *session, struct list *group);
+void pg_read_group(struct pg_session *session, struct list *group);
 
-void pg_claim_send(struct pg_link *link, struct store_op *op);
-void pg_amend_send(struct pg_link *link, struct store_op *op);
-void pg_remove_send(struct pg_link *link, struct store_op *op);
-void pg_due_send(struct pg_link *link, struct store_op *op);
-void pg_list_send(struct pg_link *link, struct store_op *op); // waits for its answer: the next question follows from it
-void pg_sweep_run(struct pg_link *link, struct store_op *op);
-void pg_tally_send(struct pg_link *link, struct store_op *op);
-void pg_series_send(struct pg_link *link, struct store_op *op);
-void pg_tell_send(struct pg_link *link, struct store_op *op);
-void pg_hear_send(struct pg_link *link, struct store_op *op);
-void pg_sweep_news_send(struct pg_link *link, const struct store_sweep *sweep, int64_t max);
+void pg_claim_send(struct pg_session *session, struct store_op *op);
+void pg_amend_send(struct pg_session *session, struct store_op *op);
+void pg_remove_send(struct pg_session *session, struct store_op *op);
+void pg_due_send(struct pg_session *session, struct store_op *op);
+void pg_list_send(struct pg_session *session, struct store_op *op); // waits for its answer: the next question follows from it
+void pg_sweep_run(struct pg_session *session, struct store_op *op);
+void pg_tally_send(struct pg_session *session, struct store_op *op);
+void pg_series_send(struct pg_session *session, struct store_op *op);
+void pg_tell_send(struct pg_session *session, struct store_op *op);
+void pg_hear_send(struct pg_session *session, struct store_op *op);
+void pg_sweep_news_send(struct pg_session *session, const struct store_sweep *sweep, int64_t max);
 
 enum pg_lock { PG_LOCK_SCHEMA, PG_LOCK_LANES, PG_LOCK_NODES, PG_LOCK_SWEEP, PG_LOCK_TURN };
 int64_t pg_lock_key(const struct pg *pg, enum pg_lock lock); // of an advisory lock of this schema
-void pg_lock(struct pg_link *link, enum pg_lock lock);       // until the transaction ends
+void pg_lock(struct pg_session *session, enum pg_lock lock); // until the transaction ends
 
 // ---- postgres/schema.c
 
 // Brings the schema to what this binary knows, each step in a transaction of its own.
-void pg_migrate(struct pg_link *link);
-void pg_send_version(struct pg_link *link); // asks whether that still holds
+void pg_migrate(struct pg_session *session);
+void pg_send_version(struct pg_session *session); // asks whether that still holds

@@ -1,4 +1,4 @@
-// The verbs that only read. They have a link of their own, so no claim or completion waits for them; all of a group see one
+// The verbs that only read. They have a session of their own, so no claim or completion waits for them; all of a group see one
 // moment.
 #include "store/postgres/postgres.h"
 
@@ -98,16 +98,16 @@ static void read_lapsed(void *ctx, const PGresult *result)
     find->more = store_page_is_full(find->jobs, find->job_count, find->max);
 }
 
-static void send_find(struct pg_link *link, struct store_op *op)
+static void send_find(struct pg_session *session, struct store_op *op)
 {
     struct store_find *find = container_of(op, struct store_find, op);
     int64_t max = limit(find->max);
     if (find->what == STORE_FIND_HELD)
-        pg_sql(link, held_jobs, read_found, find, find->holder, find->after_id, max, find->to_run);
+        pg_sql(session, held_jobs, read_found, find, find->holder, find->after_id, max, find->to_run);
     else if (find->what == STORE_FIND_EXPIRED)
-        pg_sql(link, expired_jobs, read_found, find, find->now_ms, max);
+        pg_sql(session, expired_jobs, read_found, find, find->now_ms, max);
     else
-        pg_sql(link, lapsed_jobs, read_lapsed, find, find->now_ms, max);
+        pg_sql(session, lapsed_jobs, read_lapsed, find, find->now_ms, max);
 }
 
 // ---- floors
@@ -129,14 +129,14 @@ static const char raise_floors[] =
 // clang-format on
 
 struct listing {
-    struct pg_link *link;
+    struct pg_session *session;
     struct store_lanes *lanes;
 };
 
 // The lanes whose floors can be raised, when all have been read.
-static void raise_later(struct pg_link *link, const struct store_lane *lane)
+static void raise_later(struct pg_session *session, const struct store_lane *lane)
 {
-    struct pg_raise *raise = &link->raise;
+    struct pg_raise *raise = &session->raise;
     if (raise->count == PG_RAISE_MAX)
         return;
     raise->lanes[raise->count] = lane->id;
@@ -144,27 +144,27 @@ static void raise_later(struct pg_link *link, const struct store_lane *lane)
 }
 
 // A transaction of its own, behind the one that read. That floors were not raised is no failure of those that were read.
-static void raise_now(struct pg_link *link)
+static void raise_now(struct pg_session *session)
 {
-    struct pg_raise *raise = &link->raise;
+    struct pg_raise *raise = &session->raise;
     size_t count = raise->count;
     raise->count = 0;
-    if (!count || link->err)
+    if (!count || session->err)
         return;
-    pg_begin(link, "BEGIN");
-    pg_begin_query(link);
-    pg_put(link, raise_floors);
-    pg_param_int(link, FLOOR_LAG_MS);
-    pg_param_int(link, FLOOR_TURN_MS);
-    pg_param_int(link, FLOOR_STEP_MS);
-    pg_param_ints(link, raise->lanes, count);
-    pg_param_ints(link, raise->dues, count);
-    pg_send(link, NULL, NULL);
-    pg_run(link, "COMMIT", 0, NULL, NULL, NULL);
-    pg_sync(link);
-    if (link->err)
-        pg_link_reset(link);
-    link->err = ERR_OK;
+    pg_begin(session, "BEGIN");
+    pg_begin_query(session);
+    pg_put(session, raise_floors);
+    pg_param_int(session, FLOOR_LAG_MS);
+    pg_param_int(session, FLOOR_TURN_MS);
+    pg_param_int(session, FLOOR_STEP_MS);
+    pg_param_ints(session, raise->lanes, count);
+    pg_param_ints(session, raise->dues, count);
+    pg_send(session, NULL, NULL);
+    pg_run(session, "COMMIT", 0, NULL, NULL, NULL);
+    pg_sync(session);
+    if (session->err)
+        pg_session_reset(session);
+    session->err = ERR_OK;
 }
 
 static void read_lanes(void *ctx, const PGresult *result)
@@ -181,23 +181,23 @@ static void read_lanes(void *ctx, const PGresult *result)
         for (int state = 0; state < JOB_STATE_COUNT && lanes->counts; state++)
             lane->counts[state] = pg_int(result, row, 6 + state);
         if (lane->next_due >= pg_int(result, row, 5) + FLOOR_STEP_MS)
-            raise_later(listing->link, lane);
+            raise_later(listing->session, lane);
     }
 }
 
-static void send_lanes(struct pg_link *link, struct store_op *op)
+static void send_lanes(struct pg_session *session, struct store_op *op)
 {
     struct store_lanes *lanes = container_of(op, struct store_lanes, op);
-    struct listing *listing = arena_alloc(&link->arena, sizeof *listing);
-    *listing = (struct listing){link, lanes};
+    struct listing *listing = arena_alloc(&session->arena, sizeof *listing);
+    *listing = (struct listing){session, lanes};
     if (lanes->names_only && !lanes->counts) {
-        pg_sql(link, lane_names, read_lanes, listing, lanes->after_id, lanes->tenant, limit(lanes->max));
+        pg_sql(session, lane_names, read_lanes, listing, lanes->after_id, lanes->tenant, limit(lanes->max));
         return;
     }
     if (lanes->after_id == 0 && lanes->tenant == 0) // a whole walk, or none of it
-        link->look = pg_look(link);
-    pg_sql(link, some_lanes, read_lanes, listing, lanes->after_id, lanes->tenant, limit(lanes->max),
-           lanes->tenant ? PG_LOOK_OLD : link->look, lanes->counts);
+        session->look = pg_look(session);
+    pg_sql(session, some_lanes, read_lanes, listing, lanes->after_id, lanes->tenant, limit(lanes->max),
+           lanes->tenant ? PG_LOOK_OLD : session->look, lanes->counts);
 }
 
 static void read_stats(void *ctx, const PGresult *result)
@@ -207,10 +207,10 @@ static void read_stats(void *ctx, const PGresult *result)
         stats->counts[pg_int(result, row, 0)] = pg_int(result, row, 1);
 }
 
-static void send_stats(struct pg_link *link, struct store_op *op)
+static void send_stats(struct pg_session *session, struct store_op *op)
 {
     struct store_stats *stats = container_of(op, struct store_stats, op);
-    pg_sql(link, stats->tenant ? counts_of_tenant : all_counts, read_stats, stats, stats->tenant);
+    pg_sql(session, stats->tenant ? counts_of_tenant : all_counts, read_stats, stats, stats->tenant);
 }
 
 // ---- a task or a job
@@ -272,18 +272,18 @@ void pg_read_attempts(void *ctx, const PGresult *result)
     store_sort_attempts(get->attempts, get->attempt_count);
 }
 
-static void send_get(struct pg_link *link, struct store_op *op)
+static void send_get(struct pg_session *session, struct store_op *op)
 {
     struct store_get *get = container_of(op, struct store_get, op);
     if (get->job_id) {
-        pg_sql(link, task_of_job, read_task, get, get->job_id, get->tenant);
-        pg_sql(link, JOB_BY_ID, read_jobs, get, get->job_id);
-        pg_sql(link, attempts_of_job, pg_read_attempts, get, get->job_id);
+        pg_sql(session, task_of_job, read_task, get, get->job_id, get->tenant);
+        pg_sql(session, JOB_BY_ID, read_jobs, get, get->job_id);
+        pg_sql(session, attempts_of_job, pg_read_attempts, get, get->job_id);
         return;
     }
-    pg_sql(link, task_by_id, read_task, get, get->task_id, get->tenant);
-    pg_sql(link, jobs_of_task, read_jobs, get, get->task_id, limit(get->max_jobs), (int64_t)get->open_first);
-    pg_sql(link, attempts_of_task, pg_read_attempts, get, get->task_id);
+    pg_sql(session, task_by_id, read_task, get, get->task_id, get->tenant);
+    pg_sql(session, jobs_of_task, read_jobs, get, get->task_id, limit(get->max_jobs), (int64_t)get->open_first);
+    pg_sql(session, attempts_of_task, pg_read_attempts, get, get->task_id);
 }
 
 // The term is read with the owners: a group sees one moment.
@@ -302,11 +302,11 @@ static void read_owners(void *ctx, const PGresult *result)
     }
 }
 
-static void send_owners(struct pg_link *link, struct store_op *op)
+static void send_owners(struct pg_session *session, struct store_op *op)
 {
     struct store_owners *owners = container_of(op, struct store_owners, op);
-    pg_run(link, "SELECT value FROM @meta WHERE name='term'", 0, NULL, read_term, owners);
-    pg_run(link, "SELECT bucket, puller FROM @owners ORDER BY bucket, puller", 0, NULL, read_owners, owners);
+    pg_run(session, "SELECT value FROM @meta WHERE name='term'", 0, NULL, read_term, owners);
+    pg_run(session, "SELECT bucket, puller FROM @owners ORDER BY bucket, puller", 0, NULL, read_owners, owners);
 }
 
 // ---- bulks
@@ -335,13 +335,13 @@ static void read_bulks(void *ctx, const PGresult *result)
         store_op_fail(&bulks->op, ERR_NOT_FOUND, "there is no such bulk");
 }
 
-static void send_bulks(struct pg_link *link, struct store_op *op)
+static void send_bulks(struct pg_session *session, struct store_op *op)
 {
     struct store_bulks *bulks = container_of(op, struct store_bulks, op);
     if (bulks->id)
-        pg_sql(link, BULK_COLUMNS "id=$1 AND tenant=$2", read_bulks, bulks, bulks->id, bulks->tenant);
+        pg_sql(session, BULK_COLUMNS "id=$1 AND tenant=$2", read_bulks, bulks, bulks->id, bulks->tenant);
     else
-        pg_sql(link, BULK_COLUMNS "state=0 ORDER BY id LIMIT $1", read_bulks, bulks, limit(bulks->max));
+        pg_sql(session, BULK_COLUMNS "state=0 ORDER BY id LIMIT $1", read_bulks, bulks, limit(bulks->max));
 }
 
 static void read_ahead(void *ctx, const PGresult *result)
@@ -350,33 +350,33 @@ static void read_ahead(void *ctx, const PGresult *result)
     ahead->count = (size_t)pg_int(result, 0, 0);
 }
 
-static void send_ahead(struct pg_link *link, struct store_op *op)
+static void send_ahead(struct pg_session *session, struct store_op *op)
 {
     struct store_ahead *ahead = container_of(op, struct store_ahead, op);
     int64_t own = store_place(&(struct job){.lane = ahead->lane, .priority = (uint8_t)ahead->priority, .state = JOB_READY});
-    pg_sql(link, waiting_ahead, read_ahead, ahead, ahead->lane, own, ahead->due_at, ahead->id, limit(ahead->max));
+    pg_sql(session, waiting_ahead, read_ahead, ahead, ahead->lane, own, ahead->due_at, ahead->id, limit(ahead->max));
 }
 
-static void send_backup(struct pg_link *link, struct store_op *op)
+static void send_backup(struct pg_session *session, struct store_op *op)
 {
     store_op_fail(op, ERR_UNSUPPORTED, "a PostgreSQL database is backed up with pg_dump or pg_basebackup");
 }
 
-static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
+static void (*const sends[STORE_VERB_COUNT])(struct pg_session *session, struct store_op *op) = {
     [STORE_OWNERS] = send_owners,    [STORE_FIND] = send_find,    [STORE_LANES] = send_lanes, [STORE_GET] = send_get,
     [STORE_STATS] = send_stats,      [STORE_LIST] = pg_list_send, [STORE_BULKS] = send_bulks, [STORE_BACKUP] = send_backup,
     [STORE_SERIES] = pg_series_send, [STORE_HEAR] = pg_hear_send, [STORE_AHEAD] = send_ahead,
 };
 
-void pg_read_group(struct pg_link *link, struct list *group)
+void pg_read_group(struct pg_session *session, struct list *group)
 {
-    link->raise.count = 0;
-    pg_begin(link, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    session->raise.count = 0;
+    pg_begin(session, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     list_each (group, node) {
         struct store_op *op = list_entry(node, struct store_op, link);
-        sends[op->verb](link, op);
+        sends[op->verb](session, op);
     }
-    pg_run(link, "COMMIT", 0, NULL, NULL, NULL);
-    pg_sync(link);
-    raise_now(link);
+    pg_run(session, "COMMIT", 0, NULL, NULL, NULL);
+    pg_sync(session);
+    raise_now(session);
 }

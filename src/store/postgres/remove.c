@@ -50,10 +50,10 @@ static void read_remove(void *ctx, const PGresult *result)
         remove->more = pg_int(result, 0, 2) > (int64_t)remove->max;
 }
 
-void pg_remove_send(struct pg_link *link, struct store_op *op)
+void pg_remove_send(struct pg_session *session, struct store_op *op)
 {
     struct store_remove *remove = container_of(op, struct store_remove, op);
-    pg_lock_task(link, remove->task_id);
-    pg_sql(link, remove_task, read_remove, remove, pg_slot(link), remove->task_id, remove->tenant, remove->version,
+    pg_lock_task(session, remove->task_id);
+    pg_sql(session, remove_task, read_remove, remove, pg_slot(session), remove->task_id, remove->tenant, remove->version,
            store_remove_last(remove), (int64_t)remove->max, remove->now_ms, remove->keys_until, remove->goes_on);
 }

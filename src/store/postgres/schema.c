@@ -47,7 +47,7 @@ static const char *const steps[][16] = {
         "CREATE TABLE @lanes(id bigint PRIMARY KEY, floor bigint NOT NULL DEFAULT 0, tenant int NOT NULL, queue text COLLATE "
         "\"C\" NOT NULL,"
         " paused boolean NOT NULL, UNIQUE(tenant, queue)) WITH (fillfactor=50, " BUSY_TABLE ")",
-        // Jobs per lane and state, as the sum over slots. Each link of each node has a slot, so that none waits for another's
+        // Jobs per lane and state, as the sum over slots. Each session of each node has a slot, so that none waits for another's
         // row. Lane 0 is the sum of all lanes.
         "CREATE TABLE @counts(slot int, lane bigint, state smallint, n bigint NOT NULL, PRIMARY KEY(lane, state, slot))"
         " WITH (fillfactor=50, " BUSY_TABLE ")",
@@ -199,9 +199,9 @@ int64_t pg_lock_key(const struct pg *pg, enum pg_lock lock)
     return (int64_t)((hash_bytes(pg->schema, strlen(pg->schema)) & ~(uint64_t)0xff) | (uint64_t)lock);
 }
 
-void pg_lock(struct pg_link *link, enum pg_lock lock)
+void pg_lock(struct pg_session *session, enum pg_lock lock)
 {
-    pg_sql(link, "SELECT pg_advisory_xact_lock($1)", NULL, NULL, pg_lock_key(link->pg, lock));
+    pg_sql(session, "SELECT pg_advisory_xact_lock($1)", NULL, NULL, pg_lock_key(session->pg, lock));
 }
 
 static void read_int(void *ctx, const PGresult *result)
@@ -209,48 +209,48 @@ static void read_int(void *ctx, const PGresult *result)
     *(int64_t *)ctx = PQntuples(result) ? pg_int(result, 0, 0) : -1;
 }
 
-static void run(struct pg_link *link, const char *sql)
+static void run(struct pg_session *session, const char *sql)
 {
-    pg_run_once(link, sql, NULL, NULL);
+    pg_run_once(session, sql, NULL, NULL);
 }
 
-static int64_t ask_text(struct pg_link *link, const char *sql, const char *text)
+static int64_t ask_text(struct pg_session *session, const char *sql, const char *text)
 {
     int64_t answer = 0;
-    pg_begin_query(link);
-    pg_put(link, sql);
-    pg_param_text(link, str_of(text));
-    pg_send(link, read_int, &answer);
-    pg_sync(link);
+    pg_begin_query(session);
+    pg_put(session, sql);
+    pg_param_text(session, str_of(text));
+    pg_send(session, read_int, &answer);
+    pg_sync(session);
     return answer;
 }
 
 // A schema that is there is not made again: that would need a right on the database.
-static void make_schema(struct pg_link *link)
+static void make_schema(struct pg_session *session)
 {
     char sql[200];
-    if (ask_text(link, "SELECT count(*) FROM pg_namespace WHERE nspname=$1", link->pg->schema_name) == 0) {
-        snprintf(sql, sizeof sql, "CREATE SCHEMA IF NOT EXISTS %.*s", (int)strlen(link->pg->schema) - 1, link->pg->schema);
-        run(link, sql);
+    if (ask_text(session, "SELECT count(*) FROM pg_namespace WHERE nspname=$1", session->pg->schema_name) == 0) {
+        snprintf(sql, sizeof sql, "CREATE SCHEMA IF NOT EXISTS %.*s", (int)strlen(session->pg->schema) - 1, session->pg->schema);
+        run(session, sql);
     }
-    int64_t tables = ask_text(link,
+    int64_t tables = ask_text(session,
                               "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid=c.relnamespace"
                               " WHERE n.nspname=$1 AND c.relname='meta'",
-                              link->pg->schema_name);
-    if (tables == 0 && !link->err)
-        run(link, "CREATE TABLE IF NOT EXISTS @meta(name text PRIMARY KEY, value bigint NOT NULL)");
+                              session->pg->schema_name);
+    if (tables == 0 && !session->err)
+        run(session, "CREATE TABLE IF NOT EXISTS @meta(name text PRIMARY KEY, value bigint NOT NULL)");
 }
 
-static int64_t read_version(struct pg_link *link)
+static int64_t read_version(struct pg_session *session)
 {
     int64_t version = 0;
-    run(link, "INSERT INTO @meta(name, value) VALUES('schema', 0) ON CONFLICT DO NOTHING");
-    pg_run(link, "SELECT value FROM @meta WHERE name='schema' FOR UPDATE", 0, NULL, read_int, &version);
-    pg_sync(link);
+    run(session, "INSERT INTO @meta(name, value) VALUES('schema', 0) ON CONFLICT DO NOTHING");
+    pg_run(session, "SELECT value FROM @meta WHERE name='schema' FOR UPDATE", 0, NULL, read_int, &version);
+    pg_sync(session);
     return version;
 }
 
-static void check_version(struct pg_link *link, int64_t version)
+static void check_version(struct pg_session *session, int64_t version)
 {
     char why[ERR_WHY_MAX];
     if (version <= SCHEMA_VERSION)
@@ -258,7 +258,7 @@ static void check_version(struct pg_link *link, int64_t version)
     snprintf(why, sizeof why,
              "the database has schema version %lld and this rota knows %d: use the rota that wrote it, or a newer one",
              (long long)version, SCHEMA_VERSION);
-    pg_fail(link, PG_REFUSED, ERR_STORE_UNAVAILABLE, why);
+    pg_fail(session, PG_REFUSED, ERR_STORE_UNAVAILABLE, why);
 }
 
 static void read_version_again(void *ctx, const PGresult *result)
@@ -267,36 +267,36 @@ static void read_version_again(void *ctx, const PGresult *result)
 }
 
 // A newer rota may have come meanwhile: whoever connects again notices.
-void pg_send_version(struct pg_link *link)
+void pg_send_version(struct pg_session *session)
 {
-    pg_run(link, "SELECT value FROM @meta WHERE name='schema'", 0, NULL, read_version_again, link);
+    pg_run(session, "SELECT value FROM @meta WHERE name='schema'", 0, NULL, read_version_again, session);
 }
 
 // One step, from whatever version there is. Returns the version it leads to.
-static int64_t take_step(struct pg_link *link)
+static int64_t take_step(struct pg_session *session)
 {
-    pg_begin(link, "BEGIN");
-    pg_lock(link, PG_LOCK_SCHEMA);
-    make_schema(link);
-    int64_t version = read_version(link);
-    check_version(link, version);
-    if (!link->err && version < SCHEMA_VERSION) {
+    pg_begin(session, "BEGIN");
+    pg_lock(session, PG_LOCK_SCHEMA);
+    make_schema(session);
+    int64_t version = read_version(session);
+    check_version(session, version);
+    if (!session->err && version < SCHEMA_VERSION) {
         for (size_t i = 0; i < array_count(steps[version]) && steps[version][i]; i++)
-            run(link, steps[version][i]);
+            run(session, steps[version][i]);
         if (version == STEP_THAT_FILLS_TAGS)
-            pg_tags_fill(link);
+            pg_tags_fill(session);
         version++;
-        pg_sql(link, "UPDATE @meta SET value=$1 WHERE name='schema'", NULL, NULL, version);
+        pg_sql(session, "UPDATE @meta SET value=$1 WHERE name='schema'", NULL, NULL, version);
     }
-    run(link, "COMMIT");
-    pg_sync(link);
+    run(session, "COMMIT");
+    pg_sync(session);
     return version;
 }
 
-void pg_migrate(struct pg_link *link)
+void pg_migrate(struct pg_session *session)
 {
-    link->deadline_ms = clock_mono_ns() / 1000000 + MIGRATION_MS;
-    while (!link->err && take_step(link) < SCHEMA_VERSION)
+    session->deadline_ms = clock_mono_ns() / 1000000 + MIGRATION_MS;
+    while (!session->err && take_step(session) < SCHEMA_VERSION)
         ;
-    pg_link_reset(link);
+    pg_session_reset(session);
 }

@@ -21,9 +21,9 @@ struct str pg_tags_text(const struct store_task *task, struct arena *arena)
     return (struct str){text, at};
 }
 
-void pg_lock_task(struct pg_link *link, int64_t id)
+void pg_lock_task(struct pg_session *session, int64_t id)
 {
-    pg_sql(link, "SELECT FROM @tasks WHERE id=$1 FOR UPDATE", NULL, NULL, id);
+    pg_sql(session, "SELECT FROM @tasks WHERE id=$1 FOR UPDATE", NULL, NULL, id);
 }
 
 // ---- tasks from before
@@ -52,7 +52,7 @@ static const char fill_jobs[] = PG_ADD_TAGS(PG_TAGS_OF_JOBS(JOBS_OF_TAGGED("@job
 static const char fill_done[] = PG_ADD_TAGS(PG_TAGS_OF_JOBS(JOBS_OF_TAGGED("@jobs_done")));
 
 struct filling {
-    struct pg_link *link;
+    struct pg_session *session;
     struct arena arena; // of one round
     int64_t last_id;
     int64_t *ids;
@@ -84,34 +84,34 @@ static void read_candidates(void *ctx, const PGresult *result)
 
 static void write_tags(struct filling *filling)
 {
-    struct pg_link *link = filling->link;
+    struct pg_session *session = filling->session;
     struct pg_rows rows;
-    if (link->err || !filling->count)
+    if (session->err || !filling->count)
         return;
     pg_rows_init(&rows, &filling->arena, filling->count);
     memcpy(pg_rows_ints(&rows, "id"), filling->ids, filling->count * sizeof *filling->ids);
     memcpy(pg_rows_strs(&rows, "tags", PG_TEXT), filling->tags, filling->count * sizeof *filling->tags);
-    pg_begin_query(link);
-    pg_put(link, set_tags_from);
-    pg_put_rows(link, &rows);
-    pg_put(link, set_tags);
-    pg_send(link, NULL, NULL);
-    pg_sync(link);
+    pg_begin_query(session);
+    pg_put(session, set_tags_from);
+    pg_put_rows(session, &rows);
+    pg_put(session, set_tags);
+    pg_send(session, NULL, NULL);
+    pg_sync(session);
 }
 
-void pg_tags_fill(struct pg_link *link)
+void pg_tags_fill(struct pg_session *session)
 {
     enum { ROWS_MAX = 1000, BYTES_MAX = 4 * 1024 * 1024 };
-    struct filling filling = {.link = link};
+    struct filling filling = {.session = session};
     do {
         arena_init(&filling.arena);
         filling.count = filling.seen = 0;
-        pg_sql(link, candidates, read_candidates, &filling, filling.last_id, ROWS_MAX, BYTES_MAX);
-        pg_sync(link);
+        pg_sql(session, candidates, read_candidates, &filling, filling.last_id, ROWS_MAX, BYTES_MAX);
+        pg_sync(session);
         write_tags(&filling);
         arena_done(&filling.arena);
-    } while (filling.seen && !link->err);
-    pg_run_once(link, fill_tasks, NULL, NULL);
-    pg_run_once(link, fill_jobs, NULL, NULL);
-    pg_run_once(link, fill_done, NULL, NULL);
+    } while (filling.seen && !session->err);
+    pg_run_once(session, fill_tasks, NULL, NULL);
+    pg_run_once(session, fill_jobs, NULL, NULL);
+    pg_run_once(session, fill_done, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static const char floor_of_ids[] =
     " (SELECT value FROM @meta WHERE name='id_floor'), 0)";
 
 struct joining {
-    struct pg_link *link;
+    struct pg_session *session;
     struct store_join *join;
 };
 
@@ -32,21 +32,21 @@ static const char keep_secret[] =
 static void read_secret(void *ctx, const PGresult *result)
 {
     struct joining *joining = ctx;
-    struct str kept = PQntuples(result) ? pg_bytes(result, 0, 0, &joining->link->arena) : (struct str){0};
+    struct str kept = PQntuples(result) ? pg_bytes(result, 0, 0, &joining->session->arena) : (struct str){0};
     if (kept.n == sizeof joining->join->secret)
         memcpy(joining->join->secret, kept.p, kept.n);
 }
 
-static void send_secret(struct pg_link *link, struct joining *joining)
+static void send_secret(struct pg_session *session, struct joining *joining)
 {
     char hex[2 * STORE_SECRET_SIZE + 1];
     for (size_t i = 0; i < STORE_SECRET_SIZE; i++)
         snprintf(hex + 2 * i, 3, "%02x", joining->join->secret[i]);
-    pg_begin_query(link);
-    pg_put(link, keep_secret);
-    pg_param_text(link, str_of(hex));
-    pg_send(link, NULL, NULL);
-    pg_run(link, "SELECT bytes FROM @meta WHERE name='secret'", 0, NULL, read_secret, joining);
+    pg_begin_query(session);
+    pg_put(session, keep_secret);
+    pg_param_text(session, str_of(hex));
+    pg_send(session, NULL, NULL);
+    pg_run(session, "SELECT bytes FROM @meta WHERE name='secret'", 0, NULL, read_secret, joining);
 }
 
 static void read_join(void *ctx, const PGresult *result)
@@ -68,17 +68,17 @@ static void read_floor(void *ctx, const PGresult *result)
     if (joining->join->op.err)
         return;
     joining->join->id_floor = pg_int(result, 0, 0);
-    atomic_store(&joining->link->pg->node, joining->join->node);
+    atomic_store(&joining->session->pg->node, joining->join->node);
 }
 
-static void send_join(struct pg_link *link, struct store_op *op)
+static void send_join(struct pg_session *session, struct store_op *op)
 {
-    struct joining *joining = arena_alloc(&link->arena, sizeof *joining);
-    *joining = (struct joining){link, container_of(op, struct store_join, op)};
-    pg_lock(link, PG_LOCK_NODES);
-    pg_sql(link, join_in, read_join, joining, joining->join->incarnation, ID_NODES, joining->join->pulls);
-    pg_run(link, floor_of_ids, 0, NULL, read_floor, joining);
-    send_secret(link, joining);
+    struct joining *joining = arena_alloc(&session->arena, sizeof *joining);
+    *joining = (struct joining){session, container_of(op, struct store_join, op)};
+    pg_lock(session, PG_LOCK_NODES);
+    pg_sql(session, join_in, read_join, joining, joining->join->incarnation, ID_NODES, joining->join->pulls);
+    pg_run(session, floor_of_ids, 0, NULL, read_floor, joining);
+    send_secret(session, joining);
 }
 
 static void read_beat(void *ctx, const PGresult *result)
@@ -106,15 +106,16 @@ static void read_peers(void *ctx, const PGresult *result)
     }
 }
 
-static void send_beat(struct pg_link *link, struct store_op *op)
+static void send_beat(struct pg_session *session, struct store_op *op)
 {
     struct store_beat *beat = container_of(op, struct store_beat, op);
     if (beat->in_turn)
-        pg_lock(link, PG_LOCK_TURN);
-    pg_sql(link,
+        pg_lock(session, PG_LOCK_TURN);
+    pg_sql(session,
            "UPDATE @incarnations SET beat=beat+1, listens=$2<>0, tells=$3<>0 WHERE id=$1 AND NOT dead RETURNING " PG_CLOCK_MS,
            read_beat, beat, beat->incarnation, beat->listens, beat->tells);
-    pg_sql(link, "SELECT id, beat, dead::int, pulls::int, listens::int, tells::int FROM @incarnations WHERE id<>$1 ORDER BY id",
+    pg_sql(session,
+           "SELECT id, beat, dead::int, pulls::int, listens::int, tells::int FROM @incarnations WHERE id<>$1 ORDER BY id",
            read_peers, beat, beat->incarnation);
 }
 
@@ -129,10 +130,10 @@ static void read_bury(void *ctx, const PGresult *result)
         store_op_fail(&bury->op, ERR_LEASE_LOST, "it has beaten since");
 }
 
-static void send_bury(struct pg_link *link, struct store_op *op)
+static void send_bury(struct pg_session *session, struct store_op *op)
 {
     struct store_bury *bury = container_of(op, struct store_bury, op);
-    pg_sql(link, bury_one, read_bury, bury, bury->incarnation, bury->beat);
+    pg_sql(session, bury_one, read_bury, bury, bury->incarnation, bury->beat);
 }
 
 // The lock comes in a statement of its own, so that the next one sees what was claimed until then.
@@ -143,19 +144,19 @@ static void read_left(void *ctx, const PGresult *result)
         store_op_fail(&forget->op, ERR_LEASE_LOST, "it still holds jobs");
 }
 
-static void send_forget(struct pg_link *link, struct store_op *op)
+static void send_forget(struct pg_session *session, struct store_op *op)
 {
     struct store_forget *forget = container_of(op, struct store_forget, op);
-    pg_sql(link, "SELECT 1 FROM @incarnations WHERE id=$1 FOR UPDATE", NULL, NULL, forget->incarnation);
-    pg_sql(link,
+    pg_sql(session, "SELECT 1 FROM @incarnations WHERE id=$1 FOR UPDATE", NULL, NULL, forget->incarnation);
+    pg_sql(session,
            "DELETE FROM @incarnations WHERE id=$1 AND NOT EXISTS (SELECT FROM @jobs j"
            " WHERE j.id=" PG_ANY(PG_HAND_OF("$1")) " AND " PG_IN_HAND_OF("$1") ")",
            NULL, NULL, forget->incarnation);
-    pg_sql(link, "DELETE FROM @hands WHERE holder=$1 AND NOT EXISTS (SELECT FROM @incarnations WHERE id=$1)", NULL, NULL,
+    pg_sql(session, "DELETE FROM @hands WHERE holder=$1 AND NOT EXISTS (SELECT FROM @incarnations WHERE id=$1)", NULL, NULL,
            forget->incarnation);
-    pg_sql(link, "DELETE FROM @asks WHERE holder=$1 AND NOT EXISTS (SELECT FROM @incarnations WHERE id=$1)", NULL, NULL,
+    pg_sql(session, "DELETE FROM @asks WHERE holder=$1 AND NOT EXISTS (SELECT FROM @incarnations WHERE id=$1)", NULL, NULL,
            forget->incarnation);
-    pg_sql(link, "SELECT 1 FROM @incarnations WHERE id=$1", read_left, forget, forget->incarnation);
+    pg_sql(session, "SELECT 1 FROM @incarnations WHERE id=$1", read_left, forget, forget->incarnation);
 }
 
 // ---- owners and wishes
@@ -181,21 +182,21 @@ static void read_divide(void *ctx, const PGresult *result)
         store_op_fail(&divide->op, ERR_LEASE_LOST, "they were divided by another meanwhile");
 }
 
-static void send_divide(struct pg_link *link, struct store_op *op)
+static void send_divide(struct pg_session *session, struct store_op *op)
 {
     struct store_divide *divide = container_of(op, struct store_divide, op);
-    int64_t *buckets = arena_array(&link->arena, int64_t, divide->owner_count);
-    int64_t *pullers = arena_array(&link->arena, int64_t, divide->owner_count);
+    int64_t *buckets = arena_array(&session->arena, int64_t, divide->owner_count);
+    int64_t *pullers = arena_array(&session->arena, int64_t, divide->owner_count);
     for (size_t i = 0; i < divide->owner_count; i++) {
         buckets[i] = divide->owners[i].bucket;
         pullers[i] = divide->owners[i].puller;
     }
-    pg_begin_query(link);
-    pg_put(link, divide_anew);
-    pg_param_int(link, divide->term);
-    pg_param_ints(link, buckets, divide->owner_count);
-    pg_param_ints(link, pullers, divide->owner_count);
-    pg_send(link, read_divide, divide);
+    pg_begin_query(session);
+    pg_put(session, divide_anew);
+    pg_param_int(session, divide->term);
+    pg_param_ints(session, buckets, divide->owner_count);
+    pg_param_ints(session, pullers, divide->owner_count);
+    pg_send(session, read_divide, divide);
 }
 
 static void read_ask(void *ctx, const PGresult *result)
@@ -206,10 +207,10 @@ static void read_ask(void *ctx, const PGresult *result)
 }
 
 // FOR KEY SHARE: who forgets the incarnation comes before it or behind.
-static void send_ask(struct pg_link *link, struct store_op *op)
+static void send_ask(struct pg_session *session, struct store_op *op)
 {
     struct store_ask *ask = container_of(op, struct store_ask, op);
-    pg_sql(link,
+    pg_sql(session,
            "WITH i AS MATERIALIZED (SELECT id FROM @incarnations WHERE id=$1 FOR KEY SHARE)"
            " INSERT INTO @asks AS a(holder,job_id,tenant,wish) SELECT id, $2, $3, $4 FROM i"
            " ON CONFLICT(holder,job_id) DO UPDATE SET wish=least(a.wish,excluded.wish) RETURNING 1",
@@ -227,10 +228,10 @@ static void read_asked(void *ctx, const PGresult *result)
     }
 }
 
-static void send_asked(struct pg_link *link, struct store_op *op)
+static void send_asked(struct pg_session *session, struct store_op *op)
 {
     struct store_asked *asked = container_of(op, struct store_asked, op);
-    pg_sql(link,
+    pg_sql(session,
            "WITH g AS (DELETE FROM @asks WHERE holder=$1 AND job_id=" PG_ANY(
                "SELECT job_id FROM @asks WHERE holder=$1 ORDER BY job_id LIMIT $2 FOR UPDATE SKIP LOCKED") " RETURNING job_id, "
                                                                                                            "tenant, wish)"
@@ -246,17 +247,17 @@ static void read_pause(void *ctx, const PGresult *result)
     ((struct store_pause *)ctx)->lane = pg_int(result, 0, 0);
 }
 
-static void send_pause(struct pg_link *link, struct store_op *op)
+static void send_pause(struct pg_session *session, struct store_op *op)
 {
     struct store_pause *pause = container_of(op, struct store_pause, op);
-    pg_lock(link, PG_LOCK_LANES);
-    pg_begin_query(link);
-    pg_put(link, "INSERT INTO @lanes(id,tenant,queue,paused) SELECT coalesce(max(id),0)+1, $1, $3, $2<>0 FROM @lanes"
-                 " ON CONFLICT(tenant,queue) DO UPDATE SET paused=excluded.paused, dropped=false RETURNING id");
-    pg_param_int(link, pause->tenant);
-    pg_param_int(link, pause->paused);
-    pg_param_text(link, pause->queue);
-    pg_send(link, read_pause, pause);
+    pg_lock(session, PG_LOCK_LANES);
+    pg_begin_query(session);
+    pg_put(session, "INSERT INTO @lanes(id,tenant,queue,paused) SELECT coalesce(max(id),0)+1, $1, $3, $2<>0 FROM @lanes"
+                    " ON CONFLICT(tenant,queue) DO UPDATE SET paused=excluded.paused, dropped=false RETURNING id");
+    pg_param_int(session, pause->tenant);
+    pg_param_int(session, pause->paused);
+    pg_param_text(session, pause->queue);
+    pg_send(session, read_pause, pause);
 }
 
 // $1 tenant, $2 queue. `open` are the rows that PG_SHOWN looks for, locked: nobody adds to them until this is decided. Rows that
@@ -280,15 +281,15 @@ static void read_drop(void *ctx, const PGresult *result)
 }
 
 // A sweep moves rows from slot to slot, so none is to be under way.
-static void send_drop(struct pg_link *link, struct store_op *op)
+static void send_drop(struct pg_session *session, struct store_op *op)
 {
     struct store_drop *drop = container_of(op, struct store_drop, op);
-    pg_lock(link, PG_LOCK_SWEEP);
-    pg_begin_query(link);
-    pg_put(link, drop_lane);
-    pg_param_int(link, drop->tenant);
-    pg_param_text(link, drop->queue);
-    pg_send(link, read_drop, drop);
+    pg_lock(session, PG_LOCK_SWEEP);
+    pg_begin_query(session);
+    pg_put(session, drop_lane);
+    pg_param_int(session, drop->tenant);
+    pg_param_text(session, drop->queue);
+    pg_send(session, read_drop, drop);
 }
 
 // ---- bulks
@@ -308,20 +309,20 @@ static const char write_bulk[] = "INSERT INTO @bulks AS b(id,tenant,version" BUL
              " matched=excluded.matched, changed=excluded.changed, unchanged=excluded.unchanged, failed=excluded.failed,"
              " next_at=excluded.next_at, next_id=excluded.next_id WHERE b.version=$3 RETURNING 1";
 
-static void send_bulk(struct pg_link *link, struct store_op *op)
+static void send_bulk(struct pg_session *session, struct store_op *op)
 {
     struct store_bulk *bulk = container_of(op, struct store_bulk, op);
     const struct store_bulk_row *row = &bulk->row;
 #define X(name) , row->name
     int64_t values[] = {row->id, row->tenant, row->version BULK_MOVING(X), row->next.at, row->next.id};
 #undef X
-    pg_begin_query(link);
-    pg_put(link, write_bulk);
+    pg_begin_query(session);
+    pg_put(session, write_bulk);
     for (size_t i = 0; i < array_count(values); i++)
-        pg_param_int(link, values[i]);
-    pg_param_bytes(link, row->doc);
-    pg_send(link, read_bulk, bulk);
-    pg_sql(link, "DELETE FROM @bulks WHERE state>0 AND ended_at<$1", NULL, NULL, bulk->forget_before);
+        pg_param_int(session, values[i]);
+    pg_param_bytes(session, row->doc);
+    pg_send(session, read_bulk, bulk);
+    pg_sql(session, "DELETE FROM @bulks WHERE state>0 AND ended_at<$1", NULL, NULL, bulk->forget_before);
 }
 
 // ---- sweeping
@@ -431,39 +432,39 @@ static void read_removed(void *ctx, const PGresult *result)
 }
 
 // Takes the jobs that are due and then those of them that it removed, with their tasks.
-static void remove_due(struct pg_link *link, struct sweeping *sweeping, int64_t now_ms, int64_t today, int64_t max)
+static void remove_due(struct pg_session *session, struct sweeping *sweeping, int64_t now_ms, int64_t today, int64_t max)
 {
-    pg_sql(link, find_due, read_due, sweeping, now_ms, today, max);
-    pg_sync(link);
-    if (link->err || !sweeping->count)
+    pg_sql(session, find_due, read_due, sweeping, now_ms, today, max);
+    pg_sync(session);
+    if (session->err || !sweeping->count)
         return;
-    pg_begin_query(link);
-    pg_put(link, lock_tasks);
-    pg_param_ints(link, sweeping->values, sweeping->count);
-    pg_send(link, NULL, NULL);
-    pg_begin_query(link);
-    pg_put(link, remove_jobs);
-    pg_param_int(link, pg_slot(link));
-    pg_param_int(link, now_ms);
-    pg_param_int(link, today);
-    pg_param_ints(link, sweeping->jobs, sweeping->count);
-    pg_send(link, read_removed, sweeping);
-    pg_sync(link);
+    pg_begin_query(session);
+    pg_put(session, lock_tasks);
+    pg_param_ints(session, sweeping->values, sweeping->count);
+    pg_send(session, NULL, NULL);
+    pg_begin_query(session);
+    pg_put(session, remove_jobs);
+    pg_param_int(session, pg_slot(session));
+    pg_param_int(session, now_ms);
+    pg_param_int(session, today);
+    pg_param_ints(session, sweeping->jobs, sweeping->count);
+    pg_send(session, read_removed, sweeping);
+    pg_sync(session);
 }
 
-static void remove_tasks_of(struct pg_link *link, const struct sweeping *sweeping)
+static void remove_tasks_of(struct pg_session *session, const struct sweeping *sweeping)
 {
-    pg_begin_query(link);
-    pg_put(link, remove_tags);
-    pg_param_ints(link, sweeping->values, sweeping->count);
-    pg_param_ints(link, sweeping->jobs, sweeping->count);
-    pg_param_ints(link, sweeping->times, sweeping->count);
-    pg_send(link, NULL, NULL);
-    pg_begin_query(link);
-    pg_put(link, remove_tasks);
-    pg_param_int(link, sweeping->sweep->keys_until);
-    pg_param_ints(link, sweeping->values, sweeping->count);
-    pg_send(link, NULL, NULL);
+    pg_begin_query(session);
+    pg_put(session, remove_tags);
+    pg_param_ints(session, sweeping->values, sweeping->count);
+    pg_param_ints(session, sweeping->jobs, sweeping->count);
+    pg_param_ints(session, sweeping->times, sweeping->count);
+    pg_send(session, NULL, NULL);
+    pg_begin_query(session);
+    pg_put(session, remove_tasks);
+    pg_param_int(session, sweeping->sweep->keys_until);
+    pg_param_ints(session, sweeping->values, sweeping->count);
+    pg_send(session, NULL, NULL);
 }
 
 static void read_empty(void *ctx, const PGresult *result)
@@ -473,38 +474,38 @@ static void read_empty(void *ctx, const PGresult *result)
 
 // A day that has passed and is empty goes. The lock is asked for only briefly, for others wait behind it; then it goes another
 // time.
-static void drop_day(struct pg_link *link, int64_t day)
+static void drop_day(struct pg_session *session, int64_t day)
 {
     char sql[120];
     bool empty = false;
-    pg_begin(link, "BEGIN");
-    pg_run(link, "SET LOCAL lock_timeout='100ms'", 0, NULL, NULL, NULL);
-    pg_run(link, "LOCK TABLE @jobs_done IN ACCESS EXCLUSIVE MODE", 0, NULL, NULL, NULL);
+    pg_begin(session, "BEGIN");
+    pg_run(session, "SET LOCAL lock_timeout='100ms'", 0, NULL, NULL, NULL);
+    pg_run(session, "LOCK TABLE @jobs_done IN ACCESS EXCLUSIVE MODE", 0, NULL, NULL, NULL);
     snprintf(sql, sizeof sql, "SELECT 1 FROM @jobs_done_%lld LIMIT 1", (long long)day);
-    pg_run_once(link, sql, read_empty, &empty);
-    pg_sync(link);
+    pg_run_once(session, sql, read_empty, &empty);
+    pg_sync(session);
     snprintf(sql, sizeof sql, "DROP TABLE @jobs_done_%lld", (long long)day);
     if (empty)
-        pg_run_once(link, sql, NULL, NULL);
-    pg_run(link, "COMMIT", 0, NULL, NULL, NULL);
-    pg_sync(link);
+        pg_run_once(session, sql, NULL, NULL);
+    pg_run(session, "COMMIT", 0, NULL, NULL, NULL);
+    pg_sync(session);
 }
 
 // The sweep is done and committed: that a day could not be dropped does not undo it.
-static void drop_days(struct pg_link *link, struct sweeping *sweeping, int64_t today)
+static void drop_days(struct pg_session *session, struct sweeping *sweeping, int64_t today)
 {
-    pg_begin_query(link);
-    pg_put(link, past_days);
-    pg_param_int(link, today);
-    pg_param_text(link, str_of(link->pg->schema_name));
-    pg_send(link, read_values, sweeping);
-    pg_sync(link);
-    for (size_t i = 0; i < sweeping->count && !link->err; i++)
-        drop_day(link, sweeping->values[i]);
-    if (!link->err)
+    pg_begin_query(session);
+    pg_put(session, past_days);
+    pg_param_int(session, today);
+    pg_param_text(session, str_of(session->pg->schema_name));
+    pg_send(session, read_values, sweeping);
+    pg_sync(session);
+    for (size_t i = 0; i < sweeping->count && !session->err; i++)
+        drop_day(session, sweeping->values[i]);
+    if (!session->err)
         return;
-    pg_link_reset(link);
-    link->err = ERR_OK;
+    pg_session_reset(session);
+    session->err = ERR_OK;
 }
 
 enum { FOLD_MAX = 5000, HANDS_MAX = 2000 };
@@ -512,38 +513,38 @@ enum { FOLD_MAX = 5000, HANDS_MAX = 2000 };
 static void read_folded(void *ctx, const PGresult *result)
 {
     enum { FOLD_WAIT_MS = 60000 };
-    struct pg_link *link = ctx;
+    struct pg_session *session = ctx;
     if (pg_int(result, 0, 0) < FOLD_MAX)
-        link->fold_at = clock_mono_ns() / 1000000 + FOLD_WAIT_MS;
+        session->fold_at = clock_mono_ns() / 1000000 + FOLD_WAIT_MS;
 }
 
-void pg_sweep_run(struct pg_link *link, struct store_op *op)
+void pg_sweep_run(struct pg_session *session, struct store_op *op)
 {
     struct store_sweep *sweep = container_of(op, struct store_sweep, op);
-    struct sweeping sweeping = {.sweep = sweep, .arena = &link->arena};
+    struct sweeping sweeping = {.sweep = sweep, .arena = &session->arena};
     int64_t max = sweep->max > INT32_MAX ? INT32_MAX : (int64_t)sweep->max, today = sweep->now_ms / PG_DAY_MS + 1;
-    pg_begin(link, "BEGIN");
-    pg_sql(link, "SELECT pg_try_advisory_xact_lock($1)::int", read_alone, &sweeping, pg_lock_key(link->pg, PG_LOCK_SWEEP));
-    pg_sync(link);
-    if (!link->err && sweeping.alone) {
-        remove_due(link, &sweeping, sweep->now_ms, today, max);
+    pg_begin(session, "BEGIN");
+    pg_sql(session, "SELECT pg_try_advisory_xact_lock($1)::int", read_alone, &sweeping, pg_lock_key(session->pg, PG_LOCK_SWEEP));
+    pg_sync(session);
+    if (!session->err && sweeping.alone) {
+        remove_due(session, &sweeping, sweep->now_ms, today, max);
         sweep->removed = sweeping.count;
         if (sweeping.count)
-            remove_tasks_of(link, &sweeping);
-        pg_sql(link, remove_keys, NULL, NULL, sweep->now_ms, max);
-        pg_sweep_news_send(link, sweep, max);
-        pg_sql(link, clear_hands, NULL, NULL, HANDS_MAX);
-        if (clock_mono_ns() / 1000000 >= link->fold_at)
-            pg_sql(link, fold_counts, read_folded, link, pg_period(), FOLD_MAX);
+            remove_tasks_of(session, &sweeping);
+        pg_sql(session, remove_keys, NULL, NULL, sweep->now_ms, max);
+        pg_sweep_news_send(session, sweep, max);
+        pg_sql(session, clear_hands, NULL, NULL, HANDS_MAX);
+        if (clock_mono_ns() / 1000000 >= session->fold_at)
+            pg_sql(session, fold_counts, read_folded, session, pg_period(), FOLD_MAX);
     }
-    pg_commit(link);
-    if (!link->err && sweeping.alone && sweeping.count < (size_t)max)
-        drop_days(link, &sweeping, today);
+    pg_commit(session);
+    if (!session->err && sweeping.alone && sweeping.count < (size_t)max)
+        drop_days(session, &sweeping, today);
 }
 
 // ---- the group
 
-static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_op *op) = {
+static void (*const sends[STORE_VERB_COUNT])(struct pg_session *session, struct store_op *op) = {
     [STORE_JOIN] = send_join,      [STORE_BEAT] = send_beat,    [STORE_BURY] = send_bury,        [STORE_FORGET] = send_forget,
     [STORE_DIVIDE] = send_divide,  [STORE_ASK] = send_ask,      [STORE_ASKED] = send_asked,      [STORE_PAUSE] = send_pause,
     [STORE_CLAIM] = pg_claim_send, [STORE_DUE] = pg_due_send,   [STORE_AMEND] = pg_amend_send,   [STORE_BULK] = send_bulk,
@@ -551,17 +552,17 @@ static void (*const sends[STORE_VERB_COUNT])(struct pg_link *link, struct store_
 };
 
 // A sweep is a group of its own (see take_group in postgres/postgres.c), because it needs to see one answer before it asks on.
-void pg_tend_group(struct pg_link *link, struct list *group)
+void pg_tend_group(struct pg_session *session, struct list *group)
 {
     struct store_op *first = list_entry(group->next, struct store_op, link);
     if (first->verb == STORE_SWEEP) {
-        pg_sweep_run(link, first);
+        pg_sweep_run(session, first);
         return;
     }
-    pg_begin(link, "BEGIN");
+    pg_begin(session, "BEGIN");
     list_each (group, node) {
         struct store_op *op = list_entry(node, struct store_op, link);
-        sends[op->verb](link, op);
+        sends[op->verb](session, op);
     }
-    pg_commit(link);
+    pg_commit(session);
 }

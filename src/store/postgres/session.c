@@ -1,4 +1,4 @@
-// A link to PostgreSQL: one connection in pipeline mode, used by one thread, that never waits longer than its deadline.
+// A session to PostgreSQL: one connection in pipeline mode, used by one thread, that never waits longer than its deadline.
 //
 // Statements are sent with the function that will read their answer, and nobody waits before pg_sync(); so a whole transaction is
 // one round trip. What comes again is parsed and planned once and kept by the server under a name, unless there is a pooler in
@@ -27,34 +27,34 @@ static int64_t now_ms(void)
     return clock_mono_ns() / 1000000;
 }
 
-void pg_link_init(struct pg_link *link, struct pg *pg, int number)
+void pg_session_init(struct pg_session *session, struct pg *pg, int number)
 {
-    *link = (struct pg_link){.pg = pg, .number = number};
-    arena_init(&link->arena);
-    arena_init(&link->query.arena);
+    *session = (struct pg_session){.pg = pg, .number = number};
+    arena_init(&session->arena);
+    arena_init(&session->query.arena);
 }
 
-void pg_link_done(struct pg_link *link)
+void pg_session_done(struct pg_session *session)
 {
-    pg_link_drop(link);
-    mem_free(link->pending);
-    buf_done(&link->query.sql);
-    arena_done(&link->query.arena);
-    arena_done(&link->arena);
+    pg_session_drop(session);
+    mem_free(session->pending);
+    buf_done(&session->query.sql);
+    arena_done(&session->query.arena);
+    arena_done(&session->arena);
 }
 
 // ---- failures
 
-void pg_fail(struct pg_link *link, enum pg_class class, enum err err, const char *why)
+void pg_fail(struct pg_session *session, enum pg_class class, enum err err, const char *why)
 {
-    if (link->err)
+    if (session->err)
         return;
-    link->err = err;
-    link->class = class;
-    snprintf(link->why, sizeof link->why, "PostgreSQL: %.200s", why);
-    for (size_t n = strlen(link->why); n && link->why[n - 1] == '\n'; n--)
-        link->why[n - 1] = 0;
-    for (char *at = link->why; (at = strpbrk(at, "\n\t"));) // one line, in which gaps are one blank
+    session->err = err;
+    session->class = class;
+    snprintf(session->why, sizeof session->why, "PostgreSQL: %.200s", why);
+    for (size_t n = strlen(session->why); n && session->why[n - 1] == '\n'; n--)
+        session->why[n - 1] = 0;
+    for (char *at = session->why; (at = strpbrk(at, "\n\t"));) // one line, in which gaps are one blank
         if (at[1] == '\n' || at[1] == '\t')
             memmove(at, at + 1, strlen(at));
         else
@@ -90,64 +90,64 @@ static const struct {
     {"XX", PG_REFUSED, ERR_STORE_UNAVAILABLE},
 };
 
-static void note_result(struct pg_link *link, const PGresult *result)
+static void note_result(struct pg_session *session, const PGresult *result)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const char *words = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
     char why[ERR_WHY_MAX];
     bool ends = severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
-    if (!state || ends || PQstatus(link->conn) == CONNECTION_BAD) {
-        pg_fail(link, PG_AWAY, ERR_STORE_UNAVAILABLE, words ? words : PQerrorMessage(link->conn));
+    if (!state || ends || PQstatus(session->conn) == CONNECTION_BAD) {
+        pg_fail(session, PG_AWAY, ERR_STORE_UNAVAILABLE, words ? words : PQerrorMessage(session->conn));
         return;
     }
     snprintf(why, sizeof why, "%.180s (%s)", words ? words : "it failed", state);
     for (size_t i = 0; i < array_count(meanings); i++)
         if (strncmp(state, meanings[i].state, strlen(meanings[i].state)) == 0) {
-            pg_fail(link, meanings[i].class, meanings[i].err, why);
+            pg_fail(session, meanings[i].class, meanings[i].err, why);
             return;
         }
-    pg_fail(link, PG_REFUSED, ERR_INTERNAL, why);
+    pg_fail(session, PG_REFUSED, ERR_INTERNAL, why);
 }
 
-static void note_lost(struct pg_link *link)
+static void note_lost(struct pg_session *session)
 {
-    const char *words = PQerrorMessage(link->conn);
-    pg_fail(link, PG_AWAY, ERR_STORE_UNAVAILABLE, words && *words ? words : "the connection was lost");
+    const char *words = PQerrorMessage(session->conn);
+    pg_fail(session, PG_AWAY, ERR_STORE_UNAVAILABLE, words && *words ? words : "the connection was lost");
 }
 
 // ---- waiting
 
 // Until the socket is ready for `events`. False: the deadline passed.
-static bool wait_for(struct pg_link *link, short events)
+static bool wait_for(struct pg_session *session, short events)
 {
     for (;;) {
-        int64_t left = link->deadline_ms - now_ms();
+        int64_t left = session->deadline_ms - now_ms();
         if (left <= 0) {
-            pg_fail(link, PG_AWAY, ERR_STORE_UNAVAILABLE, "no answer in time");
+            pg_fail(session, PG_AWAY, ERR_STORE_UNAVAILABLE, "no answer in time");
             return false;
         }
-        struct pollfd socket = {.fd = PQsocket(link->conn), .events = events};
+        struct pollfd socket = {.fd = PQsocket(session->conn), .events = events};
         if (poll(&socket, 1, left > INT32_MAX ? INT32_MAX : (int)left) > 0)
             return true;
     }
 }
 
-static bool await_answer(struct pg_link *link)
+static bool await_answer(struct pg_session *session)
 {
-    while (PQisBusy(link->conn)) {
-        int unsent = PQflush(link->conn);
+    while (PQisBusy(session->conn)) {
+        int unsent = PQflush(session->conn);
         if (unsent < 0) {
             // What the server said before it went is worth more than that it went.
-            while (PQisBusy(link->conn) && PQconsumeInput(link->conn))
+            while (PQisBusy(session->conn) && PQconsumeInput(session->conn))
                 ;
-            note_lost(link);
+            note_lost(session);
             return false;
         }
-        if (!wait_for(link, (short)(POLLIN | (unsent ? POLLOUT : 0))))
+        if (!wait_for(session, (short)(POLLIN | (unsent ? POLLOUT : 0))))
             return false;
-        if (!PQconsumeInput(link->conn)) {
-            note_lost(link);
+        if (!PQconsumeInput(session->conn)) {
+            note_lost(session);
             return false;
         }
     }
@@ -156,28 +156,28 @@ static bool await_answer(struct pg_link *link)
 
 // ---- sending and reading
 
-void pg_begin_query(struct pg_link *link)
+void pg_begin_query(struct pg_session *session)
 {
-    link->query.sql.n = 0;
-    link->query.once = false;
-    link->query.count = 0;
-    arena_done(&link->query.arena);
-    arena_init(&link->query.arena);
+    session->query.sql.n = 0;
+    session->query.once = false;
+    session->query.count = 0;
+    arena_done(&session->query.arena);
+    arena_init(&session->query.arena);
 }
 
-void pg_put(struct pg_link *link, const char *sql)
+void pg_put(struct pg_session *session, const char *sql)
 {
-    struct buf *buf = &link->query.sql;
+    struct buf *buf = &session->query.sql;
     for (const char *at; (at = strchr(sql, '@')); sql = at + 1) {
         buf_put(buf, (struct str){sql, (size_t)(at - sql)});
-        buf_puts(buf, link->pg->schema);
+        buf_puts(buf, session->pg->schema);
     }
     buf_puts(buf, sql);
 }
 
-static int add_param(struct pg_link *link, Oid type, const char *value, size_t length)
+static int add_param(struct pg_session *session, Oid type, const char *value, size_t length)
 {
-    struct pg_query *query = &link->query;
+    struct pg_query *query = &session->query;
     assert(query->count < PG_PARAMS_MAX);
     query->types[query->count] = type;
     query->values[query->count] = value;
@@ -186,21 +186,21 @@ static int add_param(struct pg_link *link, Oid type, const char *value, size_t l
     return ++query->count;
 }
 
-int pg_param_int(struct pg_link *link, int64_t value)
+int pg_param_int(struct pg_session *session, int64_t value)
 {
-    uint64_t *bytes = arena_alloc(&link->query.arena, sizeof *bytes);
+    uint64_t *bytes = arena_alloc(&session->query.arena, sizeof *bytes);
     *bytes = htobe64((uint64_t)value);
-    return add_param(link, OID_INT8, (const char *)bytes, sizeof *bytes);
+    return add_param(session, OID_INT8, (const char *)bytes, sizeof *bytes);
 }
 
-int pg_param_text(struct pg_link *link, struct str text)
+int pg_param_text(struct pg_session *session, struct str text)
 {
-    return add_param(link, OID_TEXT, text.n ? text.p : "", text.n);
+    return add_param(session, OID_TEXT, text.n ? text.p : "", text.n);
 }
 
-int pg_param_bytes(struct pg_link *link, struct str bytes)
+int pg_param_bytes(struct pg_session *session, struct str bytes)
 {
-    return add_param(link, OID_BYTES, bytes.n ? bytes.p : "", bytes.n);
+    return add_param(session, OID_BYTES, bytes.n ? bytes.p : "", bytes.n);
 }
 
 static char *put_u32(char *at, uint32_t value)
@@ -224,31 +224,31 @@ static char *put_array_head(char *at, size_t count, Oid element)
 
 enum { ARRAY_HEAD = 20 };
 
-int pg_param_ints(struct pg_link *link, const int64_t *values, size_t count)
+int pg_param_ints(struct pg_session *session, const int64_t *values, size_t count)
 {
-    char *bytes = arena_alloc_many(&link->query.arena, count + 2, 12), *at = put_array_head(bytes, count, OID_INT8);
+    char *bytes = arena_alloc_many(&session->query.arena, count + 2, 12), *at = put_array_head(bytes, count, OID_INT8);
     for (size_t i = 0; i < count; i++) {
         at = put_u32(at, 8);
         uint64_t value = htobe64((uint64_t)values[i]);
         memcpy(at, &value, sizeof value);
         at += sizeof value;
     }
-    return add_param(link, OID_INT8S, bytes, (size_t)(at - bytes));
+    return add_param(session, OID_INT8S, bytes, (size_t)(at - bytes));
 }
 
-static int param_strs(struct pg_link *link, const struct str *values, size_t count, Oid element, Oid type)
+static int param_strs(struct pg_session *session, const struct str *values, size_t count, Oid element, Oid type)
 {
     size_t size = ARRAY_HEAD + 4 * count;
     for (size_t i = 0; i < count; i++)
         size += values[i].n;
-    char *bytes = arena_alloc(&link->query.arena, size), *at = put_array_head(bytes, count, element);
+    char *bytes = arena_alloc(&session->query.arena, size), *at = put_array_head(bytes, count, element);
     for (size_t i = 0; i < count; i++) {
         at = put_u32(at, values[i].n ? (uint32_t)values[i].n : UINT32_MAX); // -1: NULL
         if (values[i].n)
             memcpy(at, values[i].p, values[i].n);
         at += values[i].n;
     }
-    return add_param(link, type, bytes, (size_t)(at - bytes));
+    return add_param(session, type, bytes, (size_t)(at - bytes));
 }
 
 void pg_rows_init(struct pg_rows *rows, struct arena *arena, size_t count)
@@ -287,52 +287,52 @@ static bool is_constant(const struct pg_column *column, size_t count)
     return true;
 }
 
-static void put_constant(struct pg_link *link, const struct pg_column *column)
+static void put_constant(struct pg_session *session, const struct pg_column *column)
 {
-    struct buf *sql = &link->query.sql;
+    struct buf *sql = &session->query.sql;
     if (column->kind == PG_INT)
-        buf_printf(sql, ",$%d AS %s", pg_param_int(link, column->ints[0]), column->name);
+        buf_printf(sql, ",$%d AS %s", pg_param_int(session, column->ints[0]), column->name);
     else
         buf_printf(sql, ",NULL::%s AS %s", column->kind == PG_TEXT ? "text" : "bytea", column->name);
 }
 
-static int param_column(struct pg_link *link, const struct pg_column *column, size_t count)
+static int param_column(struct pg_session *session, const struct pg_column *column, size_t count)
 {
     if (column->kind == PG_INT)
-        return pg_param_ints(link, column->ints, count);
-    return column->kind == PG_TEXT ? param_strs(link, column->strs, count, OID_TEXT, OID_TEXTS)
-                                   : param_strs(link, column->strs, count, OID_BYTES, OID_BYTESS);
+        return pg_param_ints(session, column->ints, count);
+    return column->kind == PG_TEXT ? param_strs(session, column->strs, count, OID_TEXT, OID_TEXTS)
+                                   : param_strs(session, column->strs, count, OID_BYTES, OID_BYTESS);
 }
 
-void pg_put_rows(struct pg_link *link, const struct pg_rows *rows)
+void pg_put_rows(struct pg_session *session, const struct pg_rows *rows)
 {
-    struct buf *sql = &link->query.sql;
+    struct buf *sql = &session->query.sql;
     buf_auto struct buf from = {0}, names = {0};
     int64_t *numbers = arena_array(rows->arena, int64_t, rows->count);
     for (size_t i = 0; i < rows->count; i++)
         numbers[i] = (int64_t)i;
     buf_puts(sql, "(SELECT u.*");
-    buf_printf(&from, "$%d", pg_param_ints(link, numbers, rows->count));
+    buf_printf(&from, "$%d", pg_param_ints(session, numbers, rows->count));
     buf_puts(&names, "no");
     for (int i = 0; i < rows->width; i++) {
         const struct pg_column *column = &rows->columns[i];
         if (rows->count && is_constant(column, rows->count)) {
-            put_constant(link, column);
+            put_constant(session, column);
             continue;
         }
-        buf_printf(&from, ",$%d", param_column(link, column, rows->count));
+        buf_printf(&from, ",$%d", param_column(session, column, rows->count));
         buf_printf(&names, ",%s", column->name);
     }
     buf_printf(sql, " FROM unnest(" STR_FMT ") u(" STR_FMT "))", STR_ARG(buf_str(&from)), STR_ARG(buf_str(&names)));
 }
 
-static void expect(struct pg_link *link, pg_reader *read, void *ctx)
+static void expect(struct pg_session *session, pg_reader *read, void *ctx)
 {
-    if (link->pending_count == link->pending_cap) {
-        link->pending_cap = link->pending_cap ? link->pending_cap * 2 : 16;
-        link->pending = mem_grow(link->pending, link->pending_cap * sizeof *link->pending);
+    if (session->pending_count == session->pending_cap) {
+        session->pending_cap = session->pending_cap ? session->pending_cap * 2 : 16;
+        session->pending = mem_grow(session->pending, session->pending_cap * sizeof *session->pending);
     }
-    link->pending[link->pending_count++] = (struct pg_pending){read, ctx};
+    session->pending[session->pending_count++] = (struct pg_pending){read, ctx};
 }
 
 // ---- statements with names
@@ -346,13 +346,13 @@ struct pg_named {
     char sql[];
 };
 
-static void forget_named(struct pg_link *link)
+static void forget_named(struct pg_session *session)
 {
     int64_t hash;
     size_t at = 0;
-    for (struct pg_named *named; (named = map_next(&link->named, &at, &hash));)
+    for (struct pg_named *named; (named = map_next(&session->named, &at, &hash));)
         mem_free(named);
-    map_done(&link->named);
+    map_done(&session->named);
 }
 
 static void read_settled(void *ctx, const PGresult *result)
@@ -360,126 +360,126 @@ static void read_settled(void *ctx, const PGresult *result)
     ((struct pg_named *)ctx)->settled = true;
 }
 
-static void forget_unsettled(struct pg_link *link)
+static void forget_unsettled(struct pg_session *session)
 {
     int64_t hash;
     size_t at = 0;
-    for (struct pg_named *named; (named = map_next(&link->named, &at, &hash));)
+    for (struct pg_named *named; (named = map_next(&session->named, &at, &hash));)
         named->sent = named->settled;
 }
 
 // The statement that is about to be sent, if it has come before. Its text ends with 0.
-static struct pg_named *find_named(struct pg_link *link)
+static struct pg_named *find_named(struct pg_session *session)
 {
-    if (!link->direct || link->query.once)
+    if (!session->direct || session->query.once)
         return NULL;
-    struct str sql = buf_str(&link->query.sql);
+    struct str sql = buf_str(&session->query.sql);
     int64_t hash = (int64_t)hash_bytes(sql.p, sql.n);
-    struct pg_named *named = map_get(&link->named, hash);
+    struct pg_named *named = map_get(&session->named, hash);
     if (named && (named->size != sql.n || memcmp(named->sql, sql.p, sql.n) != 0))
         return NULL;
-    if (!named && link->named.count < PG_NAMED_MAX) {
+    if (!named && session->named.count < PG_NAMED_MAX) {
         struct pg_named *first = mem_zero(sizeof *first + sql.n);
         first->size = sql.n;
         memcpy(first->sql, sql.p, sql.n);
-        map_put(&link->named, hash, first);
+        map_put(&session->named, hash, first);
     }
     return named;
 }
 
-static bool send_named(struct pg_link *link, struct pg_named *named)
+static bool send_named(struct pg_session *session, struct pg_named *named)
 {
-    const struct pg_query *query = &link->query;
+    const struct pg_query *query = &session->query;
     char name[24];
     if (!named->sent)
-        named->number = ++link->names;
+        named->number = ++session->names;
     snprintf(name, sizeof name, "rota_%d", named->number);
     if (!named->sent) {
-        if (!PQsendPrepare(link->conn, name, query->sql.p, query->count, query->types))
+        if (!PQsendPrepare(session->conn, name, query->sql.p, query->count, query->types))
             return false;
-        expect(link, read_settled, named);
+        expect(session, read_settled, named);
         named->sent = true;
     }
-    return PQsendQueryPrepared(link->conn, name, query->count, query->values, query->lengths, query->formats, 1);
+    return PQsendQueryPrepared(session->conn, name, query->count, query->values, query->lengths, query->formats, 1);
 }
 
-void pg_send(struct pg_link *link, pg_reader *read, void *ctx)
+void pg_send(struct pg_session *session, pg_reader *read, void *ctx)
 {
-    struct pg_query *query = &link->query;
-    if (link->err)
+    struct pg_query *query = &session->query;
+    if (session->err)
         return;
     buf_putc(&query->sql, 0);
-    struct pg_named *named = find_named(link);
-    if (named ? send_named(link, named)
-              : PQsendQueryParams(link->conn, query->sql.p, query->count, query->types, query->values, query->lengths,
+    struct pg_named *named = find_named(session);
+    if (named ? send_named(session, named)
+              : PQsendQueryParams(session->conn, query->sql.p, query->count, query->types, query->values, query->lengths,
                                   query->formats, 1))
-        expect(link, read, ctx);
+        expect(session, read, ctx);
     else
-        note_lost(link);
+        note_lost(session);
 }
 
-void pg_run(struct pg_link *link, const char *sql, size_t count, const int64_t *values, pg_reader *read, void *ctx)
+void pg_run(struct pg_session *session, const char *sql, size_t count, const int64_t *values, pg_reader *read, void *ctx)
 {
-    pg_begin_query(link);
-    pg_put(link, sql);
+    pg_begin_query(session);
+    pg_put(session, sql);
     for (size_t i = 0; i < count; i++)
-        pg_param_int(link, values[i]);
-    pg_send(link, read, ctx);
+        pg_param_int(session, values[i]);
+    pg_send(session, read, ctx);
 }
 
-void pg_run_once(struct pg_link *link, const char *sql, pg_reader *read, void *ctx)
+void pg_run_once(struct pg_session *session, const char *sql, pg_reader *read, void *ctx)
 {
-    pg_begin_query(link);
-    pg_put(link, sql);
-    link->query.once = true;
-    pg_send(link, read, ctx);
+    pg_begin_query(session);
+    pg_put(session, sql);
+    session->query.once = true;
+    pg_send(session, read, ctx);
 }
 
-static void take_result(struct pg_link *link, const PGresult *result, struct pg_pending pending)
+static void take_result(struct pg_session *session, const PGresult *result, struct pg_pending pending)
 {
     ExecStatusType status = PQresultStatus(result);
     if (status == PGRES_FATAL_ERROR)
-        note_result(link, result);
-    else if ((status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) && pending.read && !link->err)
+        note_result(session, result);
+    else if ((status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) && pending.read && !session->err)
         pending.read(pending.ctx, result);
 }
 
 // Also after a failing statement the answers of those behind it are taken, up to the end of the pipeline: they say nothing.
-void pg_sync(struct pg_link *link)
+void pg_sync(struct pg_session *session)
 {
-    if (!link->err && !PQpipelineSync(link->conn))
-        note_lost(link);
-    bool sent = !link->err, synced = false;
-    for (size_t at = 0; sent && !synced && await_answer(link);) {
-        PGresult *result = PQgetResult(link->conn);
+    if (!session->err && !PQpipelineSync(session->conn))
+        note_lost(session);
+    bool sent = !session->err, synced = false;
+    for (size_t at = 0; sent && !synced && await_answer(session);) {
+        PGresult *result = PQgetResult(session->conn);
         if (!result) {
             at++;
-            if (PQstatus(link->conn) == CONNECTION_BAD)
+            if (PQstatus(session->conn) == CONNECTION_BAD)
                 break;
             continue;
         }
         synced = PQresultStatus(result) == PGRES_PIPELINE_SYNC;
-        take_result(link, result, at < link->pending_count ? link->pending[at] : (struct pg_pending){0});
+        take_result(session, result, at < session->pending_count ? session->pending[at] : (struct pg_pending){0});
         PQclear(result);
     }
-    link->pending_count = 0;
-    if (link->err)
-        forget_unsettled(link);
+    session->pending_count = 0;
+    if (session->err)
+        forget_unsettled(session);
     if (sent && !synced)
-        note_lost(link); // unless it is known already why
-    if (link->err && PQstatus(link->conn) == CONNECTION_BAD)
-        link->class = PG_AWAY;
+        note_lost(session); // unless it is known already why
+    if (session->err && PQstatus(session->conn) == CONNECTION_BAD)
+        session->class = PG_AWAY;
 }
 
-void pg_commit(struct pg_link *link)
+void pg_commit(struct pg_session *session)
 {
-    if (!link->err)
+    if (!session->err)
         CRASH_POINT("store.before_commit");
-    pg_run(link, "COMMIT", 0, NULL, NULL, NULL);
-    pg_sync(link);
-    if (link->err)
+    pg_run(session, "COMMIT", 0, NULL, NULL, NULL);
+    pg_sync(session);
+    if (session->err)
         return;
-    link->stored = true;
+    session->stored = true;
     CRASH_POINT("store.after_commit");
 }
 
@@ -518,37 +518,37 @@ static const char set_up[] =
     "SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('server_version_num'),"
     " current_setting('server_encoding'), CASE WHEN pg_is_in_recovery() THEN 't' ELSE 'f' END, pg_backend_pid()";
 
-static void refuse(struct pg_link *link, enum pg_class class, const char *why)
+static void refuse(struct pg_session *session, enum pg_class class, const char *why)
 {
-    pg_fail(link, class, class == PG_AWAY ? ERR_STORE_UNAVAILABLE : ERR_BAD_REQUEST, why);
+    pg_fail(session, class, class == PG_AWAY ? ERR_STORE_UNAVAILABLE : ERR_BAD_REQUEST, why);
 }
 
-static void check_durable(struct pg_link *link, const PGresult *result, enum pg_class class)
+static void check_durable(struct pg_session *session, const PGresult *result, enum pg_class class)
 {
     const char *fsync = PQgetvalue(result, 0, 0), *commit = PQgetvalue(result, 0, 1);
     char why[ERR_WHY_MAX];
-    if (link->pg->allow_unsafe || (strcmp(fsync, "on") == 0 && strcmp(commit, "off") != 0 && strcmp(commit, "local") != 0))
+    if (session->pg->allow_unsafe || (strcmp(fsync, "on") == 0 && strcmp(commit, "off") != 0 && strcmp(commit, "local") != 0))
         return;
     snprintf(why, sizeof why,
              "fsync is %s and synchronous_commit is %s: tasks that were accepted could be lost. Set both to on, or add "
              "allow_unsafe=1 to the URL",
              fsync, commit);
-    refuse(link, class, why);
+    refuse(session, class, why);
 }
 
 static void check_settings(void *ctx, const PGresult *result)
 {
-    struct pg_link *link = ctx;
+    struct pg_session *session = ctx;
     const char *encoding = PQgetvalue(result, 0, 3);
-    link->direct = pg_int(result, 0, 5) == PQbackendPID(link->conn); // a pooler says a number of its own
+    session->direct = pg_int(result, 0, 5) == PQbackendPID(session->conn); // a pooler says a number of its own
     if (strtol(PQgetvalue(result, 0, 2), NULL, 10) < VERSION_MIN)
-        refuse(link, PG_REFUSED, "version 13 or newer is needed");
+        refuse(session, PG_REFUSED, "version 13 or newer is needed");
     else if (PQgetvalue(result, 0, 4)[0] == 't')
-        refuse(link, PG_AWAY, "this server is a standby, and only reads");
+        refuse(session, PG_AWAY, "this server is a standby, and only reads");
     else if (strcmp(encoding, "UTF8") != 0 && strcmp(encoding, "SQL_ASCII") != 0)
-        refuse(link, PG_REFUSED, "the database's encoding must be UTF8");
+        refuse(session, PG_REFUSED, "the database's encoding must be UTF8");
     else
-        check_durable(link, result, PG_REFUSED);
+        check_durable(session, result, PG_REFUSED);
 }
 
 // What is not as the server has it by itself. jit would compile what runs for a millisecond. A plan does not depend on how much a
@@ -574,37 +574,37 @@ static void check_begun(void *ctx, const PGresult *result)
     check_durable(ctx, result, PG_AWAY);
 }
 
-static void send_told(struct pg_link *link, const char *sql, int64_t timeout_ms, pg_reader *read)
+static void send_told(struct pg_session *session, const char *sql, int64_t timeout_ms, pg_reader *read)
 {
     char text[24];
     snprintf(text, sizeof text, "%lld", (long long)time_max(timeout_ms, 1)); // 0 would be without end
-    pg_begin_query(link);
-    pg_put(link, sql);
-    pg_param_text(link, str_of(text));
-    pg_send(link, read, link);
+    pg_begin_query(session);
+    pg_put(session, sql);
+    pg_param_text(session, str_of(text));
+    pg_send(session, read, session);
 }
 
-void pg_begin(struct pg_link *link, const char *begin)
+void pg_begin(struct pg_session *session, const char *begin)
 {
-    int64_t left = link->deadline_ms - now_ms();
-    pg_run(link, begin, 0, NULL, NULL, NULL);
-    if (link->direct && left <= PG_DEADLINE_MS)
-        pg_run(link, begin_told, 0, NULL, check_begun, link);
+    int64_t left = session->deadline_ms - now_ms();
+    pg_run(session, begin, 0, NULL, NULL, NULL);
+    if (session->direct && left <= PG_DEADLINE_MS)
+        pg_run(session, begin_told, 0, NULL, check_begun, session);
     else
-        send_told(link, begin_telling, left, check_begun);
+        send_told(session, begin_telling, left, check_begun);
 }
 
-static bool finish_connect(struct pg_link *link)
+static bool finish_connect(struct pg_session *session)
 {
     PostgresPollingStatusType status = PGRES_POLLING_WRITING;
     while (status != PGRES_POLLING_OK) {
         if (status == PGRES_POLLING_FAILED) {
-            note_lost(link);
+            note_lost(session);
             return false;
         }
-        if (!wait_for(link, status == PGRES_POLLING_READING ? POLLIN : POLLOUT))
+        if (!wait_for(session, status == PGRES_POLLING_READING ? POLLIN : POLLOUT))
             return false;
-        status = PQconnectPoll(link->conn);
+        status = PQconnectPoll(session->conn);
     }
     return true;
 }
@@ -613,73 +613,73 @@ static void be_silent(void *ctx, const PGresult *result)
 {
 }
 
-void pg_link_connect(struct pg_link *link)
+void pg_session_connect(struct pg_session *session)
 {
     // What stands before the URL gives way to it: of several hosts the one that may be written to is taken.
     const char *names[] = {"target_session_attrs", "dbname", "fallback_application_name", "client_encoding", NULL};
-    const char *values[] = {"read-write", link->pg->conninfo, "rota", "UTF8", NULL};
-    pg_link_drop(link);
-    link->err = ERR_OK;
-    link->conn = PQconnectStartParams(names, values, 1);
-    if (!link->conn)
+    const char *values[] = {"read-write", session->pg->conninfo, "rota", "UTF8", NULL};
+    pg_session_drop(session);
+    session->err = ERR_OK;
+    session->conn = PQconnectStartParams(names, values, 1);
+    if (!session->conn)
         abort(); // as when memory is gone
-    if (PQstatus(link->conn) == CONNECTION_BAD) {
-        note_lost(link);
-    } else if (finish_connect(link)) {
-        PQsetNoticeReceiver(link->conn, be_silent, NULL);
-        if (PQsetnonblocking(link->conn, 1) != 0 || !PQenterPipelineMode(link->conn))
-            note_lost(link);
-        pg_run(link, set_up, 0, NULL, check_settings, link);
-        if (link->pg->prepared)
-            pg_send_version(link);
-        pg_sync(link);
-        if (link->direct) {
-            send_told(link, tell_session, PG_DEADLINE_MS, NULL);
-            pg_sync(link);
+    if (PQstatus(session->conn) == CONNECTION_BAD) {
+        note_lost(session);
+    } else if (finish_connect(session)) {
+        PQsetNoticeReceiver(session->conn, be_silent, NULL);
+        if (PQsetnonblocking(session->conn, 1) != 0 || !PQenterPipelineMode(session->conn))
+            note_lost(session);
+        pg_run(session, set_up, 0, NULL, check_settings, session);
+        if (session->pg->prepared)
+            pg_send_version(session);
+        pg_sync(session);
+        if (session->direct) {
+            send_told(session, tell_session, PG_DEADLINE_MS, NULL);
+            pg_sync(session);
         }
     }
-    if (link->err)
-        pg_link_drop(link);
+    if (session->err)
+        pg_session_drop(session);
 }
 
-void pg_link_drop(struct pg_link *link)
+void pg_session_drop(struct pg_session *session)
 {
-    PQfinish(link->conn);
-    link->conn = NULL;
-    link->pending_count = 0;
-    link->direct = false;
-    forget_named(link);
-    map_done(&link->days);
+    PQfinish(session->conn);
+    session->conn = NULL;
+    session->pending_count = 0;
+    session->direct = false;
+    forget_named(session);
+    map_done(&session->days);
 }
 
-bool pg_link_alive(struct pg_link *link)
+bool pg_session_alive(struct pg_session *session)
 {
-    if (!link->conn || PQstatus(link->conn) == CONNECTION_BAD)
+    if (!session->conn || PQstatus(session->conn) == CONNECTION_BAD)
         return false;
     // What a server says unasked are its last words, mostly; that it is gone shows behind them.
-    struct pollfd socket = {.fd = PQsocket(link->conn), .events = POLLIN};
+    struct pollfd socket = {.fd = PQsocket(session->conn), .events = POLLIN};
     while (poll(&socket, 1, 0) > 0)
-        if (!PQconsumeInput(link->conn) || PQstatus(link->conn) == CONNECTION_BAD)
+        if (!PQconsumeInput(session->conn) || PQstatus(session->conn) == CONNECTION_BAD)
             return false;
     return true;
 }
 
-void pg_link_reset(struct pg_link *link)
+void pg_session_reset(struct pg_session *session)
 {
-    if (!link->conn)
+    if (!session->conn)
         return;
-    if (link->class == PG_AWAY || PQstatus(link->conn) == CONNECTION_BAD) {
-        pg_link_drop(link);
+    if (session->class == PG_AWAY || PQstatus(session->conn) == CONNECTION_BAD) {
+        pg_session_drop(session);
         return;
     }
-    enum err err = link->err;
-    link->err = ERR_OK;
-    map_done(&link->days); // one of them may be why
-    if (PQtransactionStatus(link->conn) != PQTRANS_IDLE) {
-        pg_run(link, "ROLLBACK", 0, NULL, NULL, NULL);
-        pg_sync(link);
+    enum err err = session->err;
+    session->err = ERR_OK;
+    map_done(&session->days); // one of them may be why
+    if (PQtransactionStatus(session->conn) != PQTRANS_IDLE) {
+        pg_run(session, "ROLLBACK", 0, NULL, NULL, NULL);
+        pg_sync(session);
     }
-    if (link->err)
-        pg_link_drop(link);
-    link->err = err;
+    if (session->err)
+        pg_session_drop(session);
+    session->err = err;
 }
