@@ -30,6 +30,12 @@ static inline bool store_want_fits(const struct store_want *want, size_t bytes, 
     return !want->bytes || bytes <= want->bytes || left == want->max;
 }
 
+// The LIMIT of a statement that gives at most `max` rows.
+static inline int64_t store_limit(size_t max)
+{
+    return max > INT32_MAX ? INT32_MAX : (int64_t)max;
+}
+
 // Has a page of jobs with their documents come to its end?
 static inline bool store_page_ends(size_t count, size_t max, size_t bytes)
 {

@@ -18,90 +18,85 @@
 #include <stdlib.h>
 
 // clang-format off
-#define STANDS "l.token=s.expected AND (s.watched=0 OR l.state=3) AND l.lease_until="
-#define LOCKED(table) \
-    ", l AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane, j.lease_until, j.task_id, j.scheduled_at FROM " table " j" \
-    " WHERE j.id=" PG_ANY("SELECT id FROM s") \
-    " ORDER BY j.id FOR UPDATE)"
-static const char lock_live[] = LOCKED("@jobs"), lock_done[] = LOCKED("@jobs_done");
-static const char hits[] =
-    ", h AS MATERIALIZED (SELECT s.*, l.state AS was, l.lane, l.task_id, l.scheduled_at AS was_scheduled FROM s"
-    " JOIN l ON l.id=s.id AND " STANDS;
-static const char as_planned[] = " AND l.scheduled_at=s.scheduled_at";
-// $1 the jobs, $2 when they are to be planned for. A job that is planned anew by somebody else behind this has another token.
-#define TASKS_OF_MOVED(table) \
-    "SELECT FROM @tasks t WHERE t.id=" PG_ANY( \
-        "SELECT j.task_id FROM unnest($1::bigint[],$2::bigint[]) s(id,scheduled_at) JOIN " table " j ON " PG_IS("j.id", "s.id") \
-        " WHERE j.scheduled_at<>s.scheduled_at") " ORDER BY t.id FOR KEY SHARE"
-static const char lock_tasks_of_live[] = TASKS_OF_MOVED("@jobs"), lock_tasks_of_done[] = TASKS_OF_MOVED("@jobs_done");
-// Jobs that are planned for another time are found at another place by the tags of their tasks.
-static const char move_tags[] =
-    ", moved AS MATERIALIZED (SELECT h.id, h.was_scheduled, h.scheduled_at, t.tenant, t.tags FROM h JOIN (SELECT t.id, t.tenant, t.tags"
-    " FROM @tasks t WHERE t.id=" PG_ANY("SELECT task_id FROM h WHERE scheduled_at<>was_scheduled")
-    " AND t.tags IS NOT NULL) t ON t.id=h.task_id WHERE h.scheduled_at<>h.was_scheduled)"
-    ", untag AS (" PG_REMOVE_TAGS(PG_TAGS_OF_JOBS("SELECT tenant, tags, was_scheduled AS at, id FROM moved")) ")"
-    ", tag AS (" PG_ADD_TAGS(PG_TAGS_OF_JOBS("SELECT tenant, tags, scheduled_at AS at, id FROM moved")) ")";
 
-#define ASSIGN(name) #name "=h." #name ","
-static const char update_live[] =
-    ", u AS (UPDATE @jobs j SET " JOB_MOVING(ASSIGN) "reason=h.reason, response=h.response,";
-#define NEW_PLACE PG_PLACE("h.state", "j.lane", "j.priority", "j.waits_at")
-static const char place_live[] = " waits_at=" NEW_PLACE;
-static const char place_leased[] =
-    " lease_until=h.lease_until, result=h.result, waits_at=CASE WHEN h.lease_until=0 THEN " NEW_PLACE " END";
-static const char from_hits[] =
-    " FROM h WHERE j.id=h.id AND h.state<5 AND j.id=" PG_ANY("SELECT id FROM h WHERE state<5") ")";
+// CHANGE, before a statement that may plan jobs for another time. $1 the jobs, $2 when they are to be planned for. A job that is
+// planned anew by somebody else behind this has another token.
+static const char lock_tasks_of_moved[] =
+    "SELECT FROM @tasks t WHERE t.id=" PG_ANY(
+        "SELECT j.task_id FROM unnest($1::bigint[],$2::bigint[]) step(id,scheduled_at) JOIN {table} j ON " PG_IS("j.id", "step.id")
+        " WHERE j.scheduled_at<>step.scheduled_at") " ORDER BY t.id FOR KEY SHARE";
+
+// The attempts that steps keep. `taken` has the steps that were taken (no, id).
+#define KEEP_ATTEMPTS(taken) \
+    "{keeps:, kept AS (INSERT INTO @attempts(job_id,number,{attempt}) SELECT " taken ".id,a.number,{attempt of a}" \
+    "   FROM {attempts} a JOIN " taken " ON " taken ".no=a.step" \
+    "   ON CONFLICT(job_id,number) DO UPDATE SET {set attempt from excluded})}"
+
+// CHANGE: any steps. $1 slot. `table` is where the jobs are looked for: `jobs`, or (`done`) jobs_done. What a part is on for:
+//
+//   final, live    some steps end their job; some do not
+//   planned        steps that plan a job for another time are left out
+//   leased         some steps have to do with a lease. What is final had none, and what comes back from there gets none
+//   touched        some leave no other time behind
+//   in_hand        some bring their job into a hand
+#define STANDS \
+    "locked.token=step.expected AND (step.watched=0 OR locked.state={watching})" \
+    " AND locked.lease_until={leased:step.lease}{not leased:0}"
+#define NEW_PLACE PG_PLACE("hit.state", "j.lane", "j.priority", "j.waits_at")
+static const char change_jobs[] =
+    "WITH step AS MATERIALIZED (SELECT * FROM {steps} step)"
+    ", locked AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane, j.lease_until, j.task_id, j.scheduled_at FROM {table} j"
+    "   WHERE j.id=" PG_ANY("SELECT id FROM step") " ORDER BY j.id FOR UPDATE)"
+    ", hit AS MATERIALIZED (SELECT step.*, locked.state AS was, locked.lane, locked.task_id, locked.scheduled_at AS was_scheduled"
+    "   FROM step JOIN locked ON locked.id=step.id AND " STANDS "{planned: AND locked.scheduled_at=step.scheduled_at})"
+    // Jobs that are planned for another time are found at another place by the tags of their tasks.
+    "{not planned:"
+    ", moved AS MATERIALIZED (SELECT hit.id, hit.was_scheduled, hit.scheduled_at, t.tenant, t.tags FROM hit"
+    "   JOIN (SELECT t.id, t.tenant, t.tags FROM @tasks t"
+    "     WHERE t.id=" PG_ANY("SELECT task_id FROM hit WHERE scheduled_at<>was_scheduled") " AND t.tags IS NOT NULL) t"
+    "   ON t.id=hit.task_id WHERE hit.scheduled_at<>hit.was_scheduled)"
+    ", untagged AS (" PG_REMOVE_TAGS(PG_TAGS_OF_JOBS("SELECT tenant, tags, was_scheduled AS at, id FROM moved")) ")"
+    ", tagged AS (" PG_ADD_TAGS(PG_TAGS_OF_JOBS("SELECT tenant, tags, scheduled_at AS at, id FROM moved")) ")}"
+    // Jobs that are not final stay in `jobs`, or come back to it.
+    "{live:{not done:, updated AS (UPDATE @jobs j SET {set moving from hit},"
+    "   {touched:touched_at=coalesce(nullif(hit.touched_at,0),j.touched_at),}"
+    "   {not leased:waits_at=" NEW_PLACE "}"
+    "   {leased:lease_until=hit.lease_until, result=hit.result, waits_at=CASE WHEN hit.lease_until=0 THEN " NEW_PLACE " END}"
+    "   FROM hit WHERE j.id=hit.id AND hit.state<{first_final}"
+    "   AND j.id=" PG_ANY("SELECT id FROM hit WHERE state<{first_final}") ")}}"
+    "{done:, gone AS (DELETE FROM @jobs_done j WHERE j.id=" PG_ANY("SELECT id FROM hit") " RETURNING {fixed of j})}"
+    "{not done:{final:, gone AS (DELETE FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM hit WHERE state>={first_final}")
+    "   RETURNING {fixed of j})}}"
+    "{final:, filed AS (INSERT INTO @jobs_done({fixed},{moving},day{leased:,result})"
+    "   SELECT {fixed of gone},{moving of hit},hit.day{leased:,hit.result} FROM gone JOIN hit ON hit.id=gone.id"
+    "   WHERE hit.state>={first_final})}"
+    "{live:{done:, back AS (INSERT INTO @jobs({fixed},{moving},waits_at)"
+    "   SELECT {fixed of gone},{moving of hit}," PG_PLACE("hit.state", "gone.lane", "gone.priority", "NULL")
+    "   FROM gone JOIN hit ON hit.id=gone.id WHERE hit.state<{first_final})}}"
+    KEEP_ATTEMPTS("hit")
+    "{in_hand:, hand AS ("
+        PG_HOLD("NULL::bigint", "SELECT holder, id FROM hit WHERE state IN {held}{leased: AND lease_until=0}") ")}"
+    "{live:, lowered AS (" PG_LOWER_FLOORS("SELECT hit.lane, hit.due_at FROM hit WHERE hit.state IN {waiting}") ")}"
+    ", counted AS (" PG_COUNT("SELECT hit.lane, hit.was AS state, -1 AS n FROM hit UNION ALL SELECT hit.lane, hit.state, 1 FROM hit") ")"
+    " SELECT step.no, (" STANDS ")::int, (locked.scheduled_at<>step.scheduled_at)::int FROM step JOIN locked ON locked.id=step.id";
+
+// CHANGE: steps that end jobs which have no lease. The ids come sorted and are looked up in their order, so rows are locked in that
+// order here, too. A row that another had meanwhile is looked at anew by PostgreSQL, with its step. $1 slot, $2 how many there are
+// at most, which PostgreSQL would overestimate.
+static const char end_jobs[] =
+    "WITH ended AS (DELETE FROM @jobs j USING {steps} step WHERE " PG_IS("j.id", "step.id") " AND j.token=step.expected"
+    "   AND (step.watched=0 OR j.state={watching}) AND j.lease_until=0 AND j.scheduled_at=step.scheduled_at"
+    "   RETURNING step.no, j.state AS was, j.hand, step.day, {fixed of j},{moving of step})"
+    ", filed AS (INSERT INTO @jobs_done({job},day) SELECT {job},day FROM ended)"
+    KEEP_ATTEMPTS("ended")
+    ", left_hand AS (UPDATE @hands h SET remain=h.remain-leaving.n FROM (SELECT hand, count(*) AS n"
+    "   FROM (SELECT hand FROM ended LIMIT $2) ended WHERE hand>0 GROUP BY 1 ORDER BY 1) leaving"
+    "   WHERE " PG_IS("h.number", "leaving.hand") ")"
+    ", counted AS (" PG_COUNT(PG_MOVES(
+        "SELECT lane, was, state, count(*) AS n FROM (SELECT lane, was, state FROM ended LIMIT $2) ended GROUP BY 1,2,3")) ")"
+    " SELECT no FROM ended";
+
 // clang-format on
-
-#define FIXED_OF_J "j.id" JOB_FIXED(PG_NAME_OF_J)
-#define RECORD "g.id" JOB_FIXED(PG_NAME_OF_G) JOB_MOVING(PG_NAME_OF_H) ",h.reason,h.response"
-static const char leave_live[] =
-    ", g AS (DELETE FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM h WHERE state>=5") " RETURNING " FIXED_OF_J ")";
-static const char leave_done[] =
-    ", g AS (DELETE FROM @jobs_done j WHERE j.id=" PG_ANY("SELECT id FROM h") " RETURNING " FIXED_OF_J ")";
-static const char enter_done[] =
-    ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day) SELECT " RECORD ",h.day FROM g JOIN h ON h.id=g.id WHERE h.state>=5)";
-static const char enter_done_leased[] = ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day,result) SELECT " RECORD
-                                        ",h.day,h.result FROM g JOIN h ON h.id=g.id WHERE h.state>=5)";
-// What is final had no lease, and what comes back from there gets none.
-static const char enter_live[] =
-    ", b AS (INSERT INTO @jobs(" PG_JOB_COLUMNS ",waits_at) SELECT " RECORD
-    "," PG_PLACE("h.state", "g.lane", "g.priority", "NULL") " FROM g JOIN h ON h.id=g.id WHERE h.state<5)";
-
-static const char keep_attempts[] =
-    " a JOIN h ON h.no=a.step ON CONFLICT(job_id,number) DO UPDATE SET status=excluded.status, outcome=excluded.outcome,"
-    " picked_at=excluded.picked_at, started_at=excluded.started_at, completed_at=excluded.completed_at, holder=excluded.holder,"
-    " response_truncated=excluded.response_truncated, reason=excluded.reason, response=excluded.response)";
-
-static const char hold[] = ", i AS (" PG_HOLD("NULL::bigint", "SELECT holder, id FROM h WHERE state IN (3,4)") ")";
-static const char hold_leased[] =
-    ", i AS (" PG_HOLD("NULL::bigint", "SELECT holder, id FROM h WHERE state IN (3,4) AND lease_until=0") ")";
-static const char lower_floors[] = ", f AS (" PG_LOWER_FLOORS("SELECT h.lane, h.due_at FROM h WHERE h.state IN (1,2)") ")";
-
-// clang-format off
-static const char count_changes[] =
-    ", c AS (" PG_COUNT("SELECT h.lane, h.was AS state, -1 AS n FROM h UNION ALL SELECT h.lane, h.state, 1 FROM h") ")"
-    " SELECT s.no, (" STANDS;
-static const char of_steps[] = ")::int, (l.scheduled_at<>s.scheduled_at)::int FROM s JOIN l ON l.id=s.id";
-// clang-format on
-
-// Ends jobs. The ids come sorted and are looked up in their order, so rows are locked in that order here, too. A row that another
-// had meanwhile is looked at anew by PostgreSQL, with its step. $1 slot, $2 how many there are at most, which PostgreSQL would
-// overestimate.
-static const char end_from[] = "WITH h AS (DELETE FROM @jobs j USING ";
-static const char end_jobs[] = " s WHERE " PG_IS(
-    "j.id", "s.id") " AND j.token=s.expected AND (s.watched=0 OR j.state=3) AND j.lease_until=0 AND j.scheduled_at=s.scheduled_at"
-                    " RETURNING s.no, j.state AS was, j.hand, s.day, j.id" JOB_FIXED(PG_NAME_OF_J)
-                        JOB_MOVING(PG_NAME_OF_S) ",s.reason,s.response)"
-                                                 ", d AS (INSERT INTO @jobs_done(" PG_JOB_COLUMNS ",day) SELECT " PG_JOB_COLUMNS
-                                                 ",day FROM h)";
-static const char count_ends[] =
-    ", x AS (UPDATE @hands k SET remain=k.remain-q.n FROM (SELECT hand, count(*) AS n FROM (SELECT hand FROM h LIMIT $2) h"
-    " WHERE hand>0 GROUP BY 1 ORDER BY 1) q WHERE " PG_IS(
-        "k.number", "q.hand") ")"
-                              ", c AS (" PG_COUNT(PG_MOVES(
-                                  "SELECT lane, was, state, count(*) AS n FROM (SELECT lane, was, state FROM h LIMIT $2) h"
-                                  " GROUP BY 1,2,3")) ") SELECT no FROM h";
 
 // In which of the tables jobs are looked for, and whether they may be planned for another time.
 enum way { AS_PLANNED, TASKS_LOCKED, AMONG_DONE };
@@ -132,77 +127,53 @@ static void read_ended(void *ctx, const PGresult *result)
         batch->steps[pg_int(result, row, 0)]->err = ERR_OK;
 }
 
-static bool attempt_rows(struct pg_session *session, struct pg_rows *rows, const struct batch *batch)
+// The attempts that the steps of a batch keep. How many there are is said by the rows.
+static void attempt_rows(struct pg_session *session, struct pg_rows *rows, const struct batch *batch)
 {
-    size_t count = 0, at = 0;
+    const struct attempt **attempts = arena_array(&session->arena, const struct attempt *, batch->count);
+    int64_t *steps = arena_array(&session->arena, int64_t, batch->count);
+    size_t count = 0;
     for (size_t i = 0; i < batch->count; i++)
-        count += batch->steps[i]->attempt != NULL;
+        if (batch->steps[i]->attempt) {
+            steps[count] = (int64_t)i;
+            attempts[count++] = batch->steps[i]->attempt;
+        }
     pg_rows_init(rows, &session->arena, count);
-    int64_t *steps = pg_rows_ints(rows, "step"), *numbers = pg_rows_ints(rows, "number"),
-            *statuses = pg_rows_ints(rows, "status"), *outcomes = pg_rows_ints(rows, "outcome"),
-            *picked = pg_rows_ints(rows, "picked_at"), *started = pg_rows_ints(rows, "started_at"),
-            *completed = pg_rows_ints(rows, "completed_at"), *holders = pg_rows_ints(rows, "holder"),
-            *truncated = pg_rows_ints(rows, "response_truncated");
-    struct str *reasons = pg_rows_strs(rows, "reason", PG_BYTES), *responses = pg_rows_strs(rows, "response", PG_BYTES);
-    for (size_t i = 0; i < batch->count; i++) {
-        const struct attempt *attempt = batch->steps[i]->attempt;
-        if (!attempt)
-            continue;
-        steps[at] = (int64_t)i;
-        numbers[at] = attempt->number;
-        statuses[at] = attempt->status;
-        outcomes[at] = attempt->outcome;
-        picked[at] = attempt->picked_at;
-        started[at] = attempt->started_at;
-        completed[at] = attempt->completed_at;
-        holders[at] = attempt->holder;
-        truncated[at] = attempt->response_truncated;
-        responses[at] = attempt->response;
-        reasons[at++] = attempt->reason;
-    }
-    return count > 0;
-}
-
-static void put_attempts(struct pg_session *session, const struct batch *batch)
-{
-    struct pg_rows rows;
-    if (!attempt_rows(session, &rows, batch))
-        return;
-    pg_put(session,
-           ", a AS (INSERT INTO @attempts(job_id,number,status,outcome,picked_at,started_at,completed_at,holder,"
-           "response_truncated,reason,response)"
-           " SELECT h.id,a.number,a.status,a.outcome,a.picked_at,a.started_at,a.completed_at,a.holder,a.response_truncated,"
-           "a.reason,a.response FROM ");
-    pg_put_rows(session, &rows);
-    pg_put(session, keep_attempts);
+    int64_t *step = pg_rows_ints(rows, "step");
+    for (size_t i = 0; i < count; i++)
+        step[i] = steps[i];
+    pg_rows_attempts(rows, attempts);
 }
 
 // What the steps of a batch are: it says which parts its statement needs.
 struct kinds {
-    bool final, live, leased, held, touched;
+    bool final, live, leased, in_hand, touched;
 };
 
-static void step_rows(struct pg_session *session, struct pg_rows *rows, const struct batch *batch, struct kinds *ret_kinds)
+static struct kinds kinds_of(const struct batch *batch)
 {
-    const struct job **jobs = arena_array(&session->arena, const struct job *, batch->count);
-    pg_rows_init(rows, &session->arena, batch->count);
-    int64_t *ids = pg_rows_ints(rows, "id"), *expected = pg_rows_ints(rows, "expected"), *watched = pg_rows_ints(rows, "watched");
-    *ret_kinds = (struct kinds){0};
+    struct kinds kinds = {0};
     for (size_t i = 0; i < batch->count; i++) {
-        jobs[i] = batch->steps[i]->job;
-        ids[i] = jobs[i]->id;
-        expected[i] = batch->steps[i]->token;
-        watched[i] = batch->steps[i]->watched;
-        ret_kinds->final |= job_state_final(jobs[i]->state);
-        ret_kinds->live |= !job_state_final(jobs[i]->state);
-        ret_kinds->leased |= store_step_leased(batch->steps[i]);
-        ret_kinds->held |= job_in_hand(jobs[i]);
-        ret_kinds->touched |= jobs[i]->touched_at != 0;
+        const struct job *job = batch->steps[i]->job;
+        kinds.final |= job_state_final(job->state);
+        kinds.live |= !job_state_final(job->state);
+        kinds.leased |= store_step_leased(batch->steps[i]);
+        kinds.in_hand |= job_in_hand(job);
+        kinds.touched |= job->touched_at != 0;
     }
-    pg_rows_moving(rows, jobs);
-    if (ret_kinds->touched)
+    return kinds;
+}
+
+static void step_rows(struct pg_session *session, struct pg_rows *rows, const struct batch *batch, const struct kinds *kinds)
+{
+    const struct job **jobs = pg_rows_steps(rows, &session->arena, (const struct store_step *const *)batch->steps, batch->count);
+    pg_rows_day(rows, jobs);
+    int64_t *watched = pg_rows_ints(rows, "watched");
+    for (size_t i = 0; i < batch->count; i++)
+        watched[i] = batch->steps[i]->watched;
+    if (kinds->touched)
         pg_rows_touched(rows, jobs);
-    if (!ret_kinds->leased)
+    if (!kinds->leased)
         return;
     int64_t *leases = pg_rows_ints(rows, "lease");
     for (size_t i = 0; i < batch->count; i++)
@@ -210,64 +181,40 @@ static void step_rows(struct pg_session *session, struct pg_rows *rows, const st
     pg_rows_lease(rows, jobs);
 }
 
+static const char *table_of(enum way way)
+{
+    return way == AMONG_DONE ? "@jobs_done" : "@jobs";
+}
+
 static void send_batch(struct pg_session *session, struct batch *batch, enum way way)
 {
-    struct pg_rows rows;
-    struct kinds kinds;
-    step_rows(session, &rows, batch, &kinds);
-    bool final = kinds.final, live = kinds.live, done = way == AMONG_DONE;
-    const char *lease = kinds.leased ? "s.lease" : "0";
+    struct pg_rows steps, attempts;
+    struct kinds kinds = kinds_of(batch);
+    step_rows(session, &steps, batch, &kinds);
+    attempt_rows(session, &attempts, batch);
     pg_begin_query(session);
     pg_param_int(session, pg_slot(session));
-    pg_put(session, "WITH s AS MATERIALIZED (SELECT * FROM ");
-    pg_put_rows(session, &rows);
-    pg_put(session, " s)");
-    pg_put(session, done ? lock_done : lock_live);
-    pg_put(session, hits);
-    pg_put(session, lease);
-    pg_put(session, way == AS_PLANNED ? as_planned : "");
-    pg_put(session, ")");
-    pg_put(session, way == AS_PLANNED ? "" : move_tags);
-    if (live && !done) {
-        pg_put(session, update_live);
-        pg_put(session, kinds.touched ? PG_TOUCH : "");
-        pg_put(session, kinds.leased ? place_leased : place_live);
-        pg_put(session, from_hits);
-    }
-    if (final || done)
-        pg_put(session, done ? leave_done : leave_live);
-    if (final)
-        pg_put(session, kinds.leased ? enter_done_leased : enter_done);
-    if (live && done)
-        pg_put(session, enter_live);
-    put_attempts(session, batch);
-    if (kinds.held)
-        pg_put(session, kinds.leased ? hold_leased : hold);
-    if (live)
-        pg_put(session, lower_floors);
-    pg_put(session, count_changes);
-    pg_put(session, lease);
-    pg_put(session, of_steps);
+    pg_put_with(session, change_jobs, PG_ROWS("steps", &steps), PG_ROWS("attempts", &attempts), PG_IF("keeps", attempts.count),
+                PG_TEXT_OF("table", table_of(way)), PG_IF("done", way == AMONG_DONE), PG_IF("planned", way == AS_PLANNED),
+                PG_IF("final", kinds.final), PG_IF("live", kinds.live), PG_IF("leased", kinds.leased),
+                PG_IF("touched", kinds.touched), PG_IF("in_hand", kinds.in_hand));
     pg_send(session, read_steps, batch);
 }
 
 static void send_ends(struct pg_session *session, struct batch *batch)
 {
-    struct pg_rows rows;
-    struct kinds kinds;
-    step_rows(session, &rows, batch, &kinds);
+    struct pg_rows steps, attempts;
+    struct kinds kinds = kinds_of(batch);
+    step_rows(session, &steps, batch, &kinds);
+    attempt_rows(session, &attempts, batch);
     pg_begin_query(session);
     pg_param_int(session, pg_slot(session));
     pg_param_int(session, (int64_t)batch->count);
-    pg_put(session, end_from);
-    pg_put_rows(session, &rows);
-    pg_put(session, end_jobs);
-    put_attempts(session, batch);
-    pg_put(session, count_ends);
+    pg_put_with(session, end_jobs, PG_ROWS("steps", &steps), PG_ROWS("attempts", &attempts), PG_IF("keeps", attempts.count));
     pg_send(session, read_ended, batch);
 }
 
-static void lock_tasks(struct pg_session *session, const struct batch *batch, bool done)
+static void lock_tasks(struct pg_session *session, const struct batch *batch, enum way way)
 {
     int64_t *ids = arena_array(&session->arena, int64_t, batch->count),
             *times = arena_array(&session->arena, int64_t, batch->count);
@@ -276,7 +223,7 @@ static void lock_tasks(struct pg_session *session, const struct batch *batch, bo
         times[i] = batch->steps[i]->job->scheduled_at;
     }
     pg_begin_query(session);
-    pg_put(session, done ? lock_tasks_of_done : lock_tasks_of_live);
+    pg_put_with(session, lock_tasks_of_moved, PG_TEXT_OF("table", table_of(way)));
     pg_param_ints(session, ids, batch->count);
     pg_param_ints(session, times, batch->count);
     pg_send(session, NULL, NULL);
@@ -310,7 +257,7 @@ static void run_batches(struct pg_session *session, struct batch *ends, struct b
         others->steps[i]->err = ERR_NOT_FOUND; // until it is found
     pg_begin(session, "BEGIN");
     if (way != AS_PLANNED && others->count)
-        lock_tasks(session, others, way == AMONG_DONE);
+        lock_tasks(session, others, way);
     if (ends && ends->count)
         send_ends(session, ends);
     send_batches(session, others, way);

@@ -15,54 +15,69 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static const char fence[] = "SELECT 1 FROM @incarnations WHERE id=$1 AND NOT dead FOR KEY SHARE";
-
 // clang-format off
 
-// Who does not know from where on there is something is told where there is nothing.
-#define LOOK_FROM "CASE WHEN s.from_ms>0 THEN s.from_ms ELSE l.floor_old END"
+// CLAIM, first: nobody declares the holder dead until this is committed. $1 holder.
+static const char fence[] = "SELECT 1 FROM @incarnations WHERE id=$1 AND NOT dead FOR KEY SHARE";
+
+// A want that names no time begins at the lane's old floor, below which nothing waits.
+#define LOOK_FROM "CASE WHEN want.from_ms>0 THEN want.from_ms ELSE l.floor_old END"
 // Of a millisecond with very many jobs, those that are in hand or gone are passed without being looked at.
 #define FROM_ON(floor, from_id) "(j.due_at,j.id)>=(" floor "," from_id ")"
 
-// What a claim leaves as it was, and the token. The rest of a record is the same for all that are claimed.
-#define KEPT(X) \
-    X(id) JOB_FIXED(X) X(token) X(due_at) X(ready_at) X(scheduled_at) X(expires_at) X(purge_at) X(attempts) X(retries) X(losses) \
-    X(late_stage)
-
-// $1 slot, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows; then the wants. Rows come in the order
-// in which they were found and locked, and so do their documents.
-static const char claim_from[] = "WITH w AS MATERIALIZED (SELECT s.*, " LOOK_FROM " AS floor FROM ";
-static const char claim_picked[] =
-    " s JOIN @lanes l ON l.id=s.lane WHERE NOT l.paused AND s.max>0"
-    " AND EXISTS (SELECT FROM @incarnations WHERE id=$2 AND NOT dead)),"
-    " f AS MATERIALIZED (SELECT w.lane, w.bytes, x.id, x.state, x.task_id FROM w CROSS JOIN LATERAL (SELECT y.id, y.state, y.task_id"
-    " FROM generate_series(w.lane*16, w.lane*16+9) g CROSS JOIN LATERAL (SELECT j.id, j.state, j.task_id FROM @jobs j WHERE j.waits_at=g"
-    " AND j.state IN (1,2) AND " FROM_ON("w.floor", "w.from_id") " AND j.due_at<=$4 ORDER BY j.due_at, j.id LIMIT w.max FOR UPDATE SKIP LOCKED) y LIMIT w.max) x),"
+// CLAIM. $1 slot, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows; then the wants. Rows come in the
+// order in which they were found and locked, and so do their documents, whose tasks `told` writes down for the next statement.
+static const char claim_jobs[] =
+    "WITH wanted AS MATERIALIZED (SELECT want.*, " LOOK_FROM " AS floor FROM {wants} want JOIN @lanes l ON l.id=want.lane"
+    "   WHERE NOT l.paused AND want.max>0 AND EXISTS (SELECT FROM @incarnations WHERE id=$2 AND NOT dead)),"
+    " found AS MATERIALIZED (SELECT wanted.lane, wanted.bytes, of_lane.id, of_lane.state, of_lane.task_id FROM wanted"
+    "   CROSS JOIN LATERAL (SELECT at_place.id, at_place.state, at_place.task_id FROM " PG_PLACES_OF("wanted.lane") " place"
+    "     CROSS JOIN LATERAL (SELECT j.id, j.state, j.task_id FROM @jobs j WHERE j.waits_at=place AND j.state IN {waiting}"
+    "       AND " FROM_ON("wanted.floor", "wanted.from_id") " AND j.due_at<=$4"
+    "       ORDER BY j.due_at, j.id LIMIT wanted.max FOR UPDATE SKIP LOCKED) at_place LIMIT wanted.max) of_lane),"
     " large AS MATERIALIZED (SELECT EXISTS (SELECT FROM @meta WHERE name='" PG_LARGE "') AS seen),"
-    " sized AS (SELECT f.*, row_number() OVER () AS no, coalesce(octet_length(" PG_DOC_TO_RUN("f") "),0) AS size FROM f"
-    " WHERE (SELECT seen FROM large)),"
-    " summed AS (SELECT sized.*, sum(size) OVER (PARTITION BY lane ORDER BY no) AS bytes_upto, min(no) OVER (PARTITION BY lane) AS first"
-    " FROM sized),"
-    " p AS MATERIALIZED (SELECT lane, id, state FROM f WHERE NOT (SELECT seen FROM large)"
-    " UNION ALL SELECT lane, id, state FROM summed WHERE bytes=0 OR bytes_upto<=bytes OR no=first),"
-    " i AS (INSERT INTO @hands(holder,look_at,remain,ids) SELECT $2, " PG_CLOCK_MS "+3000, count(*), array_agg(id) FROM p"
-    " HAVING count(*)>0 RETURNING number),"
-    " u AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, hand=(SELECT number FROM i), picked_at=$3, started_at=0, completed_at=0,"
-    " status=0, outcome=0, response_truncated=0, reason=NULL, response=NULL FROM p WHERE " PG_IS("j.id", "p.id")
-    " RETURNING 0" KEPT(PG_NAME_OF_J) "),"
-    " c AS (" PG_COUNT(PG_MOVES("SELECT lane, state AS was, $5 AS state, count(*) AS n FROM p GROUP BY 1,2")) "),"
-    " k AS MATERIALIZED (SELECT set_config('rota.claimed', string_agg(u.task_id::text, ','), true) FROM u)"
-    " SELECT 0" KEPT(PG_NAME_OF_U) " FROM k, u";
+    " sized AS (SELECT found.*, row_number() OVER () AS no, coalesce(octet_length(" PG_DOC_TO_RUN("found") "),0) AS size FROM found"
+    "   WHERE (SELECT seen FROM large)),"
+    " summed AS (SELECT sized.*, sum(size) OVER (PARTITION BY lane ORDER BY no) AS bytes_upto,"
+    "   min(no) OVER (PARTITION BY lane) AS first FROM sized),"
+    " picked AS MATERIALIZED (SELECT lane, id, state FROM found WHERE NOT (SELECT seen FROM large)"
+    "   UNION ALL SELECT lane, id, state FROM summed WHERE bytes=0 OR bytes_upto<=bytes OR no=first),"
+    " hand AS (INSERT INTO @hands(holder,look_at,remain,ids) SELECT $2, " PG_CLOCK_MS "+3000, count(*), array_agg(id) FROM picked"
+    "   HAVING count(*)>0 RETURNING number),"
+    " claimed AS (UPDATE @jobs j SET state=$5, token=j.token+$6, holder=$2, hand=(SELECT number FROM hand), picked_at=$3,"
+    "   {clear attempted} FROM picked WHERE " PG_IS("j.id", "picked.id") " RETURNING {kept of j}),"
+    " counted AS (" PG_COUNT(PG_MOVES("SELECT lane, state AS was, $5 AS state, count(*) AS n FROM picked GROUP BY 1,2")) "),"
+    " told AS MATERIALIZED (SELECT set_config('rota.claimed', string_agg(claimed.task_id::text, ','), true) FROM claimed)"
+    " SELECT {kept of claimed} FROM told, claimed";
+// Behind it.
 static const char claimed_docs[] =
-    "SELECT " PG_DOC_TO_RUN("x") " FROM unnest(string_to_array(current_setting('rota.claimed', true), ',')::bigint[])"
-    " WITH ORDINALITY x(task_id, no) ORDER BY x.no";
-
-static const char next_due_from[] =
-    "SELECT s.no, x.due_at, x.id FROM ";
+    "SELECT " PG_DOC_TO_RUN("claimed") " FROM unnest(string_to_array(current_setting('rota.claimed', true), ',')::bigint[])"
+    " WITH ORDINALITY claimed(task_id, no) ORDER BY claimed.no";
+// And behind that, what waits next in each of the lanes.
 static const char next_due[] =
-    " s JOIN @lanes l ON l.id=s.lane CROSS JOIN LATERAL (SELECT y.due_at, y.id FROM generate_series(s.lane*16, s.lane*16+9) g"
-    " CROSS JOIN LATERAL (SELECT j.due_at, j.id FROM @jobs j WHERE j.waits_at=g AND j.state IN (1,2) AND "
-    FROM_ON(LOOK_FROM, "s.from_id") " ORDER BY j.due_at, j.id LIMIT 1) y ORDER BY y.due_at, y.id LIMIT 1) x";
+    "SELECT want.no, next.due_at, next.id FROM {wants} want JOIN @lanes l ON l.id=want.lane"
+    " CROSS JOIN LATERAL (SELECT at_place.due_at, at_place.id FROM " PG_PLACES_OF("want.lane") " place"
+    "   CROSS JOIN LATERAL (SELECT j.due_at, j.id FROM @jobs j WHERE j.waits_at=place AND j.state IN {waiting} AND "
+        FROM_ON(LOOK_FROM, "want.from_id") " ORDER BY j.due_at, j.id LIMIT 1) at_place"
+    "   ORDER BY at_place.due_at, at_place.id LIMIT 1) next";
+
+// DUE. $1 slot, $2 lane, $3 from, $4 to, $5 from_id, $6 max. Of each place one more than wanted is looked at, to know whether there
+// is more. Rows that are locked are waited for, in order of id as in a CHANGE; those that are no longer delayed then are left as
+// they are.
+static const char make_ready[] =
+    "WITH found AS MATERIALIZED (SELECT delayed.id, delayed.due_at, row_number() OVER (ORDER BY delayed.due_at, delayed.id) AS rank"
+    "   FROM " PG_PLACES_OF("$2") " place CROSS JOIN LATERAL ("
+    "     (SELECT j.id, j.due_at FROM @jobs j WHERE j.waits_at=place AND j.due_at=$3+1 AND j.due_at<=$4 AND j.id>$5"
+    "       AND j.state={delayed} ORDER BY j.due_at, j.id LIMIT $6+1)"
+    "     UNION ALL (SELECT j.id, j.due_at FROM @jobs j WHERE j.waits_at=place AND j.due_at>$3+1 AND j.due_at<=$4"
+    "       AND j.state={delayed} ORDER BY j.due_at, j.id LIMIT $6+1)) delayed"
+    "   ORDER BY delayed.due_at, delayed.id LIMIT $6+1),"
+    " locked AS MATERIALIZED (SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM found WHERE rank<=$6")
+    "   AND j.state={delayed} AND j.due_at<=$4 ORDER BY j.id FOR UPDATE),"
+    " changed AS (UPDATE @jobs j SET state={ready} WHERE j.id=" PG_ANY("SELECT id FROM locked") " RETURNING j.lane),"
+    " counted AS (" PG_COUNT("SELECT lane, {delayed} AS state, -1 AS n FROM changed UNION ALL SELECT lane, {ready}, 1 FROM changed") ")"
+    " SELECT (SELECT count(*) FROM found), (SELECT count(*) FROM changed), found.due_at, found.id"
+    " FROM (SELECT) AS one LEFT JOIN found ON found.rank=$6";
 
 // clang-format on
 
@@ -91,10 +106,7 @@ static void read_claimed(void *ctx, const PGresult *result)
         claim->jobs = store_push(&claim->op.arena, claim->jobs, claim->job_count, sizeof *claim->jobs);
         struct job *job = &claim->jobs[claim->job_count].job;
         claim->jobs[claim->job_count++] = (struct store_job){.job = part->sample};
-        int column = 1;
-#define X(name) job->name = pg_int(result, row, column++);
-        KEPT(X)
-#undef X
+        pg_read_kept(result, row, 0, job);
     }
 }
 
@@ -159,7 +171,7 @@ static void want_rows(struct pg_session *session, struct pg_rows *rows, const st
         from[i] = part->wants[i].from_ms;
         ids[i] = part->wants[i].from_id;
         bytes[i] = (int64_t)part->wants[i].bytes;
-        most[i] = part->wants[i].max > INT32_MAX ? INT32_MAX : (int64_t)part->wants[i].max;
+        most[i] = store_limit(part->wants[i].max);
     }
 }
 
@@ -183,18 +195,13 @@ static void send_part(struct pg_session *session, struct store_claim *claim, siz
     if (wants_any(part)) {
         pg_begin_query(session);
         int64_t values[] = {pg_slot(session), claim->holder, claim->now_ms, claim->until_ms, sample.state, sample.token};
-        for (size_t i = 0; i < array_count(values); i++)
-            pg_param_int(session, values[i]);
-        pg_put(session, claim_from);
-        pg_put_rows(session, &rows);
-        pg_put(session, claim_picked);
+        pg_param_each(session, values, array_count(values));
+        pg_put_with(session, claim_jobs, PG_ROWS("wants", &rows));
         pg_send(session, read_claimed, part);
         pg_run(session, claimed_docs, 0, NULL, read_docs, part);
     }
     pg_begin_query(session);
-    pg_put(session, next_due_from);
-    pg_put_rows(session, &rows);
-    pg_put(session, next_due);
+    pg_put_with(session, next_due, PG_ROWS("wants", &rows));
     pg_send(session, read_next, part);
 }
 
@@ -219,24 +226,6 @@ void pg_claim_send(struct pg_session *session, struct store_op *op)
 
 // ---- becoming ready
 
-// $1 slot, $2 lane, $3 from, $4 to, $5 from_id, $6 max. Of each place one more than wanted is looked at, to know whether there is
-// more. Rows that are locked are waited for, in order of id as in a CHANGE; those that are no longer delayed then are left as
-// they are.
-// clang-format off
-static const char make_ready[] =
-    "WITH f AS MATERIALIZED (SELECT x.id, x.due_at, row_number() OVER (ORDER BY x.due_at, x.id) AS rank"
-    " FROM generate_series($2*16, $2*16+9) g CROSS JOIN LATERAL ("
-    "(SELECT j.id, j.due_at FROM @jobs j WHERE j.waits_at=g AND j.due_at=$3+1 AND j.due_at<=$4 AND j.id>$5 AND j.state=1"
-    " ORDER BY j.due_at, j.id LIMIT $6+1) UNION ALL"
-    " (SELECT j.id, j.due_at FROM @jobs j WHERE j.waits_at=g AND j.due_at>$3+1 AND j.due_at<=$4 AND j.state=1"
-    " ORDER BY j.due_at, j.id LIMIT $6+1)) x ORDER BY x.due_at, x.id LIMIT $6+1),"
-    " l AS MATERIALIZED (SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM f WHERE rank<=$6")
-    " AND j.state=1 AND j.due_at<=$4 ORDER BY j.id FOR UPDATE),"
-    " u AS (UPDATE @jobs j SET state=2 WHERE j.id=" PG_ANY("SELECT id FROM l") " RETURNING j.lane),"
-    " c AS (" PG_COUNT("SELECT u.lane, 1 AS state, -1 AS n FROM u UNION ALL SELECT u.lane, 2, 1 FROM u") ")"
-    " SELECT (SELECT count(*) FROM f), (SELECT count(*) FROM u), f.due_at, f.id FROM (SELECT) AS one LEFT JOIN f ON f.rank=$6";
-// clang-format on
-
 static void read_due(void *ctx, const PGresult *result)
 {
     struct store_due *due = ctx;
@@ -254,6 +243,6 @@ static void read_due(void *ctx, const PGresult *result)
 void pg_due_send(struct pg_session *session, struct store_op *op)
 {
     struct store_due *due = container_of(op, struct store_due, op);
-    int64_t max = due->max > INT32_MAX ? INT32_MAX : (int64_t)due->max;
-    pg_sql(session, make_ready, read_due, due, pg_slot(session), due->lane, due->from_ms, due->to_ms, due->from_id, max);
+    pg_sql(session, make_ready, read_due, due, pg_slot(session), due->lane, due->from_ms, due->to_ms, due->from_id,
+           store_limit(due->max));
 }

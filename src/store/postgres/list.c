@@ -91,18 +91,18 @@ static const char keys_of_jobs[] =
 
 // $1 the ids; of jobs, $2 the days that those which have ended are filed under.
 static const char tasks_by_id[] =
-    "SELECT " PG_TASK_OF_T " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane WHERE t.id=ANY($1) ORDER BY t.id DESC";
-#define LISTED_JOBS(table) "SELECT " PG_JOB_OF_J PG_LEASE_COLUMNS PG_LISTED_RESULT " FROM " table " j WHERE j.id=ANY($1)"
+    "SELECT " PG_TASK " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane WHERE t.id=ANY($1) ORDER BY t.id DESC";
+#define LISTED_JOBS(table) "SELECT {job of j}" PG_LEASE PG_LISTED_RESULT " FROM " table " j WHERE j.id=ANY($1)"
 #define JOBS_BY_ID \
     LISTED_JOBS("@jobs") " UNION ALL SELECT j.* FROM (SELECT DISTINCT unnest($2::bigint[])::int AS day) d" \
     " CROSS JOIN LATERAL (" LISTED_JOBS("@jobs_done") " AND j.day=d.day OFFSET 0) j"
 static const char jobs_by_id[] = "SELECT * FROM (" JOBS_BY_ID ") j ORDER BY j.scheduled_at DESC, j.id DESC";
 static const char jobs_with_docs[] =
-    "SELECT j.*, " PG_TASK_OF_T " FROM (" JOBS_BY_ID ") j LEFT JOIN @tasks t ON t.id=j.task_id LEFT JOIN @lanes l ON l.id=t.lane"
+    "SELECT j.*, " PG_TASK " FROM (" JOBS_BY_ID ") j LEFT JOIN @tasks t ON t.id=j.task_id LEFT JOIN @lanes l ON l.id=t.lane"
     " ORDER BY j.scheduled_at DESC, j.id DESC";
 static const char jobs_by_task[] =
     "SELECT * FROM (" JOBS_BY_ID ") j ORDER BY j.task_id DESC, (j.state>=5), j.scheduled_at DESC, j.id DESC";
-static const char attempts_by_job[] = PG_ATTEMPTS "WHERE job_id=ANY($1) ORDER BY job_id, number";
+static const char attempts_by_job[] = PG_BRIEF_ATTEMPTS " WHERE job_id=ANY($1) ORDER BY job_id, number";
 // clang-format on
 
 // A row of the page, or a job of a task in it, before its records are read.

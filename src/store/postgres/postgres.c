@@ -8,8 +8,8 @@
 // A database that is away or does not answer within four seconds fails what waits for it, as store_unavailable: what had been
 // sent may have been carried out. The connection is dropped and made anew, at once and then after 0.1 to 1 s.
 //
-// What it does not do: SQL. The session is in session.c, the verbs are in _add, _change, _amend, _remove, _claim,
-// _tend, _read, _list and _news, the tables in _schema.
+// What it does not do: SQL. A session is in session.c, the text of a statement in sql.c, the verbs are in the files of their
+// subjects, the tables in schema.c.
 #include "store/postgres/postgres.h"
 
 #include <ctype.h>

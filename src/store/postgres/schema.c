@@ -9,24 +9,14 @@
 // What is scanned for work stays small: `jobs` holds what is not final. A job that ends moves to `jobs_done`, in the partition of
 // the day it is to be removed, which is dropped when that day has passed. What is kept for ever, or for very long, lies in day 0.
 // There is no default partition: as long as there is one, every new day would have to read all of it.
+//
+// The columns of a job are made of PG_JOB (columns.h). A row that is added there is in the tables of a new database from the
+// third step on; a database that has them gets it by a step of its own (ALTER TABLE … ADD COLUMN IF NOT EXISTS, for both tables).
 #include "store/postgres/postgres.h"
 
 #include "base/hash.h"
 
 #include <stdio.h>
-
-_Static_assert(JOB_DELAYED == 1 && JOB_READY == 2 && JOB_WATCHING == 3 && JOB_RESERVED == 4, "the SQL names states by number");
-_Static_assert(JOB_SUCCESS == 5, "the SQL takes states from here on for final");
-_Static_assert(STORE_PLACES == 16 && JOB_PRIORITIES == 10, "the SQL reckons places with these");
-
-#define JOB_DECLARED                                                                                                          \
-    " id bigint NOT NULL, due_at bigint NOT NULL, task_id bigint NOT NULL, parent_id bigint NOT NULL, lane bigint NOT NULL,"  \
-    " nominal_at bigint NOT NULL, token bigint NOT NULL, holder bigint NOT NULL, ready_at bigint NOT NULL,"                   \
-    " scheduled_at bigint NOT NULL, expires_at bigint NOT NULL, purge_at bigint NOT NULL, picked_at bigint NOT NULL,"         \
-    " started_at bigint NOT NULL, completed_at bigint NOT NULL, tenant int NOT NULL, attempts int NOT NULL,"                  \
-    " retries int NOT NULL, losses int NOT NULL, status int NOT NULL, state smallint NOT NULL, priority smallint NOT NULL,"   \
-    " outcome smallint NOT NULL, late_stage smallint NOT NULL, response_truncated smallint NOT NULL, reason bytea, response " \
-    "bytea"
 
 // Rows that change often are vacuumed often, and without waiting in between: a table that is scanned for work must not fill with
 // what is gone.
@@ -68,12 +58,12 @@ static const char *const steps[][16] = {
         "CREATE INDEX extras_task ON @extras(task_id)",
     },
     {
-        "CREATE TABLE @jobs(place bigint," JOB_DECLARED ", PRIMARY KEY(id)) WITH (fillfactor=70, " BUSY_TABLE ")",
+        "CREATE TABLE @jobs(place bigint" PG_JOB_DECLARED ", PRIMARY KEY(id)) WITH (fillfactor=70, " BUSY_TABLE ")",
         "CREATE INDEX jobs_place ON @jobs(place, due_at, id) WHERE place IS NOT NULL",
         "CREATE INDEX jobs_expires ON @jobs(expires_at, id) WHERE expires_at>0",
     },
     {
-        "CREATE TABLE @jobs_done(day int NOT NULL," JOB_DECLARED ") PARTITION BY LIST (day)",
+        "CREATE TABLE @jobs_done(day int NOT NULL" PG_JOB_DECLARED ") PARTITION BY LIST (day)",
         "CREATE INDEX jobs_done_id ON @jobs_done(id)",
         "CREATE INDEX jobs_done_purge ON @jobs_done(purge_at, id) WHERE purge_at>0",
         "CREATE TABLE @jobs_done_0 PARTITION OF @jobs_done FOR VALUES IN (0)",
@@ -104,12 +94,12 @@ static const char *const steps[][16] = {
         " ADD COLUMN gone boolean NOT NULL DEFAULT false",
         "CREATE INDEX jobs_listed ON @jobs(tenant, scheduled_at, id)",
         "CREATE INDEX jobs_done_listed ON @jobs_done(tenant, scheduled_at, id)",
-        "CREATE INDEX jobs_done_failed ON @jobs_done(tenant, state, scheduled_at, id) WHERE state>=6",
+        "CREATE INDEX jobs_done_failed ON @jobs_done(tenant, state, scheduled_at, id) WHERE state>={first_failed}",
         "CREATE TABLE @bulks(id bigint PRIMARY KEY, tenant int NOT NULL, version bigint NOT NULL, state smallint NOT NULL,"
         " holder bigint NOT NULL, created_at bigint NOT NULL, ended_at bigint NOT NULL, matched bigint NOT NULL,"
         " changed bigint NOT NULL, unchanged bigint NOT NULL, failed bigint NOT NULL, next_at bigint NOT NULL,"
         " next_id bigint NOT NULL, doc bytea)",
-        "CREATE INDEX bulks_running ON @bulks(id) WHERE state=0",
+        "CREATE INDEX bulks_running ON @bulks(id) WHERE state={bulk_running}",
     },
     {
         // Attempts that go on in nobody's hand, and what came out of them. A plain job has neither, and no entry in the index.
@@ -143,7 +133,7 @@ static const char *const steps[][16] = {
         "CREATE INDEX hands_holder ON @hands(holder)",
         "CREATE INDEX hands_look ON @hands(look_at)",
         "INSERT INTO @hands(holder,look_at,ids) SELECT -waits_at, 0, array_agg(id) FROM @jobs WHERE waits_at<0 GROUP BY waits_at",
-        "UPDATE @jobs SET waits_at=lane*16+9-priority WHERE waits_at<0",
+        "UPDATE @jobs SET waits_at=lane*{places}+{last_place}-priority WHERE waits_at<0",
     },
     {
         // Whose task was deleted by a user, a key says itself, for nothing else is left of the task.
@@ -165,7 +155,8 @@ static const char *const steps[][16] = {
         // are brought up to date behind that, in the same transaction.
         "ALTER TABLE @counts RENAME COLUMN n TO jobs",
         // Claims look up the sizes of documents only where there has been a large one.
-        "INSERT INTO @meta(name, value) SELECT '" PG_LARGE "', 1 WHERE EXISTS (SELECT FROM @tasks WHERE octet_length(doc)>=4096)"
+        "INSERT INTO @meta(name, value) SELECT '" PG_LARGE
+        "', 1 WHERE EXISTS (SELECT FROM @tasks WHERE octet_length(doc)>={small_doc})"
         " ON CONFLICT DO NOTHING",
         // Tasks that were deleted before and are still there (`gone`, of which nobody knows any more) are nobody's until
         // retention takes them, and begin no more; their keys stay for a day, as those of others that go.

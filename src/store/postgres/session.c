@@ -12,14 +12,10 @@
 #include "base/hash.h"
 #include "store/postgres/postgres.h"
 
-#include <assert.h>
-#include <endian.h>
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { OID_INT8 = 20, OID_INT8S = 1016, OID_BYTES = 17, OID_BYTESS = 1001, OID_TEXT = 25, OID_TEXTS = 1009 };
 enum { VERSION_MIN = 130000 };
 
 static int64_t now_ms(void)
@@ -155,176 +151,6 @@ static bool await_answer(struct pg_session *session)
 }
 
 // ---- sending and reading
-
-void pg_begin_query(struct pg_session *session)
-{
-    session->query.sql.n = 0;
-    session->query.once = false;
-    session->query.count = 0;
-    arena_done(&session->query.arena);
-    arena_init(&session->query.arena);
-}
-
-void pg_put(struct pg_session *session, const char *sql)
-{
-    struct buf *buf = &session->query.sql;
-    for (const char *at; (at = strchr(sql, '@')); sql = at + 1) {
-        buf_put(buf, (struct str){sql, (size_t)(at - sql)});
-        buf_puts(buf, session->pg->schema);
-    }
-    buf_puts(buf, sql);
-}
-
-static int add_param(struct pg_session *session, Oid type, const char *value, size_t length)
-{
-    struct pg_query *query = &session->query;
-    assert(query->count < PG_PARAMS_MAX);
-    query->types[query->count] = type;
-    query->values[query->count] = value;
-    query->lengths[query->count] = (int)length;
-    query->formats[query->count] = 1;
-    return ++query->count;
-}
-
-int pg_param_int(struct pg_session *session, int64_t value)
-{
-    uint64_t *bytes = arena_alloc(&session->query.arena, sizeof *bytes);
-    *bytes = htobe64((uint64_t)value);
-    return add_param(session, OID_INT8, (const char *)bytes, sizeof *bytes);
-}
-
-int pg_param_text(struct pg_session *session, struct str text)
-{
-    return add_param(session, OID_TEXT, text.n ? text.p : "", text.n);
-}
-
-int pg_param_bytes(struct pg_session *session, struct str bytes)
-{
-    return add_param(session, OID_BYTES, bytes.n ? bytes.p : "", bytes.n);
-}
-
-static char *put_u32(char *at, uint32_t value)
-{
-    value = htobe32(value);
-    memcpy(at, &value, sizeof value);
-    return at + sizeof value;
-}
-
-// The head of an array of one dimension, as PostgreSQL reads it.
-static char *put_array_head(char *at, size_t count, Oid element)
-{
-    at = put_u32(at, count ? 1 : 0);
-    at = put_u32(at, 1); // there may be NULLs
-    at = put_u32(at, element);
-    if (!count)
-        return at;
-    at = put_u32(at, (uint32_t)count);
-    return put_u32(at, 1);
-}
-
-enum { ARRAY_HEAD = 20 };
-
-int pg_param_ints(struct pg_session *session, const int64_t *values, size_t count)
-{
-    char *bytes = arena_alloc_many(&session->query.arena, count + 2, 12), *at = put_array_head(bytes, count, OID_INT8);
-    for (size_t i = 0; i < count; i++) {
-        at = put_u32(at, 8);
-        uint64_t value = htobe64((uint64_t)values[i]);
-        memcpy(at, &value, sizeof value);
-        at += sizeof value;
-    }
-    return add_param(session, OID_INT8S, bytes, (size_t)(at - bytes));
-}
-
-static int param_strs(struct pg_session *session, const struct str *values, size_t count, Oid element, Oid type)
-{
-    size_t size = ARRAY_HEAD + 4 * count;
-    for (size_t i = 0; i < count; i++)
-        size += values[i].n;
-    char *bytes = arena_alloc(&session->query.arena, size), *at = put_array_head(bytes, count, element);
-    for (size_t i = 0; i < count; i++) {
-        at = put_u32(at, values[i].n ? (uint32_t)values[i].n : UINT32_MAX); // -1: NULL
-        if (values[i].n)
-            memcpy(at, values[i].p, values[i].n);
-        at += values[i].n;
-    }
-    return add_param(session, type, bytes, (size_t)(at - bytes));
-}
-
-void pg_rows_init(struct pg_rows *rows, struct arena *arena, size_t count)
-{
-    rows->arena = arena;
-    rows->count = count;
-    rows->width = 0;
-}
-
-static struct pg_column *add_column(struct pg_rows *rows, const char *name, enum pg_kind kind)
-{
-    assert(rows->width < PG_COLUMNS_MAX);
-    struct pg_column *column = &rows->columns[rows->width++];
-    *column = (struct pg_column){.name = name, .kind = kind};
-    return column;
-}
-
-int64_t *pg_rows_ints(struct pg_rows *rows, const char *name)
-{
-    struct pg_column *column = add_column(rows, name, PG_INT);
-    return column->ints = arena_array(rows->arena, int64_t, rows->count);
-}
-
-struct str *pg_rows_strs(struct pg_rows *rows, const char *name, enum pg_kind kind)
-{
-    struct pg_column *column = add_column(rows, name, kind);
-    return column->strs = arena_array(rows->arena, struct str, rows->count);
-}
-
-// Whether one value says it all. Texts are compared only with nothing.
-static bool is_constant(const struct pg_column *column, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (column->kind == PG_INT ? column->ints[i] != column->ints[0] : column->strs[i].n > 0)
-            return false;
-    return true;
-}
-
-static void put_constant(struct pg_session *session, const struct pg_column *column)
-{
-    struct buf *sql = &session->query.sql;
-    if (column->kind == PG_INT)
-        buf_printf(sql, ",$%d AS %s", pg_param_int(session, column->ints[0]), column->name);
-    else
-        buf_printf(sql, ",NULL::%s AS %s", column->kind == PG_TEXT ? "text" : "bytea", column->name);
-}
-
-static int param_column(struct pg_session *session, const struct pg_column *column, size_t count)
-{
-    if (column->kind == PG_INT)
-        return pg_param_ints(session, column->ints, count);
-    return column->kind == PG_TEXT ? param_strs(session, column->strs, count, OID_TEXT, OID_TEXTS)
-                                   : param_strs(session, column->strs, count, OID_BYTES, OID_BYTESS);
-}
-
-void pg_put_rows(struct pg_session *session, const struct pg_rows *rows)
-{
-    struct buf *sql = &session->query.sql;
-    buf_auto struct buf from = {0}, names = {0};
-    int64_t *numbers = arena_array(rows->arena, int64_t, rows->count);
-    for (size_t i = 0; i < rows->count; i++)
-        numbers[i] = (int64_t)i;
-    buf_puts(sql, "(SELECT u.*");
-    buf_printf(&from, "$%d", pg_param_ints(session, numbers, rows->count));
-    buf_puts(&names, "no");
-    for (int i = 0; i < rows->width; i++) {
-        const struct pg_column *column = &rows->columns[i];
-        if (rows->count && is_constant(column, rows->count)) {
-            put_constant(session, column);
-            continue;
-        }
-        buf_printf(&from, ",$%d", param_column(session, column, rows->count));
-        buf_printf(&names, ",%s", column->name);
-    }
-    buf_printf(sql, " FROM unnest(" STR_FMT ") u(" STR_FMT "))", STR_ARG(buf_str(&from)), STR_ARG(buf_str(&names)));
-}
 
 static void expect(struct pg_session *session, pg_reader *read, void *ctx)
 {
@@ -481,35 +307,6 @@ void pg_commit(struct pg_session *session)
         return;
     session->stored = true;
     CRASH_POINT("store.after_commit");
-}
-
-int64_t pg_int(const PGresult *result, int row, int column)
-{
-    const char *value = PQgetvalue(result, row, column);
-    uint64_t wide;
-    uint32_t half;
-    uint16_t quarter;
-    switch (PQgetlength(result, row, column)) {
-    case 8:
-        memcpy(&wide, value, sizeof wide);
-        return (int64_t)be64toh(wide);
-    case 4:
-        memcpy(&half, value, sizeof half);
-        return (int32_t)be32toh(half);
-    case 2:
-        memcpy(&quarter, value, sizeof quarter);
-        return (int16_t)be16toh(quarter);
-    case 1:
-        return value[0];
-    default:
-        return 0;
-    }
-}
-
-struct str pg_bytes(const PGresult *result, int row, int column, struct arena *arena)
-{
-    struct str bytes = {PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column)};
-    return bytes.n ? arena_copy(arena, bytes) : (struct str){0};
 }
 
 // ---- connecting

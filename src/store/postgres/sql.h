@@ -16,6 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// A statement may be longer than the 4095 bytes that C promises for a literal. Every compiler that builds rota takes more.
+#pragma GCC diagnostic ignored "-Woverlength-strings"
+
 enum { PG_PARAMS_MAX = 96, PG_COLUMNS_MAX = 44 };
 
 struct pg_session;
@@ -64,17 +67,21 @@ struct pg_part {
 };
 
 void pg_begin_query(struct pg_session *session);
+void pg_put(struct pg_session *session, const char *sql);
 void pg_put_parts(struct pg_session *session, const char *sql, const struct pg_part *parts); // the last one has no name
-#define pg_put(session, sql, ...) pg_put_parts((session), (sql), (const struct pg_part[]){__VA_ARGS__ __VA_OPT__(, ){0}})
-#define PG_ROWS(part, values) \
-    {                         \
-        .name = (part), .rows = (values) }
-#define PG_IF(part, is_on)    \
-    {                         \
-        .name = (part), .on = (is_on) }
-#define PG_TEXT_OF(part, text) \
-    {                         \
-        .name = (part), .sql = (text) }
+#define pg_put_with(session, sql, ...) pg_put_parts((session), (sql), (const struct pg_part[]){__VA_ARGS__, {0}})
+#define PG_ROWS(part, values)            \
+    {                                    \
+        .name = (part), .rows = (values) \
+    }
+#define PG_IF(part, is_on)            \
+    {                                 \
+        .name = (part), .on = (is_on) \
+    }
+#define PG_TEXT_OF(part, text)        \
+    {                                 \
+        .name = (part), .sql = (text) \
+    }
 
 // Parameters count from $1 in the order they are added; each function returns the number of its own. Those of a batch's rows get
 // theirs where the rows stand in the text, so the others are added before it is put.

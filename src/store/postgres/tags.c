@@ -34,15 +34,15 @@ void pg_lock_task(struct pg_session *session, int64_t id)
 // when it found nothing.
 static const char candidates[] =
     "WITH sized AS (SELECT t.id, octet_length(t.doc) AS bytes FROM @tasks t WHERE t.id>$1 ORDER BY t.id LIMIT $2),"
-    " summed AS (SELECT s.id, s.bytes, sum(s.bytes) OVER (ORDER BY s.id) AS total FROM sized s),"
-    " round AS MATERIALIZED (SELECT max(s.id) AS last FROM summed s WHERE s.total-s.bytes<$3),"
+    " summed AS (SELECT sized.id, sized.bytes, sum(sized.bytes) OVER (ORDER BY sized.id) AS total FROM sized),"
+    " round AS MATERIALIZED (SELECT max(id) AS last FROM summed WHERE total-bytes<$3),"
     " read AS MATERIALIZED (SELECT t.id, t.name, t.doc||''::bytea AS doc FROM @tasks t"
-    " WHERE t.id>$1 AND t.id<=(SELECT last FROM round) AND NOT t.gone)"
-    " SELECT o.last, r.id, r.doc FROM round o LEFT JOIN read r ON r.name IS NOT NULL OR position('\"labels\"'::bytea IN r.doc)>0"
-    " OR position('\"tracing_id\"'::bytea IN r.doc)>0 OR position('\"created_by\"'::bytea IN r.doc)>0"
-    " OR position('\\\\u'::bytea IN r.doc)>0 WHERE o.last IS NOT NULL";
-static const char set_tags_from[] = "UPDATE @tasks t SET tags=s.tags::bigint[] FROM ";
-static const char set_tags[] = " s WHERE t.id=s.id";
+    "   WHERE t.id>$1 AND t.id<=(SELECT last FROM round) AND NOT t.gone)"
+    " SELECT round.last, read.id, read.doc FROM round LEFT JOIN read ON read.name IS NOT NULL"
+    "   OR position('\"labels\"'::bytea IN read.doc)>0 OR position('\"tracing_id\"'::bytea IN read.doc)>0"
+    "   OR position('\"created_by\"'::bytea IN read.doc)>0 OR position('\\\\u'::bytea IN read.doc)>0"
+    " WHERE round.last IS NOT NULL";
+static const char set_tags[] = "UPDATE @tasks t SET tags=tagged.tags::bigint[] FROM {tags} tagged WHERE t.id=tagged.id";
 static const char fill_tasks[] =
     PG_ADD_TAGS(PG_TAGS_OF("SELECT tenant, tags, 0::bigint AS at, id FROM @tasks WHERE tags IS NOT NULL"));
 #define JOBS_OF_TAGGED(table)                                         \
@@ -92,9 +92,7 @@ static void write_tags(struct filling *filling)
     memcpy(pg_rows_ints(&rows, "id"), filling->ids, filling->count * sizeof *filling->ids);
     memcpy(pg_rows_strs(&rows, "tags", PG_TEXT), filling->tags, filling->count * sizeof *filling->tags);
     pg_begin_query(session);
-    pg_put(session, set_tags_from);
-    pg_put_rows(session, &rows);
-    pg_put(session, set_tags);
+    pg_put_with(session, set_tags, PG_ROWS("tags", &rows));
     pg_send(session, NULL, NULL);
     pg_sync(session);
 }

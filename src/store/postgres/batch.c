@@ -1,0 +1,389 @@
+// The statements that add a batch of items.
+//
+// Nothing of an item is stored unless all of it is: the statement first says which items may be added (`accepted`), from what is
+// there and from which keys could be taken, and everything else follows from that. Most batches are new tasks without keys that
+// have one job each: they have a statement of their own, in which a task and its job are one row.
+#include "store/postgres/batch.h"
+
+// clang-format off
+
+// Lanes that the session does not remember. They are made in the order they are first needed: for items that are neither fenced nor
+// known by their key. What is looked up by a subquery is looked up by the index, however many lanes there are.
+static const char make_lanes[] =
+    "WITH item AS MATERIALIZED (SELECT item.*,"
+    "   (SELECT l.id FROM @lanes l WHERE l.tenant=item.tenant AND l.queue=coalesce(item.queue,'')) AS lane FROM {items} item"
+    "   WHERE (item.holder=0 OR item.holder IN (SELECT id FROM @incarnations WHERE NOT dead))"
+    "   AND NOT EXISTS (SELECT FROM @keys k WHERE k.tenant=item.tenant AND k.key=item.key)),"
+    " missing AS (SELECT tenant, coalesce(queue,'') AS queue, min(no) AS no FROM item WHERE lane IS NULL GROUP BY 1,2),"
+    " made AS (INSERT INTO @lanes(id,tenant,queue,paused)"
+    "   SELECT (SELECT coalesce(max(id),0) FROM @lanes)+row_number() OVER (ORDER BY no), tenant, queue, false FROM missing"
+    "   RETURNING id, tenant, queue)"
+    " SELECT item.no, coalesce(item.lane, made.id) FROM item"
+    " LEFT JOIN made ON made.tenant=item.tenant AND made.queue=coalesce(item.queue,'')";
+
+// Which row of `hands` a job that is added held is in.
+#define HAND_OF_NEW_JOB \
+    "{in_hand:coalesce((SELECT hand.number FROM hand WHERE hand.holder=new_job.holder AND new_job.state IN {held}),0)}{not in_hand:0}"
+
+// New tasks without keys that have one job each. $1 slot, $2 the ids. Parts are on when some task is `tagged`, and some job is
+// `in_hand`, `final` or `waits`.
+static const char add_plain[] =
+    "WITH new_job AS MATERIALIZED (SELECT given.*, given.id AS task_id FROM {items} given WHERE given.lane>0"
+    "   AND (given.fence=0 OR given.fence IN (SELECT id FROM @incarnations WHERE NOT dead))"
+    "   AND given.id<>ALL(ARRAY(SELECT e.id FROM @extras e WHERE e.id=ANY($2))))"
+    ", added_task AS (INSERT INTO @tasks(id,tenant,lane,created_at,name,doc{tagged:,tags})"
+    "   SELECT id,tenant,lane,created_at,name,doc{tagged:,tags::bigint[]} FROM new_job)"
+    "{tagged:"
+    ", tagged AS (" PG_ADD_TAGS(PG_TAGS_OF(
+        "SELECT tenant, tags::bigint[] AS tags, 0::bigint AS at, id FROM new_job WHERE tags IS NOT NULL")) ")"
+    ", tagged_job AS (" PG_ADD_TAGS(PG_TAGS_OF_JOBS(
+        "SELECT tenant, tags::bigint[] AS tags, scheduled_at AS at, id FROM new_job WHERE tags IS NOT NULL")) ")}"
+    "{in_hand:, hand AS ("
+        PG_HOLD("count(*)", "SELECT new_job.holder, new_job.id FROM new_job WHERE new_job.state IN {held}") ")}"
+    ", added AS (INSERT INTO @jobs({job},waits_at,hand) SELECT {job of new_job},"
+        PG_PLACE("new_job.state", "new_job.lane", "new_job.priority", "NULL") "," HAND_OF_NEW_JOB
+    "   FROM new_job WHERE new_job.state<{first_final})"
+    "{final:, added_done AS (INSERT INTO @jobs_done({job},day) SELECT {job of new_job},new_job.day"
+    "   FROM new_job WHERE new_job.state>={first_final})}"
+    "{waits:, lowered AS ("
+        PG_LOWER_FLOORS("SELECT new_job.lane, new_job.due_at FROM new_job WHERE new_job.state IN {waiting}") ")}"
+    ", counted AS (" PG_COUNT("SELECT lane, state, count(*) AS n FROM new_job GROUP BY 1,2") ")"
+    " SELECT no FROM new_job";
+
+// Any items: new tasks (`new_tasks`), or jobs for tasks that are there. $1 slot, $2 the tasks that are there.
+//
+// `taken` are items one of whose ids is taken. That never happens unless somebody makes a mistake, so a new task is looked up only
+// after its group was refused for it (`careful`); but a job that is not its task's first (`extra`), and final, is found by no unique
+// index. Where such a job is to be added, a first job is only looked for where its task is there: its partition is not known.
+#define JOBS_OF_ACCEPTED " FROM new_job JOIN accepted ON accepted.no=new_job.item"
+static const char add_items[] =
+    "{new_tasks:WITH item AS MATERIALIZED (SELECT * FROM {items} given WHERE given.lane>0"
+    "   AND (given.holder=0 OR given.holder IN (SELECT id FROM @incarnations WHERE NOT dead)))}"
+    "{not new_tasks:WITH item AS MATERIALIZED (SELECT given.no, t.lane, t.tags FROM {items} given"
+    "   JOIN (SELECT t.id, t.tenant, t.lane, t.tags FROM @tasks t WHERE t.id=ANY($2) ORDER BY t.id FOR KEY SHARE) t"
+    "   ON t.id=given.id AND t.tenant=given.tenant"
+    "   WHERE given.holder=0 OR given.holder IN (SELECT id FROM @incarnations WHERE NOT dead))}"
+    ", new_job AS MATERIALIZED (SELECT * FROM {jobs} given)"
+    ", taken AS MATERIALIZED (SELECT new_job.item FROM new_job WHERE new_job.id IN"
+    "   (SELECT e.id FROM @extras e WHERE e.id=" PG_ANY("SELECT id FROM new_job")
+    "   {look_at_jobs: UNION ALL SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM new_job") "}"
+    "   {extra: UNION ALL SELECT d.id FROM @jobs_done d WHERE d.id="
+            PG_ANY("SELECT t.id FROM @tasks t WHERE t.id=" PG_ANY("SELECT id FROM new_job")) "})"
+    "   {new_tasks:{careful: UNION ALL SELECT item.no FROM item WHERE item.id IN"
+    "     (SELECT t.id FROM @tasks t WHERE t.id=" PG_ANY("SELECT id FROM item") ")}})"
+    "{keyed:, key_taken AS (INSERT INTO @keys(tenant,key,task_id,until,loose,digest) SELECT tenant,key,id,0,false,digest FROM item"
+    "   WHERE key IS NOT NULL AND no NOT IN (SELECT item FROM taken) ORDER BY tenant,key ON CONFLICT DO NOTHING RETURNING task_id)}"
+    ", accepted AS MATERIALIZED (SELECT item.* FROM item WHERE no NOT IN (SELECT item FROM taken)"
+    "   {keyed: AND (key IS NULL OR id IN (SELECT task_id FROM key_taken))})"
+    "{new_tasks:, added_task AS (INSERT INTO @tasks(id,tenant,lane,created_at,key,name,doc{tagged:,tags})"
+    "   SELECT id,tenant,lane,created_at,key,name,doc{tagged:,tags::bigint[]} FROM accepted)"
+    "{tagged:, tagged AS (" PG_ADD_TAGS(PG_TAGS_OF(
+        "SELECT accepted.tenant, accepted.tags::bigint[] AS tags, 0::bigint AS at, accepted.id FROM accepted")) ")}}"
+    "{tagged:, tagged_job AS (" PG_ADD_TAGS(PG_TAGS_OF_JOBS("SELECT new_job.tenant, accepted.tags::bigint[] AS tags,"
+        " new_job.scheduled_at AS at, new_job.id" JOBS_OF_ACCEPTED)) ")}"
+    "{in_hand:, hand AS ("
+        PG_HOLD("count(*)", "SELECT new_job.holder, new_job.id" JOBS_OF_ACCEPTED " WHERE new_job.state IN {held}") ")}"
+    ", added AS (INSERT INTO @jobs({job},waits_at,hand) SELECT {job of new_job but lane of accepted},"
+        PG_PLACE("new_job.state", "accepted.lane", "new_job.priority", "NULL") "," HAND_OF_NEW_JOB
+        JOBS_OF_ACCEPTED " WHERE new_job.state<{first_final})"
+    "{final:, added_done AS (INSERT INTO @jobs_done({job},day) SELECT {job of new_job but lane of accepted},new_job.day"
+        JOBS_OF_ACCEPTED " WHERE new_job.state>={first_final})}"
+    "{extra:, added_extra AS (INSERT INTO @extras(id,task_id) SELECT new_job.id,new_job.task_id"
+        JOBS_OF_ACCEPTED " WHERE new_job.id<>new_job.task_id)}"
+    "{waits:, lowered AS ("
+        PG_LOWER_FLOORS("SELECT accepted.lane, new_job.due_at" JOBS_OF_ACCEPTED " WHERE new_job.state IN {waiting}") ")}"
+    ", counted AS (" PG_COUNT("SELECT accepted.lane, new_job.state, count(*) AS n" JOBS_OF_ACCEPTED " GROUP BY 1,2") ")"
+    " SELECT item.no, item.lane, (accepted.no IS NOT NULL)::int FROM item LEFT JOIN accepted ON accepted.no=item.no";
+
+// Behind it, where there are keys: what they stand for.
+static const char find_keys[] =
+    "SELECT item.no, used.task_id, used.digest, used.spent_at FROM {items} item"
+    " CROSS JOIN LATERAL (SELECT k.task_id, k.digest, k.spent_at FROM @keys k WHERE k.tenant=item.tenant AND k.key=item.key LIMIT 1)"
+    " used";
+
+// clang-format on
+
+// ---- lanes
+
+static void read_lanes(void *ctx, const PGresult *result)
+{
+    struct batch *batch = ctx;
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct entry *entry = batch->part[pg_int(result, row, 0)];
+        entry->lane = pg_int(result, row, 1);
+        pg_remember_lane(batch->session, entry->item->task->tenant, entry->item->task->queue, entry->lane);
+    }
+}
+
+// Asks for the lanes of those that have none yet. That is a round trip, once for each lane in the life of a process.
+static void make_lanes_of(struct batch *batch)
+{
+    struct pg_session *session = batch->session;
+    struct pg_rows rows;
+    batch->part_count = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->entries[i].item->task && !batch->entries[i].lane)
+            batch->part[batch->part_count++] = &batch->entries[i];
+    if (!batch->part_count)
+        return;
+    pg_rows_init(&rows, &session->arena, batch->part_count);
+    int64_t *tenants = pg_rows_ints(&rows, "tenant"), *holders = pg_rows_ints(&rows, "holder");
+    struct str *queues = pg_rows_strs(&rows, "queue", PG_TEXT), *keys = pg_rows_strs(&rows, "key", PG_TEXT);
+    for (size_t i = 0; i < batch->part_count; i++) {
+        const struct store_new *item = batch->part[i]->item;
+        tenants[i] = item->task->tenant;
+        holders[i] = batch->part[i]->holder;
+        queues[i] = item->task->queue;
+        keys[i] = item->key;
+    }
+    pg_lock(session, PG_LOCK_LANES);
+    pg_begin_query(session);
+    pg_put_with(session, make_lanes, PG_ROWS("items", &rows));
+    pg_send(session, read_lanes, batch);
+    pg_sync(session);
+}
+
+// ---- rows
+
+// Whether a statement has to do with tags: when one of its tasks has any.
+static bool any_tagged(struct entry *const *part, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (part[i]->item->task && part[i]->item->task->tag_count)
+            return true;
+    return false;
+}
+
+static void tag_rows(struct pg_rows *rows, struct entry *const *part)
+{
+    struct str *tags = pg_rows_strs(rows, "tags", PG_TEXT);
+    for (size_t i = 0; i < rows->count; i++)
+        tags[i] = pg_tags_text(part[i]->item->task, rows->arena);
+}
+
+// Tasks that are there, to which jobs are added.
+static void old_task_rows(struct batch *batch, struct pg_rows *rows)
+{
+    int64_t *ids = pg_rows_ints(rows, "id"), *tenants = pg_rows_ints(rows, "tenant");
+    for (size_t i = 0; i < batch->part_count; i++) {
+        ids[i] = batch->part[i]->item->jobs[0].task_id;
+        tenants[i] = batch->part[i]->item->jobs[0].tenant;
+    }
+}
+
+// What new tasks have, but for keys.
+static void new_task_rows(struct batch *batch, struct pg_rows *rows)
+{
+    int64_t *ids = pg_rows_ints(rows, "id"), *tenants = pg_rows_ints(rows, "tenant"), *lanes = pg_rows_ints(rows, "lane"),
+            *created = pg_rows_ints(rows, "created_at");
+    struct str *names = pg_rows_strs(rows, "name", PG_TEXT), *docs = pg_rows_strs(rows, "doc", PG_BYTES);
+    for (size_t i = 0; i < batch->part_count; i++) {
+        const struct entry *entry = batch->part[i];
+        const struct store_task *task = entry->item->task;
+        ids[i] = task->id;
+        tenants[i] = task->tenant;
+        lanes[i] = entry->whole ? entry->lane : 0;
+        created[i] = task->created_at;
+        names[i] = task->name;
+        docs[i] = task->doc;
+    }
+    if (any_tagged(batch->part, batch->part_count))
+        tag_rows(rows, batch->part);
+}
+
+static void key_rows(struct batch *batch, struct pg_rows *rows)
+{
+    struct str *keys = pg_rows_strs(rows, "key", PG_TEXT), *digests = pg_rows_strs(rows, "digest", PG_BYTES);
+    for (size_t i = 0; i < batch->part_count; i++) {
+        const struct store_new *item = batch->part[i]->item;
+        keys[i] = item->key;
+        if (keys[i].n)
+            digests[i] = (struct str){(const char *)item->digest, sizeof item->digest};
+    }
+}
+
+// The incarnation that made the ids. It is called `fence` where the rows are jobs, too, which have holders of their own.
+static void holder_rows(struct batch *batch, struct pg_rows *rows, const char *name)
+{
+    int64_t *holders = pg_rows_ints(rows, name);
+    for (size_t i = 0; i < batch->part_count; i++)
+        holders[i] = batch->part[i]->holder;
+}
+
+static void item_rows(struct batch *batch, struct pg_rows *rows, bool of_new)
+{
+    pg_rows_init(rows, &batch->session->arena, batch->part_count);
+    if (of_new) {
+        new_task_rows(batch, rows);
+        key_rows(batch, rows);
+    } else {
+        old_task_rows(batch, rows);
+    }
+    holder_rows(batch, rows, "holder");
+}
+
+struct job_list {
+    const struct job **jobs;
+    int64_t *items;
+    size_t count;
+    bool final, extra, held, waiting; // there are some of these
+};
+
+static struct job_list list_jobs(struct batch *batch)
+{
+    struct job_list list = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < batch->part_count; i++)
+        count += batch->part[i]->whole ? batch->part[i]->item->job_count : 0;
+    list.jobs = arena_array(&batch->session->arena, const struct job *, count);
+    list.items = arena_array(&batch->session->arena, int64_t, count);
+    for (size_t i = 0; i < batch->part_count; i++)
+        for (size_t k = 0; batch->part[i]->whole && k < batch->part[i]->item->job_count; k++) {
+            const struct job *job = &batch->part[i]->item->jobs[k];
+            list.final = list.final || job_state_final(job->state);
+            list.held = list.held || job_in_hand(job);
+            list.waiting = list.waiting || job_state_waiting(job->state);
+            list.extra = list.extra || job->id != job->task_id;
+            list.items[list.count] = (int64_t)i;
+            list.jobs[list.count++] = job;
+        }
+    return list;
+}
+
+// ---- any items
+
+static void read_items(void *ctx, const PGresult *result)
+{
+    struct batch *batch = ctx;
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct entry *entry = batch->part[pg_int(result, row, 0)];
+        entry->found = true;
+        entry->lane = pg_int(result, row, 1);
+        entry->added = pg_int(result, row, 2);
+    }
+}
+
+static void send_items(struct batch *batch, const struct job_list *list, bool of_new, bool keyed)
+{
+    struct pg_session *session = batch->session;
+    struct pg_rows items, jobs;
+    item_rows(batch, &items, of_new);
+    pg_rows_init(&jobs, &session->arena, list->count);
+    int64_t *item_of = pg_rows_ints(&jobs, "item");
+    for (size_t i = 0; i < list->count; i++)
+        item_of[i] = list->items[i];
+    pg_rows_job(&jobs, list->jobs, pg_job_all & ~PG_BIT(lane));
+    pg_rows_day(&jobs, list->jobs);
+    pg_begin_query(session);
+    pg_param_int(session, pg_slot(session));
+    if (!of_new)
+        pg_param_ints(session, items.columns[0].ints, items.count);
+    pg_put_with(session, add_items, PG_ROWS("items", &items), PG_ROWS("jobs", &jobs), PG_IF("new_tasks", of_new),
+                PG_IF("keyed", keyed), PG_IF("tagged", !of_new || any_tagged(batch->part, batch->part_count)),
+                PG_IF("careful", session->careful), PG_IF("look_at_jobs", session->careful || list->extra),
+                PG_IF("extra", list->extra), PG_IF("final", list->final), PG_IF("in_hand", list->held),
+                PG_IF("waits", list->waiting));
+    pg_send(session, read_items, batch);
+}
+
+static void read_keys(void *ctx, const PGresult *result)
+{
+    struct batch *batch = ctx;
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct entry *entry = batch->part[pg_int(result, row, 0)];
+        if (entry->added)
+            continue;
+        bool same = PQgetlength(result, row, 2) == sizeof entry->item->digest &&
+                    memcmp(PQgetvalue(result, row, 2), entry->item->digest, sizeof entry->item->digest) == 0;
+        entry->by_key = true;
+        entry->item->existing_id = pg_int(result, row, 1);
+        entry->item->spent_at = pg_int(result, row, 3);
+        entry->item->err = entry->item->spent_at ? ERR_KEY_SPENT : same ? ERR_OK : ERR_KEY_REUSED;
+    }
+}
+
+static void send_find_keys(struct batch *batch)
+{
+    struct pg_session *session = batch->session;
+    struct pg_rows rows;
+    pg_rows_init(&rows, &session->arena, batch->part_count);
+    int64_t *tenants = pg_rows_ints(&rows, "tenant");
+    struct str *keys = pg_rows_strs(&rows, "key", PG_TEXT);
+    for (size_t i = 0; i < batch->part_count; i++) {
+        tenants[i] = batch->part[i]->item->task->tenant;
+        keys[i] = batch->part[i]->item->key;
+    }
+    pg_begin_query(session);
+    pg_put_with(session, find_keys, PG_ROWS("items", &rows));
+    pg_send(session, read_keys, batch);
+}
+
+// ---- new tasks with one job each
+
+static bool is_plain(const struct batch *batch, const struct job_list *list)
+{
+    bool plain = list->count == batch->part_count && !list->extra && !batch->session->careful;
+    for (size_t i = 0; plain && i < batch->part_count; i++) {
+        const struct store_new *item = batch->part[i]->item;
+        plain = item->job_count == 1 && item->jobs[0].id == item->task->id && item->jobs[0].tenant == item->task->tenant;
+    }
+    return plain;
+}
+
+static void read_plain(void *ctx, const PGresult *result)
+{
+    struct batch *batch = ctx;
+    for (int row = 0; row < PQntuples(result); row++)
+        batch->part[pg_int(result, row, 0)]->added = true;
+}
+
+static void send_plain(struct batch *batch, const struct job_list *list)
+{
+    struct pg_session *session = batch->session;
+    struct pg_rows rows;
+    pg_rows_init(&rows, &session->arena, batch->part_count);
+    new_task_rows(batch, &rows);
+    holder_rows(batch, &rows, "fence");
+    pg_rows_job(&rows, list->jobs, pg_job_all & ~(PG_BIT(id) | PG_BIT(task_id) | PG_BIT(tenant) | PG_BIT(lane)));
+    pg_rows_day(&rows, list->jobs);
+    pg_begin_query(session);
+    pg_param_int(session, pg_slot(session));
+    pg_param_ints(session, rows.columns[0].ints, rows.count);
+    pg_put_with(session, add_plain, PG_ROWS("items", &rows), PG_IF("tagged", any_tagged(batch->part, batch->part_count)),
+                PG_IF("final", list->final), PG_IF("in_hand", list->held), PG_IF("waits", list->waiting));
+    pg_send(session, read_plain, batch);
+}
+
+// The items of a batch that are new tasks, or those that are not. Each statement has a struct of its own: it is read later.
+static void send_part(const struct batch *batch, bool of_new)
+{
+    struct batch *part = arena_alloc(&batch->session->arena, sizeof *part);
+    bool keyed = false;
+    *part = *batch;
+    part->part = arena_array(&batch->session->arena, struct entry *, batch->count);
+    part->part_count = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct store_new *item = batch->entries[i].item;
+        if ((item->task != NULL) != of_new || (!of_new && !item->job_count))
+            continue;
+        keyed = keyed || (item->task && item->key.n);
+        part->part[part->part_count++] = &batch->entries[i];
+    }
+    if (!part->part_count)
+        return;
+    struct job_list list = list_jobs(part);
+    if (of_new && !keyed && is_plain(part, &list))
+        send_plain(part, &list);
+    else
+        send_items(part, &list, of_new, keyed);
+    if (keyed)
+        send_find_keys(part);
+}
+
+void pg_batch_send(struct batch *batch)
+{
+    batch->part = arena_array(&batch->session->arena, struct entry *, batch->count);
+    make_lanes_of(batch);
+    send_part(batch, true);
+    send_part(batch, false);
+}

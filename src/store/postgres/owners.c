@@ -1,0 +1,117 @@
+// Who goes first in which bucket, and what the holders of jobs are asked by others.
+#include "store/postgres/postgres.h"
+
+// clang-format off
+
+// OWNERS. Both are read in one transaction, so they are of one moment.
+static const char this_term[] = "SELECT value FROM @meta WHERE name='term'";
+static const char all_owners[] = "SELECT bucket, puller FROM @owners ORDER BY bucket, puller";
+
+// DIVIDE. The row of the term is what two who divide at once meet at; the later one finds that the term has moved, and does
+// nothing. $1 term, $2 buckets, $3 pullers.
+static const char divide_anew[] =
+    "WITH wanted AS MATERIALIZED (SELECT unnest($2::bigint[])::int AS bucket, unnest($3::bigint[]) AS puller),"
+    " next_term AS (INSERT INTO @meta AS m(name,value)"
+    "   SELECT 'term', 1 WHERE $1=0 OR EXISTS (SELECT FROM @meta WHERE name='term')"
+    "   ON CONFLICT(name) DO UPDATE SET value=m.value+1 WHERE m.value=$1 RETURNING value),"
+    " removed AS (DELETE FROM @owners o WHERE EXISTS (SELECT FROM next_term)"
+    "   AND NOT EXISTS (SELECT FROM wanted WHERE wanted.bucket=o.bucket AND wanted.puller=o.puller)),"
+    " stored AS (INSERT INTO @owners(bucket,puller,term)"
+    "   SELECT wanted.bucket, wanted.puller, next_term.value FROM wanted, next_term"
+    "   ON CONFLICT(bucket,puller) DO UPDATE SET term=excluded.term)"
+    " SELECT value FROM next_term";
+
+// ASK. FOR KEY SHARE: who forgets the incarnation comes before it or behind. $1 holder, $2 job, $3 tenant, $4 wish.
+static const char ask_holder[] =
+    "WITH holder AS MATERIALIZED (SELECT id FROM @incarnations WHERE id=$1 FOR KEY SHARE)"
+    " INSERT INTO @asks AS asked(holder,job_id,tenant,wish) SELECT id, $2, $3, $4 FROM holder"
+    " ON CONFLICT(holder,job_id) DO UPDATE SET wish=least(asked.wish,excluded.wish) RETURNING 1";
+
+// ASKED. $1 holder, $2 max.
+static const char take_wishes[] =
+    "WITH taken AS (DELETE FROM @asks WHERE holder=$1 AND job_id="
+        PG_ANY("SELECT job_id FROM @asks WHERE holder=$1 ORDER BY job_id LIMIT $2 FOR UPDATE SKIP LOCKED")
+    "   RETURNING job_id, tenant, wish)"
+    " SELECT * FROM taken ORDER BY job_id";
+
+// clang-format on
+
+// ---- who goes first
+
+static void read_term(void *ctx, const PGresult *result)
+{
+    ((struct store_owners *)ctx)->term = PQntuples(result) ? pg_int(result, 0, 0) : 0;
+}
+
+static void read_owners(void *ctx, const PGresult *result)
+{
+    struct store_owners *owners = ctx;
+    for (int row = 0; row < PQntuples(result); row++) {
+        owners->owners = store_push(&owners->op.arena, owners->owners, owners->owner_count, sizeof *owners->owners);
+        owners->owners[owners->owner_count++] =
+            (struct store_owner){.bucket = (int32_t)pg_int(result, row, 0), .puller = pg_int(result, row, 1)};
+    }
+}
+
+void pg_owners_send(struct pg_session *session, struct store_op *op)
+{
+    struct store_owners *owners = container_of(op, struct store_owners, op);
+    pg_run(session, this_term, 0, NULL, read_term, owners);
+    pg_run(session, all_owners, 0, NULL, read_owners, owners);
+}
+
+static void read_divide(void *ctx, const PGresult *result)
+{
+    struct store_divide *divide = ctx;
+    if (!PQntuples(result))
+        store_op_fail(&divide->op, ERR_LEASE_LOST, "they were divided by another meanwhile");
+}
+
+void pg_divide_send(struct pg_session *session, struct store_op *op)
+{
+    struct store_divide *divide = container_of(op, struct store_divide, op);
+    int64_t *buckets = arena_array(&session->arena, int64_t, divide->owner_count);
+    int64_t *pullers = arena_array(&session->arena, int64_t, divide->owner_count);
+    for (size_t i = 0; i < divide->owner_count; i++) {
+        buckets[i] = divide->owners[i].bucket;
+        pullers[i] = divide->owners[i].puller;
+    }
+    pg_begin_query(session);
+    pg_put(session, divide_anew);
+    pg_param_int(session, divide->term);
+    pg_param_ints(session, buckets, divide->owner_count);
+    pg_param_ints(session, pullers, divide->owner_count);
+    pg_send(session, read_divide, divide);
+}
+
+// ---- what holders are asked
+
+static void read_ask(void *ctx, const PGresult *result)
+{
+    struct store_ask *ask = ctx;
+    if (!PQntuples(result))
+        store_op_fail(&ask->op, ERR_LEASE_LOST, "there is no such incarnation any more");
+}
+
+void pg_ask_send(struct pg_session *session, struct store_op *op)
+{
+    struct store_ask *ask = container_of(op, struct store_ask, op);
+    pg_sql(session, ask_holder, read_ask, ask, ask->holder, ask->job.job_id, ask->job.tenant, (int64_t)ask->job.wish);
+}
+
+static void read_asked(void *ctx, const PGresult *result)
+{
+    struct store_asked *asked = ctx;
+    for (int row = 0; row < PQntuples(result); row++) {
+        asked->jobs = store_push(&asked->op.arena, asked->jobs, asked->job_count, sizeof *asked->jobs);
+        asked->jobs[asked->job_count++] = (struct store_asked_job){.job_id = pg_int(result, row, 0),
+                                                                   .tenant = (int32_t)pg_int(result, row, 1),
+                                                                   .wish = (enum store_wish)pg_int(result, row, 2)};
+    }
+}
+
+void pg_asked_send(struct pg_session *session, struct store_op *op)
+{
+    struct store_asked *asked = container_of(op, struct store_asked, op);
+    pg_sql(session, take_wishes, read_asked, asked, asked->holder, store_limit(asked->max));
+}
