@@ -249,7 +249,7 @@ static void read_attempt(struct store_get *get, const PGresult *result, int row)
 #undef X
 }
 
-// Only attempts of jobs that are given are wanted, in the order of the jobs.
+// Only attempts of jobs that are given are wanted.
 void pg_read_attempts(void *ctx, const PGresult *result)
 {
     struct store_get *get = ctx;
@@ -266,4 +266,5 @@ void pg_read_attempts(void *ctx, const PGresult *result)
         for (; low < rows && pg_int(result, low, 0) == get->jobs[i].id; low++)
             read_attempt(get, result, low);
     }
+    store_sort_attempts(get->attempts, get->attempt_count);
 }
