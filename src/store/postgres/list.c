@@ -15,81 +15,99 @@
 
 #include <stdio.h>
 
-_Static_assert(STORE_TASK_BYTES == 256 && STORE_JOB_BYTES == 256 && STORE_ATTEMPT_BYTES == 128, "the SQL below says so");
-#define TASK_BYTES(t) "256+coalesce(octet_length(" t ".doc),0)"
-#define JOB_BYTES \
-    "256+coalesce(octet_length(j.reason),0)+coalesce(octet_length(j.response),0)+coalesce(octet_length(" PG_LISTED_RESULT "),0)"
-#define ATTEMPTS_BYTES(job) \
-    "(SELECT coalesce(sum(128+coalesce(octet_length(a.reason),0)),0)::bigint FROM @attempts a WHERE a.job_id=" job ")"
-
-// $1 tenant, $2 and $3 the place it begins behind, $4 look, $5 max, $6 the task or 0, $7 the tag that rows are found by or 0, and
-// $8 the queue, if there is one.
 // clang-format off
-#define NEWEST_JOBS " ORDER BY j.scheduled_at DESC, j.id DESC LIMIT $4+1"
-static const char of_tenant[] = " j WHERE j.tenant=$1 AND (j.scheduled_at,j.id)<($2,$3)";
-#define LOOKED_JOB "j.scheduled_at AS at, j.id, j.task_id, j.lane, j.state, " JOB_BYTES " AS bytes, "
+
+// How many bytes a record counts for in a page.
+#define TASK_BYTES "{task_bytes}+coalesce(octet_length(t.doc),0)"
+#define JOB_BYTES \
+    "{job_bytes}+coalesce(octet_length(j.reason),0)+coalesce(octet_length(j.response),0)+coalesce(octet_length(" PG_LISTED_RESULT "),0)"
+#define ATTEMPTS_BYTES(job) \
+    "(SELECT coalesce(sum({attempt_bytes}+coalesce(octet_length(a.reason),0)),0)::bigint FROM @attempts a WHERE a.job_id=" job ")"
+
 // The days that jobs are filed under, with those of each; what is not found is left out. `ids` are in descending order. OFFSET 0
 // keeps PostgreSQL from putting a subquery wherever its value is used.
 #define FILED(ids) \
     " filed(day,ids,rest) AS (SELECT NULL::int, NULL::bigint[], ARRAY(" ids ")" \
-    " UNION ALL SELECT d.day, h.ids, ARRAY(SELECT unnest(f.rest[2:]) EXCEPT SELECT unnest(h.ids) ORDER BY 1 DESC) FROM filed f" \
-    " CROSS JOIN LATERAL (SELECT (SELECT j.day FROM @jobs_done j WHERE j.id=f.rest[1] LIMIT 1) AS day OFFSET 0) d" \
-    " CROSS JOIN LATERAL (SELECT ARRAY(SELECT j.id FROM @jobs_done j WHERE j.day=d.day AND j.id=ANY(f.rest)) AS ids OFFSET 0) h" \
-    " WHERE cardinality(f.rest)>0)"
-#define FROM_FILED "@jobs_done j ON j.day=f.day AND j.id=ANY(f.ids)"
-static const char first_tagged[] =
-    "WITH RECURSIVE tagged AS MATERIALIZED (SELECT g.at, g.id FROM @tags g WHERE g.tenant=$1 AND g.tag=$7 AND (g.at,g.id)<($2,$3)";
-static const char newest_tagged[] = " ORDER BY g.at DESC, g.id DESC LIMIT $4+1)";
-static const char live_tagged[] =
-    ", live AS MATERIALIZED (SELECT " LOOKED_JOB "-1 AS day FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM tagged") ")";
-static const char done_tagged[] =
-    "," FILED("SELECT id FROM tagged EXCEPT SELECT id FROM live ORDER BY 1 DESC")
-    ", jobs AS MATERIALIZED (SELECT * FROM live UNION ALL SELECT " LOOKED_JOB "j.day FROM filed f JOIN " FROM_FILED ")";
-static const char only_live_tagged[] = ", jobs AS (SELECT * FROM live)";
-static const char looked_tagged[] =
-    ", looked AS MATERIALIZED (SELECT g.at, g.id, j.task_id, j.lane, j.state, j.bytes, j.day FROM tagged g"
-    " LEFT JOIN jobs j ON j.id=g.id AND j.at=g.at)";
-static const char looked_tagged_tasks[] =
-    ", looked AS MATERIALIZED (SELECT g.at, g.id, t.lane, t.name, " TASK_BYTES("t") " AS bytes FROM tagged g"
-    " LEFT JOIN @tasks t ON " PG_IS("t.id", "g.id") " AND t.tenant=$1)";
-static const char is_there[] = " AND r.lane IS NOT NULL";
-static const char of_task[] =
-    " AND j.id=" PG_ANY("SELECT $6 UNION SELECT id FROM @extras WHERE task_id=$6") " AND j.task_id=$6";
-static const char looked_tasks[] =
-    "WITH looked AS MATERIALIZED (SELECT 0::bigint AS at, t.id, t.lane, t.name, " TASK_BYTES("t") " AS bytes FROM @tasks t"
-    " WHERE t.tenant=$1 AND t.id<$3";
-static const char one_task[] = " AND t.id=$6";
-static const char newest_tasks[] = " ORDER BY t.id DESC LIMIT $4+1)";
-static const char if_queue[] = " AND EXISTS (SELECT FROM @lanes WHERE tenant=$1 AND queue=$8)";
-static const char of_queue[] = " AND r.lane=(SELECT id FROM @lanes WHERE tenant=$1 AND queue=$8)";
-static const char rank_looked[] =
+    "   UNION ALL SELECT first.day, here.ids, ARRAY(SELECT unnest(f.rest[2:]) EXCEPT SELECT unnest(here.ids) ORDER BY 1 DESC)" \
+    "   FROM filed f" \
+    "   CROSS JOIN LATERAL (SELECT (SELECT j.day FROM @jobs_done j WHERE j.id=f.rest[1] LIMIT 1) AS day OFFSET 0) first" \
+    "   CROSS JOIN LATERAL (SELECT ARRAY(SELECT j.id FROM @jobs_done j WHERE j.day=first.day AND j.id=ANY(f.rest)) AS ids OFFSET 0) here" \
+    "   WHERE cardinality(f.rest)>0)"
+#define FROM_FILED " FROM filed f JOIN @jobs_done j ON j.day=f.day AND j.id=ANY(f.ids)"
+
+// First, where a list names a key.
+static const char task_of_key[] = "SELECT task_id FROM @keys WHERE tenant=$1 AND key=$2";
+
+// How many rows a candidate has, where there are several. $1, $2 and $3 as below, $4 how many are enough; `tag` is the parameter
+// that has it, `failed` one or two states.
+static const char count_tag[] =
+    "(SELECT count(*) FROM (SELECT FROM @tags WHERE tenant=$1 AND tag={tag} AND (at,id)<($2,$3) LIMIT $4) tagged)";
+static const char count_failed[] =
+    "(SELECT count(*) FROM (SELECT FROM @jobs_done WHERE tenant=$1 AND state>={first_failed} AND state IN ({failed},{failed_too})"
+    " AND (scheduled_at,id)<($2,$3) LIMIT $4) failed)";
+
+// The rows of a page: their keys and how many bytes they have. $1 tenant, $2 and $3 the place it begins behind, $4 look, $5 max, $6
+// the task or 0, $7 the tag that rows are found by or 0, $8 the queue, $9 the name, and then the other tags.
+//
+// `looked` are the rows that are looked at and one more, found by a tag (`by_tag`) or by the index of the list; `page` are those of
+// them that match. Of jobs, `live` and `final` say in which of the tables a state is wanted; `failed` and `failed_too` are on when
+// no other states are, which have an index of their own.
+#define IF_THERE_IS_THE_QUEUE "{queue: AND EXISTS (SELECT FROM @lanes WHERE tenant=$1 AND queue=$8)}"
+#define LOOKED_JOB "j.scheduled_at AS at, j.id, j.task_id, j.lane, j.state, " JOB_BYTES " AS bytes, "
+#define NEWEST_OF(table, day, of_state) \
+    "(SELECT " LOOKED_JOB day " AS day FROM " table " j WHERE j.tenant=$1 AND (j.scheduled_at,j.id)<($2,$3)" \
+    "{one_task: AND j.id=" PG_ANY(PG_IDS_OF_TASK("$6")) " AND j.task_id=$6}" IF_THERE_IS_THE_QUEUE of_state \
+    " ORDER BY j.scheduled_at DESC, j.id DESC LIMIT $4+1)"
+static const char find_rows[] =
+    "{by_tag:WITH RECURSIVE tagged AS MATERIALIZED (SELECT tag.at, tag.id FROM @tags tag"
+    "   WHERE tag.tenant=$1 AND tag.tag=$7 AND (tag.at,tag.id)<($2,$3)" IF_THERE_IS_THE_QUEUE
+    "   ORDER BY tag.at DESC, tag.id DESC LIMIT $4+1)"
+    "{tasks:, looked AS MATERIALIZED (SELECT tagged.at, tagged.id, t.lane, t.name, " TASK_BYTES " AS bytes FROM tagged"
+    "   LEFT JOIN @tasks t ON " PG_IS("t.id", "tagged.id") " AND t.tenant=$1)}"
+    "{jobs:, live AS MATERIALIZED (SELECT " LOOKED_JOB "-1 AS day FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM tagged") ")"
+    "{final:," FILED("SELECT id FROM tagged EXCEPT SELECT id FROM live ORDER BY 1 DESC")
+    ", job AS MATERIALIZED (SELECT * FROM live UNION ALL SELECT " LOOKED_JOB "j.day" FROM_FILED ")}"
+    "{not final:, job AS (SELECT * FROM live)}"
+    ", looked AS MATERIALIZED (SELECT tagged.at, tagged.id, job.task_id, job.lane, job.state, job.bytes, job.day FROM tagged"
+    "   LEFT JOIN job ON job.id=tagged.id AND job.at=tagged.at)}}"
+    "{not by_tag:{tasks:WITH looked AS MATERIALIZED (SELECT 0::bigint AS at, t.id, t.lane, t.name, " TASK_BYTES " AS bytes"
+    "   FROM @tasks t WHERE t.tenant=$1 AND t.id<$3{one_task: AND t.id=$6}" IF_THERE_IS_THE_QUEUE " ORDER BY t.id DESC LIMIT $4+1)}"
+    "{jobs:WITH looked AS MATERIALIZED (SELECT * FROM ("
+    "   {live:" NEWEST_OF("@jobs", "-1", "") "{final: UNION ALL }}"
+    "   {final:" NEWEST_OF("@jobs_done", "j.day", "{failed: AND j.state>={first_failed} AND j.state={failed}}") "}"
+    "   {failed_too: UNION ALL "
+            NEWEST_OF("@jobs_done", "j.day", " AND j.state>={first_failed} AND j.state={failed_too}") "}"
+    "   ) newest ORDER BY newest.at DESC, newest.id DESC LIMIT $4+1)}}"
     ", ranked AS MATERIALIZED (SELECT r.*, row_number() OVER (ORDER BY r.at DESC, r.id DESC) AS rank FROM looked r)"
     ", ends AS MATERIALIZED (SELECT (SELECT count(*) FROM looked) AS count, r.at, r.id FROM ranked r"
-    " WHERE r.rank=least($4,(SELECT count(*) FROM looked)))"
-    ", page AS MATERIALIZED (SELECT * FROM ranked r WHERE r.rank<=$4";
-static const char page_of_tasks[] =
-    " ORDER BY r.rank LIMIT $5)"
-    " SELECT e.count, e.at, e.id, p.rank, p.at, p.id, p.bytes FROM ends e LEFT JOIN page p ON true ORDER BY p.rank";
-#define PAGE_OF_JOBS(doc_bytes) \
-    " ORDER BY r.rank LIMIT $5)" \
-    " SELECT e.count, e.at, e.id, p.rank, p.at, p.id, p.bytes+" ATTEMPTS_BYTES("p.id") doc_bytes ", p.day" \
-    " FROM ends e LEFT JOIN page p ON true ORDER BY p.rank"
-static const char page_of_jobs[] = PAGE_OF_JOBS("");
-static const char page_of_jobs_with_docs[] =
-    PAGE_OF_JOBS("+coalesce((SELECT " TASK_BYTES("t") " FROM @tasks t WHERE t.id=p.task_id),0)");
+    "   WHERE r.rank=least($4,(SELECT count(*) FROM looked)))"
+    ", page AS MATERIALIZED (SELECT * FROM ranked r WHERE r.rank<=$4"
+    "   {by_tag: AND r.lane IS NOT NULL}"
+    "   {states: AND r.state IN ({states})}"
+    "   {queue: AND r.lane=(SELECT id FROM @lanes WHERE tenant=$1 AND queue=$8)}"
+    "   {other_tags}"
+    "   {name:{jobs: AND EXISTS (SELECT FROM @tasks t WHERE t.id=r.task_id AND t.name=$9)}{tasks: AND r.name=$9}}"
+    "   ORDER BY r.rank LIMIT $5)"
+    " SELECT ends.count, ends.at, ends.id, page.rank, page.at, page.id, page.bytes"
+    "   {jobs:+" ATTEMPTS_BYTES("page.id")
+    "   {docs:+coalesce((SELECT " TASK_BYTES " FROM @tasks t WHERE t.id=page.task_id),0)}, page.day}"
+    " FROM ends LEFT JOIN page ON true ORDER BY page.rank";
+static const char has_tag[] = " AND EXISTS (SELECT FROM @tags tag WHERE tag.tenant=$1 AND tag.tag=$%d AND tag.at=r.at AND tag.id=r.id)";
 
-// $1 the tasks, $2 how many of each.
+// The jobs of a page of tasks. $1 the tasks, $2 how many of each.
 #define JOB_OF_TASK "j.task_id, j.state, j.scheduled_at, j.id, " JOB_BYTES " AS bytes, "
 static const char keys_of_jobs[] =
     "WITH RECURSIVE ids AS MATERIALIZED (SELECT unnest($1::bigint[]) AS id UNION SELECT id FROM @extras WHERE task_id=ANY($1)),"
-    " live AS MATERIALIZED (SELECT " JOB_OF_TASK "-1 AS day FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM ids") " AND j.task_id=ANY($1)),"
+    " live AS MATERIALIZED (SELECT " JOB_OF_TASK "-1 AS day FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM ids")
+    "   AND j.task_id=ANY($1)),"
     FILED("SELECT id FROM ids EXCEPT SELECT id FROM live ORDER BY 1 DESC") ","
-    " found AS (SELECT * FROM live UNION ALL SELECT " JOB_OF_TASK "j.day FROM filed f JOIN " FROM_FILED " WHERE j.task_id=ANY($1)),"
-    " ranked AS (SELECT f.*, row_number() OVER (PARTITION BY f.task_id ORDER BY (f.state>=5), f.scheduled_at DESC, f.id DESC) AS rank FROM found f)"
+    " found AS (SELECT * FROM live UNION ALL SELECT " JOB_OF_TASK "j.day" FROM_FILED " WHERE j.task_id=ANY($1)),"
+    " ranked AS (SELECT found.*, row_number() OVER (PARTITION BY found.task_id"
+    "   ORDER BY (found.state>={first_final}), found.scheduled_at DESC, found.id DESC) AS rank FROM found)"
     " SELECT r.task_id, r.id, r.bytes+" ATTEMPTS_BYTES("r.id") ", r.day FROM ranked r WHERE r.rank<=$2"
     " ORDER BY r.task_id DESC, r.rank";
 
-// $1 the ids; of jobs, $2 the days that those which have ended are filed under.
+// Last, the records. $1 the ids; of jobs, $2 the days that those which have ended are filed under.
 static const char tasks_by_id[] =
     "SELECT " PG_TASK " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane WHERE t.id=ANY($1) ORDER BY t.id DESC";
 #define LISTED_JOBS(table) "SELECT {job of j}" PG_LEASE PG_LISTED_RESULT " FROM " table " j WHERE j.id=ANY($1)"
@@ -101,8 +119,9 @@ static const char jobs_with_docs[] =
     "SELECT j.*, " PG_TASK " FROM (" JOBS_BY_ID ") j LEFT JOIN @tasks t ON t.id=j.task_id LEFT JOIN @lanes l ON l.id=t.lane"
     " ORDER BY j.scheduled_at DESC, j.id DESC";
 static const char jobs_by_task[] =
-    "SELECT * FROM (" JOBS_BY_ID ") j ORDER BY j.task_id DESC, (j.state>=5), j.scheduled_at DESC, j.id DESC";
+    "SELECT * FROM (" JOBS_BY_ID ") j ORDER BY j.task_id DESC, (j.state>={first_final}), j.scheduled_at DESC, j.id DESC";
 static const char attempts_by_job[] = PG_BRIEF_ATTEMPTS " WHERE job_id=ANY($1) ORDER BY job_id, number";
+
 // clang-format on
 
 // A row of the page, or a job of a task in it, before its records are read.
@@ -129,13 +148,6 @@ struct page {
 
 // ---- how they are found
 
-// How many rows a candidate has, up to $4; $1, $2 and $3 as above.
-static const char count_tag[] =
-    "(SELECT count(*) FROM (SELECT FROM @tags WHERE tenant=$1 AND tag=$%d AND (at,id)<($2,$3) LIMIT $4) x)";
-static const char count_failed[] =
-    "(SELECT count(*) FROM (SELECT FROM @jobs_done WHERE tenant=$1 AND state>=6 AND state IN (%d,%d) AND"
-    " (scheduled_at,id)<($2,$3) LIMIT $4) x)";
-
 static void read_counts(void *ctx, const PGresult *result)
 {
     int64_t *counts = ctx;
@@ -151,21 +163,33 @@ static void begin_list(struct pg_session *session, const struct store_list *list
     pg_param_int(session, list->before.id);
 }
 
-// Adds a number as a parameter, and the pattern with its number where that has %d.
-static void put_with_int(struct pg_session *session, const char *pattern, int64_t value)
+// The states that have failed, as texts, if only one or two of these are wanted. Returns how many there are.
+struct failed {
+    char texts[STORE_FAILED_MAX][8];
+    size_t count;
+};
+
+static struct failed failed_of(const struct store_list *list)
 {
-    char sql[240];
-    snprintf(sql, sizeof sql, pattern, pg_param_int(session, value));
-    pg_put(session, sql);
+    struct failed failed = {0};
+    int states[STORE_FAILED_MAX];
+    failed.count = store_list_failed(list, states);
+    for (size_t i = 0; i < failed.count; i++)
+        snprintf(failed.texts[i], sizeof failed.texts[i], "%d", states[i]);
+    return failed;
 }
 
-static void put_count_failed(struct pg_session *session, const struct store_list *list)
+static void put_count(struct pg_session *session, const struct store_list *list, size_t candidate)
 {
-    char sql[240];
-    int failed[STORE_FAILED_MAX];
-    size_t count = store_list_failed(list, failed);
-    snprintf(sql, sizeof sql, count_failed, failed[0], failed[count - 1]);
-    pg_put(session, sql);
+    char param[16];
+    if (candidate < list->tag_count) {
+        snprintf(param, sizeof param, "$%d", pg_param_int(session, store_list_tag(list, candidate)));
+        pg_put_with(session, count_tag, PG_TEXT_OF("tag", param));
+        return;
+    }
+    struct failed failed = failed_of(list);
+    pg_put_with(session, count_failed, PG_TEXT_OF("failed", failed.texts[0]),
+                PG_TEXT_OF("failed_too", failed.texts[failed.count - 1]));
 }
 
 // All of them in one statement.
@@ -173,15 +197,11 @@ static void count_candidates(void *ctx, size_t candidates, int64_t ret_counts[ST
 {
     const struct page *page = ctx;
     struct pg_session *session = page->session;
-    const struct store_list *list = page->list;
-    begin_list(session, list);
+    begin_list(session, page->list);
     pg_param_int(session, STORE_RARE);
     for (size_t i = 0; i < candidates; i++) {
         pg_put(session, i ? ", " : "SELECT ");
-        if (i < list->tag_count)
-            put_with_int(session, count_tag, store_list_tag(list, i));
-        else
-            put_count_failed(session, list);
+        put_count(session, page->list, i);
     }
     pg_send(session, read_counts, ret_counts);
     pg_sync(session);
@@ -206,7 +226,7 @@ static bool begin(struct page *page)
     if (!list->key.p)
         return true;
     pg_begin_query(session);
-    pg_put(session, "SELECT task_id FROM @keys WHERE tenant=$1 AND key=$2");
+    pg_put(session, task_of_key);
     pg_param_int(session, list->tenant);
     pg_param_text(session, list->key);
     pg_send(session, read_key, &page->task_id);
@@ -216,34 +236,6 @@ static bool begin(struct page *page)
 
 // ---- which rows
 
-// Adds a text as a parameter, with its number where the pattern has %d.
-static void put_with_text(struct pg_session *session, const char *pattern, struct str text)
-{
-    char sql[160];
-    snprintf(sql, sizeof sql, pattern, pg_param_text(session, text));
-    pg_put(session, sql);
-}
-
-// The rows of one table that are looked at; of one state that has failed, or all (0).
-static void put_source(const struct page *page, const char *table, const char *day, int failed)
-{
-    struct pg_session *session = page->session;
-    char text[64];
-    pg_put(session, "(SELECT " LOOKED_JOB);
-    pg_put(session, day);
-    pg_put(session, " AS day FROM ");
-    pg_put(session, table);
-    pg_put(session, of_tenant);
-    if (page->task_id)
-        pg_put(session, of_task);
-    if (page->list->queue.p)
-        pg_put(session, if_queue);
-    snprintf(text, sizeof text, " AND j.state>=6 AND j.state=%d", failed);
-    if (failed) // which have an index of their own
-        pg_put(session, text);
-    pg_put(session, NEWEST_JOBS ")");
-}
-
 static bool wants_final(const struct store_list *list, bool final)
 {
     for (int state = 0; state < JOB_STATE_COUNT; state++)
@@ -252,97 +244,37 @@ static bool wants_final(const struct store_list *list, bool final)
     return false;
 }
 
-static void put_tagged(const struct page *page)
+// The states that are wanted, as a list. It begins with one that there is not.
+static void put_states(struct buf *text, unsigned states)
 {
-    struct pg_session *session = page->session;
-    pg_put(session, first_tagged);
-    if (page->list->queue.p)
-        pg_put(session, if_queue);
-    pg_put(session, newest_tagged);
-    if (!page->list->jobs) {
-        pg_put(session, looked_tagged_tasks);
-        return;
-    }
-    pg_put(session, live_tagged);
-    pg_put(session, wants_final(page->list, true) ? done_tagged : only_live_tagged);
-    pg_put(session, looked_tagged);
-}
-
-static void put_looked_jobs(const struct page *page)
-{
-    struct pg_session *session = page->session;
-    int failed[STORE_FAILED_MAX];
-    size_t count = store_list_failed(page->list, failed);
-    bool live = wants_final(page->list, false), done = wants_final(page->list, true);
-    pg_put(session, "WITH looked AS MATERIALIZED (SELECT * FROM (");
-    if (live)
-        put_source(page, "@jobs", "-1", 0);
-    if (live && done)
-        pg_put(session, " UNION ALL ");
-    if (done)
-        put_source(page, "@jobs_done", "j.day", count ? failed[0] : 0);
-    if (count > 1) {
-        pg_put(session, " UNION ALL ");
-        put_source(page, "@jobs_done", "j.day", failed[1]);
-    }
-    pg_put(session, ") l ORDER BY l.at DESC, l.id DESC LIMIT $4+1)");
-}
-
-static void put_looked_tasks(const struct page *page)
-{
-    struct pg_session *session = page->session;
-    pg_put(session, looked_tasks);
-    if (page->task_id)
-        pg_put(session, one_task);
-    if (page->list->queue.p)
-        pg_put(session, if_queue);
-    pg_put(session, newest_tasks);
-}
-
-static void put_states(struct pg_session *session, unsigned states)
-{
-    pg_put(session, " AND r.state IN (-1");
-    for (int state = 0; state < JOB_STATE_COUNT; state++) {
-        char text[16];
-        snprintf(text, sizeof text, ",%d", state);
+    buf_puts(text, "-1");
+    for (int state = 0; state < JOB_STATE_COUNT; state++)
         if (states & 1u << state)
-            pg_put(session, text);
-    }
-    pg_put(session, ")");
+            buf_printf(text, ",%d", state);
+    buf_putc(text, 0);
 }
 
-static void put_conditions(const struct page *page)
+// Rows are found by one tag at most, and must have the others.
+static void put_other_tags(struct buf *text, const struct page *page)
 {
-    struct pg_session *session = page->session;
     const struct store_list *list = page->list;
-    if (by_tag(page))
-        pg_put(session, is_there);
-    if (list->jobs && list->states)
-        put_states(session, list->states);
-    if (list->queue.p)
-        pg_put(session, of_queue);
     for (size_t i = 0; i < list->tag_count; i++)
         if (!by_tag(page) || i != page->lead)
-            put_with_int(session, " AND EXISTS (SELECT FROM @tags g WHERE g.tenant=$1 AND g.tag=$%d AND g.at=r.at AND g.id=r.id)",
-                         store_list_tag(list, i));
-    if (list->name.p && list->jobs)
-        put_with_text(session, " AND EXISTS (SELECT FROM @tasks t WHERE t.id=r.task_id AND t.name=$%d)", list->name);
-    else if (list->name.p)
-        put_with_text(session, " AND r.name=$%d", list->name);
+            buf_printf(text, has_tag, pg_param_int(page->session, store_list_tag(list, i)));
+    buf_putc(text, 0);
 }
 
 static void begin_page(const struct page *page)
 {
     struct pg_session *session = page->session;
     const struct store_list *list = page->list;
-    int64_t most = INT32_MAX;
     begin_list(session, list);
-    pg_param_int(session, time_min((int64_t)list->look, most));
-    pg_param_int(session, time_min((int64_t)list->max, most));
+    pg_param_int(session, store_limit(list->look));
+    pg_param_int(session, store_limit(list->max));
     pg_param_int(session, page->task_id);
     pg_param_int(session, by_tag(page) ? store_list_tag(list, page->lead) : 0);
-    if (list->queue.p)
-        pg_param_text(session, list->queue);
+    pg_param_text(session, list->queue);
+    pg_param_text(session, list->name);
 }
 
 static void read_rows(void *ctx, const PGresult *result)
@@ -365,16 +297,17 @@ static void ask_rows(struct page *page)
 {
     struct pg_session *session = page->session;
     const struct store_list *list = page->list;
+    buf_auto struct buf states = {0}, other_tags = {0};
+    struct failed failed = failed_of(list);
     begin_page(page);
-    if (by_tag(page))
-        put_tagged(page);
-    else if (list->jobs)
-        put_looked_jobs(page);
-    else
-        put_looked_tasks(page);
-    pg_put(session, rank_looked);
-    put_conditions(page);
-    pg_put(session, !list->jobs ? page_of_tasks : list->docs ? page_of_jobs_with_docs : page_of_jobs);
+    put_states(&states, list->states);
+    put_other_tags(&other_tags, page);
+    pg_put_with(session, find_rows, PG_IF("by_tag", by_tag(page)), PG_IF("jobs", list->jobs), PG_IF("tasks", !list->jobs),
+                PG_IF("live", wants_final(list, false)), PG_IF("final", wants_final(list, true)),
+                PG_IF("one_task", page->task_id), PG_IF("queue", list->queue.p), PG_IF("name", list->name.p),
+                PG_IF("docs", list->docs), {"states", .on = list->jobs && list->states, .sql = states.p},
+                PG_TEXT_OF("other_tags", other_tags.p), {"failed", .on = failed.count, .sql = failed.texts[0]},
+                {"failed_too", .on = failed.count > 1, .sql = failed.texts[1]});
     pg_send(session, read_rows, page);
     pg_sync(session);
 }
