@@ -8,7 +8,7 @@
 // clang-format off
 
 // Lanes that the session does not remember. They are made in the order they are first needed: for items that are neither fenced nor
-// known by their key. What is looked up by a subquery is looked up by the index, however many lanes there are.
+// known by their key. The subquery finds a lane by the index, however many there are.
 static const char make_lanes[] =
     "WITH item AS MATERIALIZED (SELECT item.*,"
     "   (SELECT l.id FROM @lanes l WHERE l.tenant=item.tenant AND l.queue=coalesce(item.queue,'')) AS lane FROM {items} item"

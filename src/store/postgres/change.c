@@ -1,18 +1,18 @@
 // CHANGE: writes what was decided.
 //
-// Nearly every step ends a job that has no lease. Those of a group are one statement that takes the rows whose tokens stand away
-// and puts the records where final ones lie. Nothing else is asked, for nothing else happens as a rule; what it did not take is
-// given, behind it, to the statement that all other steps are in, which finds out why.
+// Nearly every step ends a job that has no lease. All such steps of a group are one statement (`end_jobs`): it deletes the rows
+// whose tokens stand and files the records among those of finished jobs. It asks nothing else, because nothing else happens as a
+// rule. A step that it did not take goes to the statement of all other steps (`change_jobs`), which finds out why.
 //
-// There rows are locked by id first, because an UPDATE that had to wait looks again only at the row it waited for; in order of
-// id, so that two batches do not wait for each other in a circle; and then the token is compared. All steps are one statement,
-// unless a job comes twice: then its second step is in the next. A job that is final already lies elsewhere. That is looked up
-// only for what was not found among the others, in a transaction behind the first.
+// `change_jobs` locks rows by id first, because an UPDATE that had to wait looks again only at the row it waited for. It locks
+// them in order of id, so that two batches do not wait for each other in a circle, and then compares the tokens. All steps are
+// one statement, unless a job comes twice: then its second step is in the next. A job that is final already lies in jobs_done.
+// Steps are looked for there only if they were not found in jobs, in a transaction behind the first.
 //
-// Whoever moves rows of tags locks their tasks before any job, in a statement of its own: who changes a task has the task before
-// its jobs, too, so they do not wait for each other in a circle, and the statement behind the lock sees the tags as they are
-// then. Hardly any step plans a job for another time, so the others do not pay for it: a step that does is left out at first, and
-// taken in a transaction behind, which locks.
+// A statement that moves rows of tags comes behind one that locks their tasks. An AMEND locks the task before its jobs, too, so
+// the two do not wait for each other in a circle, and the statement behind the lock sees the tags as they are then. Hardly any
+// step plans a job for another time, so the others do not pay for it: a step that does is left out at first, and taken in a
+// transaction behind, which locks.
 #include "store/postgres/postgres.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static const char lock_tasks_of_moved[] =
 //
 //   final, live    some steps end their job; some do not
 //   planned        steps that plan a job for another time are left out
-//   leased         some steps have to do with a lease. What is final had none, and what comes back from there gets none
+//   leased         some steps have to do with a lease. A job in jobs_done has none, and gets none when it comes back
 //   touched        some leave no other time behind
 //   in_hand        some bring their job into a hand
 #define STANDS \
@@ -127,7 +127,7 @@ static void read_ended(void *ctx, const PGresult *result)
         batch->steps[pg_int(result, row, 0)]->err = ERR_OK;
 }
 
-// The attempts that the steps of a batch keep. How many there are is said by the rows.
+// The attempts that the steps of a batch keep: there are `rows->count`.
 static void attempt_rows(struct pg_session *session, struct pg_rows *rows, const struct batch *batch)
 {
     const struct attempt **attempts = arena_array(&session->arena, const struct attempt *, batch->count);
@@ -186,14 +186,22 @@ static const char *table_of(enum way way)
     return way == AMONG_DONE ? "@jobs_done" : "@jobs";
 }
 
+// Begins a statement for the steps of a batch; $1 is the slot.
+static struct kinds begin_batch(struct pg_session *session, const struct batch *batch, struct pg_rows *ret_steps,
+                                struct pg_rows *ret_attempts)
+{
+    struct kinds kinds = kinds_of(batch);
+    step_rows(session, ret_steps, batch, &kinds);
+    attempt_rows(session, ret_attempts, batch);
+    pg_begin_query(session);
+    pg_param_int(session, pg_slot(session));
+    return kinds;
+}
+
 static void send_batch(struct pg_session *session, struct batch *batch, enum way way)
 {
     struct pg_rows steps, attempts;
-    struct kinds kinds = kinds_of(batch);
-    step_rows(session, &steps, batch, &kinds);
-    attempt_rows(session, &attempts, batch);
-    pg_begin_query(session);
-    pg_param_int(session, pg_slot(session));
+    struct kinds kinds = begin_batch(session, batch, &steps, &attempts);
     pg_put_with(session, change_jobs, PG_ROWS("steps", &steps), PG_ROWS("attempts", &attempts), PG_IF("keeps", attempts.count),
                 PG_TEXT_OF("table", table_of(way)), PG_IF("done", way == AMONG_DONE), PG_IF("planned", way == AS_PLANNED),
                 PG_IF("final", kinds.final), PG_IF("live", kinds.live), PG_IF("leased", kinds.leased),
@@ -204,11 +212,7 @@ static void send_batch(struct pg_session *session, struct batch *batch, enum way
 static void send_ends(struct pg_session *session, struct batch *batch)
 {
     struct pg_rows steps, attempts;
-    struct kinds kinds = kinds_of(batch);
-    step_rows(session, &steps, batch, &kinds);
-    attempt_rows(session, &attempts, batch);
-    pg_begin_query(session);
-    pg_param_int(session, pg_slot(session));
+    begin_batch(session, batch, &steps, &attempts);
     pg_param_int(session, (int64_t)batch->count);
     pg_put_with(session, end_jobs, PG_ROWS("steps", &steps), PG_ROWS("attempts", &attempts), PG_IF("keeps", attempts.count));
     pg_send(session, read_ended, batch);

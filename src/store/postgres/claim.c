@@ -2,7 +2,7 @@
 //
 // A claim is one statement for all lanes it wants. For each it goes through the ten places of the lane, and stops where it has
 // enough; rows that somebody else has locked are left out, never waited for. The CTE is MATERIALIZED, or the limit might be
-// exceeded. What a claim does to a record is asked of core once, and the statement does the same.
+// exceeded. The backend asks core once what a claim does to a record, and the statement does the same.
 //
 // Where a want has a bound of bytes, the sizes of the documents are looked up, but only in a database that has ever had a large
 // one (a row of `meta`, which who adds it writes): else every claim would pay for what nobody uses.
@@ -62,8 +62,8 @@ static const char next_due[] =
     "   ORDER BY at_place.due_at, at_place.id LIMIT 1) next";
 
 // DUE. $1 slot, $2 lane, $3 from, $4 to, $5 from_id, $6 max. Of each place one more than wanted is looked at, to know whether there
-// is more. Rows that are locked are waited for, in order of id as in a CHANGE; those that are no longer delayed then are left as
-// they are.
+// is more. The statement waits for rows that are locked, in order of id as in a CHANGE; it leaves those as they are
+// that are no longer delayed then.
 static const char make_ready[] =
     "WITH found AS MATERIALIZED (SELECT delayed.id, delayed.due_at, row_number() OVER (ORDER BY delayed.due_at, delayed.id) AS rank"
     "   FROM " PG_PLACES_OF("$2") " place CROSS JOIN LATERAL ("

@@ -33,8 +33,8 @@
 // All places of a lane, the first of its priorities first.
 #define PG_PLACES_OF(lane) "generate_series(" lane "*{places}, " lane "*{places}+{last_place})"
 
-// What is in whose hand is found by way of `hands`, which lists all that came into one, and more. Whoever brings jobs (id,
-// holder) into a hand adds to it; `remain` is how many of them say in which row they are (jobs.hand), or NULL: none does.
+// The table `hands` lists all jobs that came into a hand, also those that have left it. A statement that brings jobs (id, holder)
+// into a hand adds a row to it; `remain` is how many of them say in which row they are (jobs.hand), or NULL: none does.
 #define PG_HOLD(remain, jobs) \
     "INSERT INTO @hands(holder,look_at,remain,ids) SELECT job.holder, " PG_CLOCK_MS "+3000, " remain ", array_agg(job.id)" \
     " FROM (" jobs ") job GROUP BY job.holder ORDER BY job.holder RETURNING number, holder"
@@ -46,7 +46,7 @@
 // ---- floors
 
 // Lowers the floors of lanes in which jobs (lane, due_at) are to wait from now on. Lanes are locked in order of id, so that two
-// who do this do not wait for each other in a circle.
+// such statements do not wait for each other in a circle.
 #define PG_LOWER_FLOORS(jobs) \
     "UPDATE @lanes l SET floor=least(l.floor,lower.due_at), floor_new=least(l.floor_new,lower.due_at)," \
     " floor_old=least(l.floor_old,lower.due_at)" \
@@ -56,7 +56,7 @@
 // ---- counters
 
 // Adds up moves (lane, state, n) into the session's own rows; $1 is its slot, which is another every few seconds: a row that is
-// updated again and again keeps all its versions while anybody holds a snapshot, and who updates it goes through all of them. A
+// updated again and again keeps all its versions while anybody holds a snapshot, and each update goes through all of them. A
 // sweep adds what was counted in past periods to slot 0.
 #define PG_COUNT(moves) \
     "INSERT INTO @counts AS counted(slot,lane,state,jobs) SELECT $1, coalesce(move.lane,0), move.state, sum(move.n)::bigint" \
@@ -67,10 +67,10 @@
     "SELECT changed.lane, side.state, side.n FROM (" changed ") changed" \
     " CROSS JOIN LATERAL (VALUES (changed.was,-changed.n),(changed.state,changed.n)) side(state,n)"
 
-// Whether a lane is there, as far as it was not dropped. Who drops it removes its rows of states that are not final, which add up
-// to nothing, and whoever adds such a job writes one (slot 0 keeps it when a sweep adds it up). So an add that comes at the same
-// time brings the lane back, and neither looks at its row nor waits for it. It is no EXISTS, for which PostgreSQL might read all
-// counters instead of looking up those of one lane.
+// Whether a lane is to be shown: it was not dropped, or has had a job since that is not final. A DROP removes the lane's counters of
+// states that are not final, which add up to nothing, and an ADD of such a job writes one (slot 0 keeps it when a sweep adds it up).
+// So an ADD that comes at the same time brings the lane back, and neither looks at its row nor waits for it. It is no EXISTS, for
+// which PostgreSQL might read all counters instead of looking up those of one lane.
 #define PG_SHOWN(lane) \
     "(NOT " lane ".dropped OR (SELECT true FROM @counts open WHERE open.lane=" lane ".id AND open.state<{first_final} LIMIT 1))"
 
@@ -86,7 +86,7 @@
     " WHERE stored.tenant=going.tenant AND stored.tag=going.tag AND stored.at=going.at AND stored.id=going.id"
 #define PG_ADD_TAGS(rows) "INSERT INTO @tags(tenant,tag,at,id) " rows " ON CONFLICT DO NOTHING"
 
-// The largest id that is gone: who joins is told it, so that no id is given out twice. `gone` are jobs (id, task_id).
+// Notes the largest id that is gone: a process that joins gets it, so that no id is given out twice. `gone` are jobs (id, task_id).
 #define PG_NOTE_GONE_IDS(gone) \
     "INSERT INTO @meta AS noted(name,value) SELECT 'id_floor', max(greatest(gone.id,gone.task_id)) FROM " gone " gone HAVING count(*)>0" \
     " ON CONFLICT(name) DO UPDATE SET value=greatest(noted.value,excluded.value)"

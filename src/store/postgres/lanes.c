@@ -1,7 +1,7 @@
 // Lanes: which ones a session remembers, how they are paused, dropped and read, and their floors.
 //
-// No job waits in a lane with a due_at before its floor, so who looks for what waits begins there. A floor is lowered by who adds
-// a job before it (PG_LOWER_FLOORS), and raised behind a read of lanes that found nothing up to some time.
+// No job waits in a lane with a due_at before its floor, so a claim begins to look there. A statement that adds a job before the
+// floor lowers it (PG_LOWER_FLOORS); a read of lanes that found nothing up to some time raises it.
 #include "store/postgres/postgres.h"
 
 #include "base/hash.h"
@@ -49,7 +49,7 @@ static const char some_lanes[] =
 enum { COUNTS_AT = 7 }; // where the counts begin among the columns of `some_lanes`
 
 // Behind LANES. $1 how far floors stay behind the time, for what comes in time is not to lower them; $2 how long until floor_new is
-// old; $3 the least step; $4 lanes, $5 what is due next in them, as it was read. Who has a lane locked is not waited for.
+// old; $3 the least step; $4 lanes, $5 what is due next in them, as it was read. The statement passes a lane that is locked, and does not wait for it.
 static const char raise_floors[] =
     "WITH clock AS (SELECT " PG_CLOCK_MS " AS now),"
     " seen AS (SELECT unnest($4::bigint[]) AS id, unnest($5::bigint[]) AS due_at),"

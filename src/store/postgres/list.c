@@ -4,12 +4,12 @@
 // first. How many rows were looked at is how many the index has: a row of tags whose job is not there counts as one that does not
 // match, so it does not end the list.
 //
-// A row of tags, or a task, does not say under which day its job is filed. Whoever has many such ids looks up the day of the
+// A row of tags, or a task, does not say under which day its job is filed. A list that has many such ids looks up the day of the
 // first, takes all that lie there, and goes on with the rest: it looks into as many days as the jobs are in, and not for each job
 // into each day.
 //
 // libpq holds a whole answer in memory, so what is large is asked for last. The first statement looks at rows by an index and
-// says of those that match only their keys and how many bytes their records have. Where the page ends follows from that, here.
+// says of those that match only their keys and how many bytes their records have. From these, cut() decides where the page ends.
 // Then the records are asked for by the ids that are left.
 #include "store/postgres/postgres.h"
 
@@ -347,7 +347,7 @@ static void ask_keys_of_jobs(struct page *page)
 
 // ---- where it ends
 
-// The page ends behind the row with which it has its bytes. What is given of the jobs are those of the tasks that are.
+// The page ends behind the row with which it has its bytes. Only jobs of tasks in the page are given.
 static void cut(struct page *page)
 {
     size_t rows = 0, jobs = 0;

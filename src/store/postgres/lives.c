@@ -1,7 +1,7 @@
 // The lives of processes: an incarnation joins, beats, is declared dead and forgotten.
 //
-// Fencing: who adds or claims locks its incarnation's row FOR KEY SHARE until it commits, and who declares it dead locks the row
-// FOR UPDATE. One of the two comes first. A beat changes no key and waits for neither.
+// Fencing: an ADD or CLAIM locks its incarnation's row FOR KEY SHARE until it commits, and a BURY locks the row FOR UPDATE. One
+// of the two comes first. A beat changes no key and waits for neither.
 #include "core/id.h"
 #include "store/postgres/postgres.h"
 

@@ -2,8 +2,8 @@
 //
 // Five threads, each with a connection of its own: for adding, adding in bulk, changing, reading, and what takes jobs or tends
 // them. Each takes the operations that wait as a group and runs them as one transaction in one pipeline: while the database
-// works the next ones gather. Who adds one task does not wait for those who add hundreds, unless so much comes in bulk that it
-// is more than one of the database's processes takes.
+// works the next ones gather. A request that adds one task does not wait for those that add hundreds, unless so much comes in
+// bulk that it is more than one of the database's processes takes.
 //
 // A database that is away or does not answer within four seconds fails what waits for it, as store_unavailable: what had been
 // sent may have been carried out. The connection is dropped and made anew, at once and then after 0.1 to 1 s.

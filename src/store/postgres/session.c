@@ -1,9 +1,8 @@
 // A session to PostgreSQL: one connection in pipeline mode, used by one thread, that never waits longer than its deadline.
 //
 // Statements are sent with the function that will read their answer, and nobody waits before pg_sync(); so a whole transaction is
-// one round trip. What comes again is parsed and planned once and kept by the server under a name, unless there is a pooler in
-// between, which may give each transaction another connection. Parameters and answers are binary. A column of a batch that has
-// one value throughout travels as one value, the others as arrays.
+// one round trip. A text that comes again is parsed and planned once and kept by the server under a name, unless there is a
+// pooler in between, which may give each transaction another connection. Parameters and answers are binary (sql.c).
 //
 // What it does not do: know what is asked. Host names are resolved by libpq, which cannot be hurried: give an address where that
 // matters.
@@ -57,8 +56,8 @@ void pg_fail(struct pg_session *session, enum pg_class class, enum err err, cons
             *at++ = ' ';
 }
 
-// What a SQLSTATE means, by how it starts; the first row that fits counts. What is not listed is a mistake of this backend, or of
-// an operation: those that merely shared its transaction are tried without it.
+// What a SQLSTATE means, by how it starts; the first row that fits counts. A state that is not listed is a mistake of this
+// backend, or of an operation: those that merely shared its transaction are tried without it.
 static const struct {
     const char *state;
     enum pg_class class;

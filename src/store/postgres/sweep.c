@@ -1,8 +1,9 @@
 // SWEEP: what retention lets go is removed, jobs first, then tasks that have none left, then keys; and tables that only grow by
 // the way are kept short.
 //
-// What is due is found first, then the tasks of it are locked, and then it is locked and looked at again: whoever plans a job for
-// another time or removes a task has the task before the job, too. What somebody else has goes another time.
+// The jobs that are due are found first, then their tasks are locked, and then the jobs are locked and looked at again: a step
+// that plans a job for another time, and a REMOVE, lock the task before the job, too. Jobs that another transaction has go
+// another time.
 #include "store/postgres/postgres.h"
 
 enum { HANDS_MAX = 2000 };

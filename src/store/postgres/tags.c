@@ -1,10 +1,11 @@
 // What tasks and jobs are found by: the rows of `tags`, and the column of the same name that a task has. The column says which
-// rows there are, so that they can be removed without reading the document again. Whoever writes tasks and jobs writes them in
-// the same statement; here is what they share, and how a database that had none gets them.
+// rows there are, so that they can be removed without reading the document again. A statement that writes tasks and jobs writes
+// their tags, too; here is what such statements share, and how a database that had no tags gets them.
 //
-// Who changes a task's tags has its row locked FOR UPDATE, who writes rows of tags for a job of it FOR KEY SHARE: one of the two
-// comes first. Both lock tasks in a statement before the one that writes, because a statement that waits for a lock still sees
-// the rows of tags that were there when it began; and before they lock a job, because otherwise two could wait for each other.
+// A transaction that changes a task's tags locks its row FOR UPDATE, one that writes rows of tags for a job of it FOR KEY SHARE:
+// one of the two comes first. Both lock tasks in a statement before the one that writes, because a statement that waits for a
+// lock still sees the rows of tags that were there when it began; and before they lock a job, because otherwise two could wait
+// for each other.
 #include "store/postgres/postgres.h"
 
 #include <stdio.h>
@@ -29,9 +30,9 @@ void pg_lock_task(struct pg_session *session, int64_t id)
 // ---- tasks from before
 
 // Documents that may have something to be found by: a name may be written with escapes. $1 the task to begin behind, $2 how many,
-// $3 how many bytes. How long a document is PostgreSQL knows without reading it. `read` has it as a value of its own (which the
-// empty text behind it makes), so that it is read once and not for each of the conditions. Where the round ended is said also
-// when it found nothing.
+// $3 how many bytes. PostgreSQL knows how long a document is without reading it. `read` has it as a value of its own (which the
+// empty text behind it makes), so that it is read once and not for each of the conditions. The answer says where the round ended
+// also when it found nothing.
 static const char candidates[] =
     "WITH sized AS (SELECT t.id, octet_length(t.doc) AS bytes FROM @tasks t WHERE t.id>$1 ORDER BY t.id LIMIT $2),"
     " summed AS (SELECT sized.id, sized.bytes, sum(sized.bytes) OVER (ORDER BY sized.id) AS total FROM sized),"
