@@ -13,7 +13,7 @@
 #include "flow/report.h"
 #include "flow/settle.h"
 #include "flow/steer.h"
-#include "http/server.h"
+#include "http/server/server.h"
 #include "store/store.h"
 
 struct events;

@@ -4,7 +4,7 @@
 // memory at once.
 // Layer: api. HTTP thread.
 #pragma once
-#include "http/server.h"
+#include "http/server/server.h"
 
 struct gate_wait {
     struct http_request *request;

@@ -2,7 +2,7 @@
 // Layer: api. HTTP thread; problem_put is pure.
 #pragma once
 #include "core/problem.h"
-#include "http/server.h"
+#include "http/server/server.h"
 
 // The members type, title, status, detail, code and (when there is one) field, without the braces.
 void problem_put(struct buf *buf, const struct problem *problem);

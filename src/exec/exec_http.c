@@ -8,7 +8,7 @@
 #include "base/when.h"
 #include "core/id.h"
 #include "core/url.h"
-#include "http/client.h"
+#include "http/client/client.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "exec/exec.h"
 #include "flow/flow.h"
-#include "http/server.h"
+#include "http/server/server.h"
 #include "node/activation.h"
 #include "node/loop.h"
 #include "node/reload.h"

@@ -1,7 +1,7 @@
-// http/answer: an answer means the same whole and in pieces; what is taken of its body was in it; and a connection is kept only
-// behind an answer that is complete.
+// http/client/answer: an answer means the same whole and in pieces; what is taken of its body was in it; and a connection is kept
+// only behind an answer that is complete.
 #include "fuzz.h"
-#include "http/answer.h"
+#include "http/client/answer.h"
 
 enum { BODY_MAX = 4096 };
 

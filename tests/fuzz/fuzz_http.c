@@ -5,7 +5,7 @@
 // proxy.
 #include "base/mem.h"
 #include "fuzz.h"
-#include "http/server.h"
+#include "http/server/server.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -7,7 +7,7 @@
 
 #include "api/routes.h"
 #include "core/patch.h"
-#include "http/head.h"
+#include "http/server/head.h"
 
 #include <valgrind/callgrind.h>
 

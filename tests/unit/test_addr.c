@@ -1,6 +1,6 @@
 // Every spelling of an address that a target must not have is told apart from those it may.
 #include "base/mem.h"
-#include "http/addr.h"
+#include "http/client/addr.h"
 
 #include <arpa/inet.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 // Answers as targets give them, whole and in every two pieces and byte by byte: where one ends, what it says, and whether its
 // connection may be used again.
 #include "base/mem.h"
-#include "http/answer.h"
+#include "http/client/answer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // The HTTP server as its clients see it, over real sockets on loopback.
 #include "base/mem.h"
-#include "http/server.h"
+#include "http/server/server.h"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>

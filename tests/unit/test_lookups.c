@@ -1,5 +1,5 @@
 // Names are looked up lane by lane, and those that nobody answers for keep no place.
-#include "http/lookups.h"
+#include "http/client/lookups.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

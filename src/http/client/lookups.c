@@ -1,4 +1,4 @@
-#include "http/lookups.h"
+#include "http/client/lookups.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -94,8 +94,7 @@ void lookups_join(struct lookups *lookups, struct lookup *lookup, int64_t lane_i
 {
     if (lookup->state == LOOKUP_LEFT)
         stand_in(lookups, lookup, lane_id, false);
-    else if (lookup->state == LOOKUP_WAITS && lookup->lane->id != lane_id &&
-             has_room(lookups, map_get(&lookups->lanes, lane_id)))
+    else if (lookup->state == LOOKUP_WAITS && lookup->lane->id != lane_id && has_room(lookups, map_get(&lookups->lanes, lane_id)))
         stand_in(lookups, lookup, lane_id, true);
 }
 

@@ -1,5 +1,5 @@
 // Addresses to listen on, and sockets that have them.
-#include "http/server.h"
+#include "http/server/server.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

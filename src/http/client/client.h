@@ -1,15 +1,15 @@
 // The HTTP client: many calls at once on one thread, each to an address that was checked.
 //
 // Layer: port. Everything belongs to the thread that polls; only the waker may be used by others. A name is looked up here, every
-// address it has is judged (http/addr), and the call goes to the first that is allowed and answers; redirects are never followed
-// and no proxy is asked. A call never outlives its timeout, whatever the target does.
+// address it has is judged (http/client/addr), and the call goes to the first that is allowed and answers; redirects are never
+// followed and no proxy is asked. A call never outlives its timeout, whatever the target does.
 #pragma once
 #include "base/err.h"
 #include "base/mailbox.h"
 #include "base/str.h"
 #include "core/job.h"
 #include "core/url.h"
-#include "http/resolve.h"
+#include "http/client/resolve.h"
 
 struct http_client;
 struct http_call;

@@ -1,7 +1,7 @@
 // Two tables of prefixes, the first that matches decides, so the special cases stand above the nets they lie in.
 // Sources: the IANA special-purpose address registries and the clouds' own pages for their metadata services.
 // Does not resolve names and does not know ports.
-#include "http/addr.h"
+#include "http/client/addr.h"
 
 #include "base/mem.h"
 

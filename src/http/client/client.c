@@ -8,16 +8,16 @@
 // the target has acted, so the end of the connection ends the call. A second call is another attempt, with its own record.
 //
 // Does not retry, does not follow redirects, knows no proxies, keeps no cookies, decodes no content.
-#include "http/client.h"
+#include "http/client/client.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/wheel.h"
-#include "http/addr.h"
-#include "http/answer.h"
-#include "http/conn.h"
-#include "http/resolve.h"
+#include "http/client/addr.h"
+#include "http/client/answer.h"
+#include "http/client/conn.h"
+#include "http/client/resolve.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

@@ -6,13 +6,13 @@
 //
 // A change of /etc/resolv.conf is seen: a new channel is made when the file has changed. What was asked before is left to the old
 // one, for it is just when nobody answers that the file is changed.
-#include "http/resolve.h"
+#include "http/client/resolve.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "http/lookups.h"
+#include "http/client/lookups.h"
 
 #include <ares.h>
 #include <netdb.h>

@@ -1,6 +1,6 @@
 // A head is read line by line, straight from what came if the line is complete there, which it nearly always is. Of all headers
 // only those are looked at that say where the answer ends, whether the connection stays, and the two rota knows.
-#include "http/answer.h"
+#include "http/client/answer.h"
 
 #include "core/header.h"
 

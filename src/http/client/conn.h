@@ -6,8 +6,8 @@
 #pragma once
 #include "base/list.h"
 #include "base/map.h"
-#include "http/resolve.h"
-#include "http/tls.h"
+#include "http/client/resolve.h"
+#include "http/client/tls.h"
 
 enum { CONN_AGAIN = -1, CONN_BROKEN = -2 };
 

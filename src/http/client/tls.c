@@ -3,7 +3,7 @@
 // OpenSSL reads through `wire`, a BIO of our own, which gives it so much in one call and then says that there is no more for now:
 // else a peer that sends records without meaning as fast as they are read would never let a call return. For the same reason it
 // does not read on by itself behind such a record, and does not renegotiate.
-#include "http/tls.h"
+#include "http/client/tls.h"
 
 #include "base/mem.h"
 

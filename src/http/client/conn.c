@@ -2,7 +2,7 @@
 // connection costs no epoll_ctl. A kept one is used for REUSE_NS at most, since many servers close theirs after 5 s, and looked
 // at before it is used if it was idle for longer than a loop takes: a request on a connection that is closed just then is lost,
 // and nobody can tell whether it was read.
-#include "http/conn.h"
+#include "http/client/conn.h"
 
 #include "base/hash.h"
 #include "base/mem.h"

@@ -18,7 +18,7 @@
 //
 // A request may outlive its connection (the client left while it waited): it goes on without one, so that whoever waits for its
 // end is not forgotten. Does not route, and does not know what a task is.
-#include "http/server.h"
+#include "http/server/server.h"
 
 #include "base/clock.h"
 #include "base/list.h"
@@ -26,7 +26,7 @@
 #include "base/mem.h"
 #include "base/wheel.h"
 #include "http/chunks.h"
-#include "http/head.h"
+#include "http/server/head.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 // Lines end with CRLF and nothing else; names are tokens, right before their colon; values have no control characters; what says
 // where the body ends comes once.
-#include "http/head.h"
+#include "http/server/head.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
