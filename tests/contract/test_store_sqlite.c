@@ -500,7 +500,7 @@ static void a_limit_on_the_size_of_files_is_a_full_disk(void **state)
 static struct world *crashed(const struct world *world)
 {
     struct world *after = world_new("sqlite");
-    char command[400];
+    char command[3 * sizeof after->dir + 64];
     store_close(after->store);
     snprintf(command, sizeof command, "rm -r %s/data && cp -r %s/data %s/data", after->dir, world->dir, after->dir);
     assert_int_equal(system(command), 0);
@@ -545,8 +545,9 @@ static void what_a_full_disk_refused_stays_refused(void **state)
 
 static void shell(const struct world *world, const char *what)
 {
-    char command[400];
-    snprintf(command, sizeof command, "cd %s && %s", world->dir, what);
+    char command[sizeof world->dir + 512];
+    int n = snprintf(command, sizeof command, "cd %s && %s", world->dir, what);
+    assert_in_range(n, 1, sizeof command - 1);
     assert_int_equal(system(command), 0);
 }
 

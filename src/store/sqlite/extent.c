@@ -40,7 +40,8 @@ static bool put(struct extent *extent)
 
 // ---- at the start
 
-// Without the note nothing is compared, so an operator who removes it goes on with what is left.
+// Without the note nothing is compared, so an operator who removes it goes on with what is left. Of the directory there is as much as
+// the advice leaves room for.
 __attribute__((format(printf, 4, 5))) static enum err say_lost(const struct extent *extent, char why[ERR_WHY_MAX], bool can_go_on,
                                                                const char *format, ...)
 {
@@ -49,8 +50,10 @@ __attribute__((format(printf, 4, 5))) static enum err say_lost(const struct exte
     va_start(args, format);
     vsnprintf(lost, sizeof lost, format, args);
     va_end(args);
-    snprintf(why, ERR_WHY_MAX, "%s, in %.80s: tasks are lost. Restore a backup into an empty directory%s", lost, extent->dir,
-             can_go_on ? "; or go on with what is left: remove rota.extent there" : "");
+    static const char restore[] = ": tasks are lost. Restore a backup into an empty directory";
+    const char *go_on = can_go_on ? "; or go on with what is left: remove rota.extent there" : "";
+    int room = ERR_WHY_MAX - (int)(strlen(lost) + strlen(", in ") + sizeof restore + strlen(go_on));
+    snprintf(why, ERR_WHY_MAX, "%s, in %.*s%s%s", lost, room < 80 ? room : 80, extent->dir, restore, go_on);
     return ERR_STORE_UNAVAILABLE;
 }
 
