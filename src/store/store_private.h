@@ -30,7 +30,7 @@ static inline bool store_want_fits(const struct store_want *want, size_t bytes, 
     return !want->bytes || bytes <= want->bytes || left == want->max;
 }
 
-// The LIMIT of a statement that gives at most `max` rows.
+// A size as the LIMIT of a statement. SQLite takes a negative LIMIT for none, so the size is cut to what fits.
 static inline int64_t store_limit(size_t max)
 {
     return max > INT32_MAX ? INT32_MAX : (int64_t)max;

@@ -81,12 +81,6 @@ void db_bind_bytes(sqlite3_stmt *stmt, int at, struct str bytes); // not copied;
 void db_bind_text(sqlite3_stmt *stmt, int at, struct str text);
 struct str db_bytes(sqlite3_stmt *stmt, int at, struct arena *arena);
 
-// SQLite takes a negative LIMIT for none, so a size is cut to what fits.
-static inline int64_t db_limit(size_t max)
-{
-    return max > INT32_MAX ? INT32_MAX : (int64_t)max;
-}
-
 // Finds the statement for the largest number of rows that is not more than `left`, and returns that number. 0: it is prepared for
 // none so small.
 size_t db_for_rows(struct db *db, enum sql sql, size_t left, sqlite3_stmt **ret_stmt);

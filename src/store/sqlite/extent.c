@@ -40,8 +40,8 @@ static bool put(struct extent *extent)
 
 // ---- at the start
 
-// Without the note nothing is compared, so an operator who removes it goes on with what is left. Of the directory there is as much as
-// the advice leaves room for.
+// Without the note nothing is compared, so an operator who removes it goes on with what is left. Of the directory there is as
+// much as the advice leaves room for.
 __attribute__((format(printf, 4, 5))) static enum err say_lost(const struct extent *extent, char why[ERR_WHY_MAX], bool can_go_on,
                                                                const char *format, ...)
 {

@@ -68,7 +68,7 @@ void get_read(struct db *db, struct store_op *op)
         return;
     }
     if (!get->job_id)
-        get_push_jobs(db, get, db_sql(db, SQL_GET_JOBS, task_id, db_limit(get->max_jobs), (int64_t)get->open_first));
+        get_push_jobs(db, get, db_sql(db, SQL_GET_JOBS, task_id, store_limit(get->max_jobs), (int64_t)get->open_first));
     for (size_t i = 0; i < get->job_count; i++)
         get_push_attempts(db, get, get->jobs[i].id, get->job_id);
     store_sort_attempts(get->attempts, get->attempt_count);

@@ -30,7 +30,8 @@ void journal_bulk(struct writer *writer, struct store_op *op)
 void journal_bulks(struct db *db, struct store_op *op)
 {
     struct store_bulks *bulks = container_of(op, struct store_bulks, op);
-    sqlite3_stmt *stmt = bulks->id ? db_sql(db, SQL_BULK, bulks->id, bulks->tenant) : db_sql(db, SQL_BULKS, db_limit(bulks->max));
+    sqlite3_stmt *stmt =
+        bulks->id ? db_sql(db, SQL_BULK, bulks->id, bulks->tenant) : db_sql(db, SQL_BULKS, store_limit(bulks->max));
     while (db_row(db, stmt)) {
         bulks->rows = store_push(&op->arena, bulks->rows, bulks->row_count, sizeof *bulks->rows);
         struct store_bulk_row *row = &bulks->rows[bulks->row_count++];
@@ -63,7 +64,7 @@ void journal_series(struct db *db, struct store_op *op)
 {
     struct store_series *series = container_of(op, struct store_series, op);
     sqlite3_stmt *stmt =
-        db_sql(db, SQL_SERIES, series->tenant, series->from_ms, series->to_ms, series->from_source, db_limit(series->max));
+        db_sql(db, SQL_SERIES, series->tenant, series->from_ms, series->to_ms, series->from_source, store_limit(series->max));
     while (db_row(db, stmt)) {
         series->minutes = store_push(&op->arena, series->minutes, series->minute_count, sizeof *series->minutes);
         series->minutes[series->minute_count++] = (struct store_minute){.tenant = series->tenant,
@@ -93,7 +94,7 @@ static int64_t heard_of(const struct store_hear *hear, int64_t source)
 
 static void read_news(struct db *db, struct store_hear *hear, int64_t source)
 {
-    sqlite3_stmt *stmt = db_sql(db, SQL_HEAR, source, heard_of(hear, source), db_limit(hear->max));
+    sqlite3_stmt *stmt = db_sql(db, SQL_HEAR, source, heard_of(hear, source), store_limit(hear->max));
     while (db_row(db, stmt)) {
         hear->news = store_push(&hear->op.arena, hear->news, hear->news_count, sizeof *hear->news);
         hear->news[hear->news_count++] =

@@ -183,8 +183,8 @@ static void read_counts(struct db *db, sqlite3_stmt *stmt, int64_t ret_counts[JO
 void lane_read(struct db *db, struct store_op *op)
 {
     struct store_lanes *lanes = container_of(op, struct store_lanes, op);
-    sqlite3_stmt *stmt = lanes->tenant ? db_sql(db, SQL_LANES_OF, lanes->after_id, db_limit(lanes->max), lanes->tenant)
-                                       : db_sql(db, SQL_LANES, lanes->after_id, db_limit(lanes->max));
+    sqlite3_stmt *stmt = lanes->tenant ? db_sql(db, SQL_LANES_OF, lanes->after_id, store_limit(lanes->max), lanes->tenant)
+                                       : db_sql(db, SQL_LANES, lanes->after_id, store_limit(lanes->max));
     while (db_row(db, stmt)) {
         lanes->lanes = store_push(&op->arena, lanes->lanes, lanes->lane_count, sizeof *lanes->lanes);
         struct store_lane *lane = &lanes->lanes[lanes->lane_count++];

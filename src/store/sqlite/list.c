@@ -49,7 +49,7 @@ static sqlite3_stmt *select_jobs(const struct source *source)
     size_t count = store_list_failed(list, failed);
     bool tagged = by_tag(source);
     enum sql sql = source->task_id ? SQL_LIST_OF_TASK : tagged ? SQL_LIST_TAGGED_JOBS : count ? SQL_LIST_FAILED : SQL_LIST_JOBS;
-    sqlite3_stmt *stmt = db_sql(source->db, sql, list->tenant, list->before.at, list->before.id, db_limit(list->look + 1));
+    sqlite3_stmt *stmt = db_sql(source->db, sql, list->tenant, list->before.at, list->before.id, store_limit(list->look + 1));
     if (source->task_id || tagged)
         sqlite3_bind_int64(stmt, 5, source->task_id ? source->task_id : store_list_tag(list, source->lead));
     for (size_t i = 0; i < STORE_FAILED_MAX && sql == SQL_LIST_FAILED; i++)
@@ -62,7 +62,7 @@ static sqlite3_stmt *select_tasks(const struct source *source)
     const struct store_list *list = source->list;
     bool tagged = by_tag(source);
     enum sql sql = source->task_id ? SQL_LIST_ONE_TASK : tagged ? SQL_LIST_TAGGED_TASKS : SQL_LIST_TASKS;
-    sqlite3_stmt *stmt = db_sql(source->db, sql, list->tenant, list->before.id, db_limit(list->look + 1));
+    sqlite3_stmt *stmt = db_sql(source->db, sql, list->tenant, list->before.id, store_limit(list->look + 1));
     if (sql != SQL_LIST_TASKS)
         sqlite3_bind_int64(stmt, 4, source->task_id ? source->task_id : store_list_tag(list, source->lead));
     return stmt;
@@ -152,7 +152,7 @@ static void list_tasks(const struct source *source, struct store_list *list, str
             continue;
         push_task(db, list, id, &records->op.arena);
         size_t first = records->job_count;
-        get_push_jobs(db, records, db_sql(db, SQL_GET_JOBS, id, db_limit(list->max_jobs), 1));
+        get_push_jobs(db, records, db_sql(db, SQL_GET_JOBS, id, store_limit(list->max_jobs), 1));
         for (size_t i = first; i < records->job_count; i++)
             get_push_attempts(db, records, records->jobs[i].id, false);
         store_list_give(list, &page, records);

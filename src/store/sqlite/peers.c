@@ -48,7 +48,7 @@ void peers_asked(struct writer *writer, struct store_op *op)
 {
     struct store_asked *asked = container_of(op, struct store_asked, op);
     struct db *db = &writer->db;
-    sqlite3_stmt *stmt = db_sql(db, SQL_ASKED, asked->holder, db_limit(asked->max));
+    sqlite3_stmt *stmt = db_sql(db, SQL_ASKED, asked->holder, store_limit(asked->max));
     while (db_row(db, stmt)) {
         asked->jobs = store_push(&op->arena, asked->jobs, asked->job_count, sizeof *asked->jobs);
         asked->jobs[asked->job_count++] = (struct store_asked_job){.job_id = sqlite3_column_int64(stmt, 0),

@@ -46,7 +46,7 @@ static void find_expired(struct db *db, struct store_find *find)
 
 static void find_lapsed(struct db *db, struct store_find *find)
 {
-    sqlite3_stmt *stmt = db_sql(db, SQL_LAPSED, find->now_ms, db_limit(find->max));
+    sqlite3_stmt *stmt = db_sql(db, SQL_LAPSED, find->now_ms, store_limit(find->max));
     size_t bytes = 0;
     while (!(find->more = store_page_ends(find->job_count, find->max, bytes)) && db_row(db, stmt)) {
         find->jobs = store_push(&find->op.arena, find->jobs, find->job_count, sizeof *find->jobs);

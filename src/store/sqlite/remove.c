@@ -159,7 +159,7 @@ void remove_swept(struct writer *writer, struct store_op *op)
 {
     struct store_sweep *sweep = container_of(op, struct store_sweep, op);
     struct purges purges = {.arena = &op->arena, .keys_until = sweep->keys_until};
-    int64_t limit = db_limit(sweep->max);
+    int64_t limit = store_limit(sweep->max);
     list_purges(&writer->db, &purges, db_sql(&writer->db, SQL_PURGE, sweep->now_ms, limit));
     remove_jobs(writer, &purges);
     remove_loose_keys(writer, sweep, limit);

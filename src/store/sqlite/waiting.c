@@ -104,7 +104,7 @@ static void take_place(struct writer *writer, struct taking *taking, int64_t pla
     struct store_claim *claim = taking->claim;
     size_t first = claim->job_count, max = taking->left;
     int64_t from_ms = taking->want->from_ms;
-    sqlite3_stmt *stmt = db_sql(db, SQL_WAITING, place, from_ms, claim->until_ms, db_limit(max));
+    sqlite3_stmt *stmt = db_sql(db, SQL_WAITING, place, from_ms, claim->until_ms, store_limit(max));
     bool more = true;
     while (more && db_row(db, stmt))
         more = take_row(writer, taking, stmt);
@@ -227,8 +227,8 @@ void waiting_ahead(struct db *db, struct store_op *op)
     struct store_ahead *ahead = container_of(op, struct store_ahead, op);
     int64_t own = store_place(&(struct job){.lane = ahead->lane, .priority = (uint8_t)ahead->priority, .state = JOB_READY});
     for (int64_t place = ahead->lane * STORE_PLACES; place <= own; place++) {
-        sqlite3_stmt *stmt =
-            db_sql(db, SQL_AHEAD, place, ahead->due_at, place < own ? INT64_MAX : ahead->id, db_limit(ahead->max - ahead->count));
+        sqlite3_stmt *stmt = db_sql(db, SQL_AHEAD, place, ahead->due_at, place < own ? INT64_MAX : ahead->id,
+                                    store_limit(ahead->max - ahead->count));
         if (db_row(db, stmt))
             ahead->count += (size_t)sqlite3_column_int64(stmt, 0);
         sqlite3_reset(stmt);
