@@ -138,30 +138,11 @@ void route_allow(struct str path, struct buf *buf)
     }
 }
 
-static struct str trim(struct str text)
-{
-    while (text.n && (text.p[0] == ' ' || text.p[0] == '\t'))
-        text.p++, text.n--;
-    while (text.n && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t'))
-        text.n--;
-    return text;
-}
-
-// Takes the text up to `mark` off the front of `rest`, and the mark.
-static struct str cut(struct str *rest, char mark)
-{
-    const char *found = rest->n ? memchr(rest->p, mark, rest->n) : NULL;
-    struct str part = {rest->p, found ? (size_t)(found - rest->p) : rest->n};
-    size_t taken = found ? part.n + 1 : part.n;
-    *rest = (struct str){rest->p + taken, rest->n - taken};
-    return part;
-}
-
 static bool charset_fits(struct str params)
 {
     while (params.n) {
-        struct str value = trim(cut(&params, ';'));
-        struct str name = cut(&value, '=');
+        struct str value = str_trim(str_cut(&params, ';'));
+        struct str name = str_cut(&value, '=');
         if (!str_eq_nocase(name, STR("charset")))
             continue;
         if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"')
@@ -175,7 +156,7 @@ static bool charset_fits(struct str params)
 enum route_type route_type(struct str content_type)
 {
     struct str rest = content_type;
-    struct str type = trim(cut(&rest, ';'));
+    struct str type = str_trim(str_cut(&rest, ';'));
     if (!type.n)
         return TYPE_NONE;
     if (!charset_fits(rest))
@@ -211,7 +192,7 @@ static struct str guess_parameter(const struct route *route, struct str name)
     struct str names = str_of(route->query), best = {0};
     size_t least = STR_FAR;
     while (names.n) {
-        struct str known = cut(&names, ' ');
+        struct str known = str_cut(&names, ' ');
         for (size_t i = 0; i < array_count(asked_as); i++)
             if (str_is(known, asked_as[i].ours) && str_eq_nocase(name, str_of(asked_as[i].theirs)))
                 return known;
@@ -241,7 +222,7 @@ static bool check_parameter(void *ctx, struct str name, struct str value)
     struct query_check *check = ctx;
     struct str names = str_of(check->route->query);
     for (unsigned bit = 1; names.n; bit <<= 1) {
-        struct str known = cut(&names, ' ');
+        struct str known = str_cut(&names, ' ');
         bool family = known.p[known.n - 1] == '*'; // any name that begins so; whoever reads them tells twice the same
         if (family ? !str_starts(name, (struct str){known.p, known.n - 1}) : !str_eq(known, name))
             continue;

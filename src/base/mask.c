@@ -15,9 +15,9 @@ struct find {
     size_t keep, hide;
 };
 
-static bool is_letter(char c)
+static bool is_of_name(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return str_is_letter(c) || str_is_digit(c) || c == '_';
 }
 
 static bool ends_word(char c)
@@ -42,9 +42,9 @@ static bool starts_nocase(struct str text, const char *start)
 static bool is_port(struct str text)
 {
     size_t n = 0;
-    while (n < text.n && n < 6 && text.p[n] >= '0' && text.p[n] <= '9')
+    while (n < text.n && n < 6 && str_is_digit(text.p[n]))
         n++;
-    return n < 6 && (n == text.n || !is_letter(text.p[n]));
+    return n < 6 && (n == text.n || !is_of_name(text.p[n]));
 }
 
 static struct find find_url(struct str text, bool begins)
@@ -118,7 +118,7 @@ static struct find find_key(struct str text, bool begins)
     if (!str_starts(text, start))
         return (struct find){0};
     size_t n = start.n;
-    while (n < text.n && is_letter(text.p[n]))
+    while (n < text.n && is_of_name(text.p[n]))
         n++;
     return (struct find){start.n, n - start.n};
 }
@@ -139,7 +139,7 @@ void mask_put(struct buf *buf, struct str text)
 {
     for (size_t at = 0; at < text.n;) {
         struct str rest = {text.p + at, text.n - at};
-        struct find found = find_any(rest, at == 0 || !is_letter(text.p[at - 1]));
+        struct find found = find_any(rest, at == 0 || !is_of_name(text.p[at - 1]));
         buf_put(buf, (struct str){rest.p, found.hide ? found.keep : 1});
         if (found.hide)
             buf_puts(buf, "***");

@@ -59,9 +59,17 @@ struct str str_trim(struct str text)
     return text;
 }
 
+struct str str_cut(struct str *rest, char mark)
+{
+    const char *found = rest->n ? memchr(rest->p, mark, rest->n) : NULL;
+    struct str part = {rest->p, found ? (size_t)(found - rest->p) : rest->n};
+    *rest = str_skip(*rest, part.n + (found != NULL));
+    return part;
+}
+
 int str_hex(char digit)
 {
-    if (digit >= '0' && digit <= '9')
+    if (str_is_digit(digit))
         return digit - '0';
     digit |= 0x20;
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;

@@ -34,6 +34,11 @@ static inline bool str_starts(struct str a, struct str start)
     return a.n >= start.n && (start.n == 0 || memcmp(a.p, start.p, start.n) == 0);
 }
 
+static inline struct str str_skip(struct str text, size_t n) // without its first n bytes
+{
+    return (struct str){text.p + n, text.n - n};
+}
+
 static inline bool str_is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -46,8 +51,10 @@ static inline bool str_is_letter(char c) // ASCII only
 
 bool str_eq_nocase(struct str a, struct str b); // ASCII only
 struct str str_trim(struct str text);           // without the blanks, spaces and tabs, at both ends
-int str_hex(char digit);                        // what it stands for; -1: it is none
-int str_escaped(struct str text);               // the byte that an escape (%41) at the front of it means; -1: there is none
+// Takes what stands before the first `mark` off the front of *rest, and the mark; all of it when there is none.
+struct str str_cut(struct str *rest, char mark);
+int str_hex(char digit);          // what it stands for; -1: it is none
+int str_escaped(struct str text); // the byte that an escape (%41) at the front of it means; -1: there is none
 
 // How many letters must be changed, added or left out to make one of the other; case makes no difference. For guesses at what was
 // meant: texts of more than 32 bytes are as far apart as they are long.

@@ -62,19 +62,13 @@ static enum chunks_step read_byte(struct chunks *chunks, char c)
     }
 }
 
-static void skip(struct str *bytes, size_t n)
-{
-    bytes->p += n;
-    bytes->n -= n;
-}
-
 enum chunks_step chunks_read(struct chunks *chunks, struct str *bytes, struct str *ret_data)
 {
     while (bytes->n) {
         if (chunks->at == CHUNKS_IN) {
             size_t n = chunks->left < bytes->n ? (size_t)chunks->left : bytes->n;
             *ret_data = (struct str){bytes->p, n};
-            skip(bytes, n);
+            *bytes = str_skip(*bytes, n);
             chunks->left -= n;
             chunks->at = chunks->left ? CHUNKS_IN : CHUNKS_CR;
             return CHUNKS_DATA;
@@ -84,7 +78,7 @@ enum chunks_step chunks_read(struct chunks *chunks, struct str *bytes, struct st
         if (chunks->talk_n > CHUNKS_TALK_MAX)
             return bad(chunks, "there is too much between the chunks");
         enum chunks_step step = read_byte(chunks, bytes->p[0]);
-        skip(bytes, 1);
+        *bytes = str_skip(*bytes, 1);
         if (step != CHUNKS_MORE)
             return step;
     }

@@ -30,18 +30,14 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 // HTTP/1.1 200 OK
 static enum answer_step read_status(struct answer *answer, struct str line)
 {
     static const struct str start = {"HTTP/1.", 7};
-    if (line.n < 12 || !str_starts(line, start) || !is_digit(line.p[7]) || line.p[8] != ' ' || (line.n > 12 && line.p[12] != ' '))
+    if (line.n < 12 || !str_starts(line, start) || !str_is_digit(line.p[7]) || line.p[8] != ' ' ||
+        (line.n > 12 && line.p[12] != ' '))
         return bad(answer, "what came is not HTTP/1.x");
-    if (line.p[9] < '1' || line.p[9] > '9' || !is_digit(line.p[10]) || !is_digit(line.p[11]))
+    if (line.p[9] < '1' || line.p[9] > '9' || !str_is_digit(line.p[10]) || !str_is_digit(line.p[11]))
         return bad(answer, "the status is no number of three digits");
     answer->begun = true;
     answer->status = (line.p[9] - '0') * 100 + (line.p[10] - '0') * 10 + (line.p[11] - '0');
@@ -57,7 +53,7 @@ static bool read_length(struct answer *answer, struct str value)
 {
     int64_t length = 0;
     for (size_t i = 0; i < value.n; i++) {
-        if (!is_digit(value.p[i]) || length > (INT64_MAX - 9) / 10)
+        if (!str_is_digit(value.p[i]) || length > (INT64_MAX - 9) / 10)
             return false;
         length = length * 10 + (value.p[i] - '0');
     }
@@ -141,11 +137,6 @@ static enum answer_step read_line(struct answer *answer, struct str line)
 
 // ---- as it comes
 
-static struct str skip(struct str bytes, size_t n)
-{
-    return (struct str){bytes.p + n, bytes.n - n};
-}
-
 static enum answer_step take_line(struct answer *answer, struct str *bytes)
 {
     const char *end = memchr(bytes->p, '\n', bytes->n);
@@ -160,7 +151,7 @@ static enum answer_step take_line(struct answer *answer, struct str *bytes)
         buf_put(&answer->line, line);
         line = buf_str(&answer->line);
     }
-    *bytes = skip(*bytes, n);
+    *bytes = str_skip(*bytes, n);
     if (!end)
         return ANSWER_MORE;
     answer->line.n = 0;
@@ -182,7 +173,7 @@ static enum answer_step take_length(struct answer *answer, struct str *bytes)
 {
     size_t n = answer->left < bytes->n ? (size_t)answer->left : bytes->n;
     struct str body = {bytes->p, n};
-    *bytes = skip(*bytes, n);
+    *bytes = str_skip(*bytes, n);
     answer->left -= n;
     enum answer_step step = give(answer, body);
     return step == ANSWER_MORE && !answer->left ? ANSWER_DONE : step;
@@ -206,7 +197,7 @@ static enum answer_step take_chunks(struct answer *answer, struct str *bytes)
 static enum answer_step take_rest(struct answer *answer, struct str *bytes)
 {
     struct str body = *bytes;
-    *bytes = skip(*bytes, bytes->n);
+    *bytes = str_skip(*bytes, bytes->n);
     return give(answer, body);
 }
 

@@ -498,7 +498,7 @@ static void call_init(struct http_call *call, const struct http_call_order *orde
 static bool is_address(const struct url *url)
 {
     size_t n = url->host.n;
-    while (n && url->host.p[n - 1] >= '0' && url->host.p[n - 1] <= '9')
+    while (n && str_is_digit(url->host.p[n - 1]))
         n--;
     return url->ipv6 || (n < url->host.n && (!n || url->host.p[n - 1] == '.'));
 }

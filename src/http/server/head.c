@@ -75,7 +75,7 @@ static bool take_host(struct str *target, struct head *head)
         while (to < target->n && target->p[to] != '/' && target->p[to] != '?')
             to++;
         head->host = (struct str){target->p + from, to - from};
-        *target = (struct str){target->p + to, target->n - to};
+        *target = str_skip(*target, to);
         return head->host.n && !memchr(head->host.p, '@', head->host.n);
     }
     return true;
@@ -98,7 +98,7 @@ static const char *read_line(struct str line, struct head *head)
     struct str target;
     if (!take_word(&line, &head->method) || !take_word(&line, &target))
         return wrong_line;
-    bool version = line.n == 8 && str_starts(line, STR("HTTP/1.")) && line.p[7] >= '0' && line.p[7] <= '9';
+    bool version = line.n == 8 && str_starts(line, STR("HTTP/1.")) && str_is_digit(line.p[7]);
     head->old = version && line.p[7] == '0';
     if (!version || !header_is_token(head->method) || !target.n || has_control(target, false))
         return wrong_line;
@@ -109,7 +109,7 @@ static const char *read_length(struct str value, int64_t *ret_length)
 {
     *ret_length = 0;
     for (size_t i = 0; i < value.n; i++) {
-        if (value.p[i] < '0' || value.p[i] > '9')
+        if (!str_is_digit(value.p[i]))
             return "Content-Length is a number.";
         *ret_length = *ret_length > (INT64_MAX - 9) / 10 ? INT64_MAX : *ret_length * 10 + (value.p[i] - '0');
     }

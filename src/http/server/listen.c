@@ -32,7 +32,7 @@ static bool valid_port(const char *port)
 {
     char *end;
     long number = strtol(port, &end, 10);
-    return *port >= '0' && *port <= '9' && !*end && number <= 65535;
+    return str_is_digit(*port) && !*end && number <= 65535;
 }
 
 bool http_listen_is_valid(const char *listen)

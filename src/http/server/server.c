@@ -593,16 +593,6 @@ static bool decode(struct http_request *request, struct str text, struct str *re
     return true;
 }
 
-// Takes what stands before the first `mark` off the front of *rest, and the mark; all of it when there is none.
-static struct str cut(struct str *rest, char mark)
-{
-    const char *found = rest->n ? memchr(rest->p, mark, rest->n) : NULL;
-    struct str part = {rest->p, found ? (size_t)(found - rest->p) : rest->n};
-    size_t taken = part.n + (found != NULL);
-    *rest = (struct str){rest->p + taken, rest->n - taken};
-    return part;
-}
-
 // A path is taken apart before it is unescaped: an escaped slash is none. So only whether that can be done is looked at here.
 static bool escapes_are_sound(struct str text)
 {
@@ -622,7 +612,7 @@ static const char *read_target(struct http_request *request)
     if (!escapes_are_sound(request->head.path))
         return broken;
     for (int count = 0; rest.n; count++) {
-        struct str value = cut(&rest, '&'), name = cut(&value, '=');
+        struct str value = str_cut(&rest, '&'), name = str_cut(&value, '=');
         struct pair *pair = arena_alloc(&request->arena, sizeof *pair);
         if (count == QUERY_MAX)
             return "The query has more than 64 parameters.";
