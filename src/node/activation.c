@@ -1,7 +1,7 @@
 // See sd_listen_fds(3): the descriptors from 3 on are ours if LISTEN_PID names us.
 #include "node/activation.h"
 
-#include "http/server/server.h"
+#include "http/server/listen.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

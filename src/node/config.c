@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/toml.h"
 #include "base/when.h"
-#include "http/server/server.h"
+#include "http/server/listen.h"
 #include "node/roles.h"
 #include "store/store.h"
 

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "exec/exec.h"
 #include "flow/flow.h"
+#include "http/server/listen.h"
 #include "http/server/server.h"
 #include "node/activation.h"
 #include "node/loop.h"

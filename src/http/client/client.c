@@ -18,13 +18,13 @@
 #include "http/client/answer.h"
 #include "http/client/conn.h"
 #include "http/client/resolve.h"
+#include "http/wake_fd.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 enum {
@@ -66,8 +66,8 @@ struct http_call {
 };
 
 struct http_client {
-    struct waker waker;
-    int epoll_fd, wake_fd;
+    struct wake_fd wake;
+    int epoll_fd;
     struct conn_pool pool;
     struct resolver *resolver;
     struct wheel timers;
@@ -78,13 +78,6 @@ struct http_client {
 };
 
 // --- making and freeing
-
-static void on_wake(struct waker *waker)
-{
-    struct http_client *client = container_of(waker, struct http_client, waker);
-    if (write(client->wake_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
-        return; // full: it will wake anyway
-}
 
 // What epoll tells of a descriptor that is no connection: the number itself, marked so that it is no pointer.
 static uint64_t mark_fd(int fd)
@@ -105,17 +98,16 @@ static void watch_name_socket(void *ctx, int fd, bool readable, bool writable)
 enum err http_client_new(struct http_client **ret_client, const struct http_client_config *config, char why[ERR_WHY_MAX])
 {
     struct http_client *client = mem_zero(sizeof *client);
-    client->waker.wake = on_wake;
     client->resolve_due_ns = TIME_NEVER;
     client->now_ns = clock_mono_ns();
     list_init(&client->free);
     list_init(&client->ended);
     wheel_init(&client->timers, client->now_ns / 1000000);
     client->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    client->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = mark_fd(client->wake_fd)};
+    wake_fd_init(&client->wake);
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = mark_fd(client->wake.fd)};
     enum err err = ERR_OK;
-    if (epoll_ctl(client->epoll_fd, EPOLL_CTL_ADD, client->wake_fd, &event) ||
+    if (epoll_ctl(client->epoll_fd, EPOLL_CTL_ADD, client->wake.fd, &event) ||
         epoll_pwait2(client->epoll_fd, &event, 1, &(struct timespec){0}, NULL) < 0) { // Linux 5.11
         snprintf(why, ERR_WHY_MAX, "the HTTP client cannot be started: %s", strerror(errno));
         err = ERR_INTERNAL;
@@ -149,8 +141,7 @@ void http_client_free(struct http_client *client)
         call_free(list_entry(node, struct http_call, link));
     resolver_free(client->resolver);
     conn_pool_done(&client->pool);
-    if (client->wake_fd >= 0)
-        close(client->wake_fd);
+    wake_fd_done(&client->wake);
     if (client->epoll_fd >= 0)
         close(client->epoll_fd);
     mem_free(client);
@@ -158,7 +149,7 @@ void http_client_free(struct http_client *client)
 
 struct waker *http_client_waker(struct http_client *client)
 {
-    return &client->waker;
+    return &client->wake.waker;
 }
 
 // --- a call ends
@@ -631,10 +622,8 @@ static void on_event(struct http_client *client, const struct epoll_event *event
         return;
     }
     int fd = (int)(event->data.u64 >> 1);
-    if (fd == client->wake_fd) {
-        uint64_t count;
-        if (read(fd, &count, sizeof count) < 0)
-            return; // somebody else's wake was taken with the last one
+    if (fd == client->wake.fd) {
+        wake_fd_clear(&client->wake);
         return;
     }
     bool broken = event->events & (EPOLLERR | EPOLLHUP);

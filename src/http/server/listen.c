@@ -1,12 +1,18 @@
-// Addresses to listen on, and sockets that have them.
-#include "http/server/server.h"
+// "127.0.0.1:7070", "[::1]:7070" or a name with a port; of a name's addresses the first is used.
+#include "http/server/listen.h"
+
+#include "base/str.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+enum { BACKLOG = 4096 };
 
 static bool split_address(const char *address, char host[256], char port[16])
 {
@@ -35,18 +41,18 @@ static bool valid_port(const char *port)
     return str_is_digit(*port) && !*end && number <= 65535;
 }
 
-bool http_listen_is_valid(const char *listen)
+bool http_listen_is_valid(const char *address)
 {
     char host[256], port[16];
-    return split_address(listen, host, port) && valid_port(port);
+    return split_address(address, host, port) && valid_port(port);
 }
 
-bool http_listen_is_loopback(const char *listen)
+bool http_listen_is_loopback(const char *address)
 {
     char host[256], port[16];
     struct in_addr v4;
     struct in6_addr v6;
-    if (!split_address(listen, host, port))
+    if (!split_address(address, host, port))
         return false;
     if (inet_pton(AF_INET, host, &v4) == 1)
         return ntohl(v4.s_addr) >> 24 == 127;
@@ -93,4 +99,14 @@ int http_bind(const char *address, char why[ERR_WHY_MAX])
         say_not_listening(address, why);
     freeaddrinfo(found);
     return fd;
+}
+
+int http_listen(const char *address, int bound, char why[ERR_WHY_MAX])
+{
+    int fd = bound ? bound : http_bind(address, why);
+    if (fd < 0 || !listen(fd, BACKLOG))
+        return fd;
+    snprintf(why, ERR_WHY_MAX, "cannot listen on %.100s: %s", address, strerror(errno));
+    close(fd);
+    return -1;
 }

@@ -17,9 +17,9 @@ struct http_request;
 struct http_server_config {
     const char *listen; // "127.0.0.1:7070", "[::1]:7070"; port 0: any free one
     int socket;         // one that listens already and is the server's from now on, in place of `listen`; 0: none
-    int bound;          // one that http_bind gave for `listen`, and is the server's from now on; 0: none
+    int bound;          // one that http_bind() (listen.h) gave for `listen`, and is the server's from now on; 0: none
     int connections_max;
-    int reserve_max;     // connections more, for who comes when those are taken: see http_crowded(); 0: 16
+    int reserve_max;     // connections more, for newcomers when those are taken: see http_crowded(); 0: 16
     int idle_timeout_s;  // of a connection that sends or takes nothing
     int body_timeout_ms; // from the headers to the end of the body, else `request_timeout`; 0: 30 s
     // Bytes of body kept for all requests together, else `busy`; small ones are always taken. And as many of answers that were
@@ -39,11 +39,6 @@ struct http_server_config {
 
 err_check enum err http_server_start(struct http_server **ret_server, const struct http_server_config *config,
                                      char why[ERR_WHY_MAX]);
-// A socket that has the address but does not listen yet: for who wants to know whether it is free before anything else is begun.
-// Less than 0: it is not, see `why`. Whoever calls owns it.
-int http_bind(const char *listen, char why[ERR_WHY_MAX]);
-bool http_listen_is_valid(const char *listen);    // an address and a port
-bool http_listen_is_loopback(const char *listen); // can only this machine reach it
 int http_server_port(const struct http_server *server);
 bool http_server_address(const struct http_server *server, struct sockaddr_storage *ret_address, socklen_t *ret_size);
 // From now on, see the config. Any thread.
@@ -89,8 +84,7 @@ void http_reply_head(struct http_request *request, const char *type);
 void http_reply_file(struct http_request *request, const char *type, const struct http_file *file);
 // An answer without an end. read() is called on the HTTP thread whenever there is room to send: it copies up to `max` bytes and
 // returns how many; 0: nothing now, it sleeps until it is woken; -1: that was all. closed() comes last, on the HTTP thread,
-// whatever happened; until then the stream may be woken and cut. When the
-// server is quiesced all streams end.
+// whatever happened; until then the stream may be woken and cut. When the server is quiesced all streams end.
 struct http_stream;
 struct http_stream_ops {
     long (*read)(void *ctx, char *to, size_t max);
