@@ -48,7 +48,7 @@ err_check enum err http_client_new(struct http_client **ret_client, const struct
 void http_client_free(struct http_client *client); // no call may be under way; accepts NULL
 
 // Is it known where the host is, or that nobody can say? If not it is looked up, and the waiter told, from within
-// http_client_poll(), unless it is forgotten before (resolve_forget). So that a call need not be begun to wait for a name.
+// http_client_poll(), unless it is forgotten before (resolve_forget). So a call need not be begun to wait for a name.
 bool http_client_knows(struct http_client *client, const struct url *url, int64_t lane, struct resolve_waiter *waiter);
 
 // The call may be named to cancel() until done() was called. done() may start others.
