@@ -1,5 +1,4 @@
-// Names to addresses over c-ares. A fixed table of buckets, because the number of names is bounded, and lists in the order of
-// last use: of the names that have addresses, and of those that have none, so that these do not push out the others.
+// Questions to c-ares, and those that wait for an answer. What is known is in names.c.
 //
 // c-ares answers some questions (numeric hosts, /etc/hosts, no server) from within the call that asks. So an answer is only noted
 // where it arrives, and waiters are told from resolve_ready() and resolve_turn().
@@ -9,10 +8,8 @@
 #include "http/client/resolve.h"
 
 #include "base/clock.h"
-#include "base/hash.h"
-#include "base/map.h"
 #include "base/mem.h"
-#include "http/client/lookups.h"
+#include "http/client/names.h"
 
 #include <ares.h>
 #include <netdb.h>
@@ -20,13 +17,10 @@
 #include <sys/stat.h>
 
 enum {
-    BUCKETS = 4096,
-    KEPT_MAX = 2048, // names with addresses, and as many without
-    HOST_MAX = 255,
     TTL_MIN_S = 10,
     TTL_MAX_S = 30,
     FAILED_TTL_S = 1,
-    SILENT_TTL_S = 10, // such a look-up takes many seconds: who waits for it looks again now and then
+    SILENT_TTL_S = 10, // nobody answered, which takes many seconds to find out: it is not asked again at once
     TRY_MS = 2000,
     TRIES = 3
 };
@@ -34,52 +28,24 @@ enum {
 #define SECOND_NS INT64_C(1000000000)
 #define RECHECK_NS (5 * SECOND_NS)
 
-// Names in the order of their last use, oldest first.
-struct names {
-    struct list used;
-    int count;
-};
-
 // What c-ares knows of the name servers, and the questions it asks them.
-struct channel {
+struct resolve_channel {
     ares_channel ares;
     int pending; // questions under way
 };
 
-struct resolve_name {
-    struct list bucket, used;
-    struct names *kept; // among which it is; NULL: there is no answer yet, or a new one is looked for
-    struct list waiters;
-    struct resolver *resolver;
-    struct lookup lookup;    // LOOKUP_NONE: none is under way
-    struct channel *channel; // that was asked last
-    struct list fresh;       // answered, waiters not told yet
-    int64_t until_ns;
-    struct resolve_answer answer;
-    size_t n;
-    char host[HOST_MAX + 1]; // lower case
-};
-
 struct resolver {
-    struct channel *channel, *leaving; // leaving: the one before, until it has nothing under way; NULL: none
+    struct resolve_channel *channel, *leaving; // leaving: the one before, until it has nothing under way; NULL: none
     void (*watch)(void *ctx, int fd, bool readable, bool writable);
     void *ctx;
-    struct list buckets[BUCKETS];
-    struct names good, failed;
-    struct lookups lookups;
+    struct names names;
     struct list fresh;
     int64_t now_ns, recheck_ns;
     struct timespec conf_changed;
 };
 
-static struct channel *open_channel(struct resolver *resolver, char why[ERR_WHY_MAX]);
-static void close_channel(struct channel *channel);
-static struct resolve_name *find(struct resolver *resolver, struct str host);
-static struct resolve_name *add(struct resolver *resolver, struct str host);
-static void drop(struct resolve_name *name);
-static void to_the_end(struct resolve_name *name);
-static void keep(struct resolve_name *name);
-static void unkeep(struct resolve_name *name);
+static struct resolve_channel *open_channel(struct resolver *resolver, char why[ERR_WHY_MAX]);
+static void close_channel(struct resolve_channel *channel);
 static void begin_lookups(struct resolver *resolver);
 static bool tell_fresh(struct resolver *resolver);
 
@@ -89,12 +55,8 @@ enum err resolver_new(struct resolver **ret_resolver, void (*watch)(void *ctx, i
     struct resolver *resolver = mem_zero(sizeof *resolver);
     resolver->watch = watch;
     resolver->ctx = ctx;
-    list_init(&resolver->good.used);
-    list_init(&resolver->failed.used);
     list_init(&resolver->fresh);
-    lookups_init(&resolver->lookups);
-    for (int i = 0; i < BUCKETS; i++)
-        list_init(&resolver->buckets[i]);
+    names_init(&resolver->names);
     if (ares_library_init(ARES_LIB_INIT_ALL) || !(resolver->channel = open_channel(resolver, why))) {
         mem_free(resolver);
         return ERR_INTERNAL;
@@ -109,10 +71,7 @@ void resolver_free(struct resolver *resolver)
         return;
     close_channel(resolver->channel);
     close_channel(resolver->leaving);
-    for (int i = 0; i < BUCKETS; i++)
-        list_each (&resolver->buckets[i], node)
-            drop(list_entry(node, struct resolve_name, bucket));
-    lookups_done(&resolver->lookups);
+    names_done(&resolver->names);
     ares_library_cleanup();
     mem_free(resolver);
 }
@@ -124,13 +83,15 @@ const struct resolve_answer *resolve_ask(struct resolver *resolver, struct str h
 {
     resolver->now_ns = now_ns;
     waiter->name = NULL;
-    if (host.n > HOST_MAX)
+    if (host.n > NAMES_HOST_MAX)
         return &too_long;
-    struct resolve_name *name = find(resolver, host);
-    if (!name)
-        name = add(resolver, host);
+    struct resolve_name *name = names_find(&resolver->names, host);
+    if (!name) {
+        name = names_add(&resolver->names, host);
+        name->resolver = resolver;
+    }
     if (name->lookup.state == LOOKUP_NONE && now_ns < name->until_ns && !name->fresh.next) {
-        to_the_end(name);
+        names_use(name);
         return &name->answer;
     }
     waiter->name = name;
@@ -138,10 +99,10 @@ const struct resolve_answer *resolve_ask(struct resolver *resolver, struct str h
     if (name->fresh.next)
         return NULL;
     if (name->lookup.state == LOOKUP_NONE) {
-        unkeep(name);
-        lookups_add(&resolver->lookups, &name->lookup, lane, name->answer.count);
+        names_unkeep(name);
+        lookups_add(&resolver->names.lookups, &name->lookup, lane, name->answer.count);
     } else {
-        lookups_join(&resolver->lookups, &name->lookup, lane);
+        lookups_join(&resolver->names.lookups, &name->lookup, lane);
     }
     begin_lookups(resolver);
     return NULL;
@@ -152,8 +113,8 @@ void resolve_forget(struct resolve_waiter *waiter)
     struct resolve_name *name = waiter->name;
     list_remove(&waiter->link);
     waiter->name = NULL;
-    if (name && list_empty(&name->waiters) && !lookups_leave(&name->resolver->lookups, &name->lookup))
-        drop(name);
+    if (name && list_empty(&name->waiters) && !lookups_leave(&name->resolver->names.lookups, &name->lookup))
+        names_drop(&name->resolver->names, name);
 }
 
 // By members: what a library leaves in the bytes between and behind them says nothing.
@@ -168,7 +129,7 @@ static bool same_address(const union resolve_address *a, const union resolve_add
 
 void resolve_demote(struct resolver *resolver, struct str host, const union resolve_address *address)
 {
-    struct resolve_name *name = find(resolver, host);
+    struct resolve_name *name = names_find(&resolver->names, host);
     if (!name)
         return;
     struct resolve_answer *answer = &name->answer;
@@ -185,7 +146,7 @@ void resolve_demote(struct resolver *resolver, struct str host, const union reso
 // Reads and writes what can be, and repeats what is due. A channel passes over a descriptor that is not its own.
 static void process(struct resolver *resolver, ares_socket_t readable, ares_socket_t writable)
 {
-    struct channel *channels[] = {resolver->channel, resolver->leaving};
+    struct resolve_channel *channels[] = {resolver->channel, resolver->leaving};
     for (size_t i = 0; i < array_count(channels); i++)
         if (channels[i])
             ares_process_fd(channels[i]->ares, readable, writable);
@@ -200,7 +161,7 @@ void resolve_ready(struct resolver *resolver, int fd, bool readable, bool writab
 }
 
 // When the channel has something to repeat or to give up.
-static int64_t due_of(const struct channel *channel, int64_t now_ns)
+static int64_t due_of(const struct resolve_channel *channel, int64_t now_ns)
 {
     struct timeval most = {.tv_sec = 1}, room;
     if (!channel || !channel->pending)
@@ -217,12 +178,12 @@ int64_t resolve_turn(struct resolver *resolver, int64_t now_ns)
         close_channel(resolver->leaving);
         resolver->leaving = NULL;
     }
-    lookups_turn(&resolver->lookups, now_ns);
+    lookups_turn(&resolver->names.lookups, now_ns);
     begin_lookups(resolver);
     if (tell_fresh(resolver))
         return now_ns; // it may have something to begin before anybody sleeps
     int64_t due_ns = time_min(due_of(resolver->channel, now_ns), due_of(resolver->leaving, now_ns));
-    return time_min(due_ns, lookups_turn(&resolver->lookups, now_ns));
+    return time_min(due_ns, lookups_turn(&resolver->names.lookups, now_ns));
 }
 
 // --- c-ares
@@ -241,9 +202,9 @@ static struct timespec conf_changed(void)
     return file.st_mtim;
 }
 
-static struct channel *open_channel(struct resolver *resolver, char why[ERR_WHY_MAX])
+static struct resolve_channel *open_channel(struct resolver *resolver, char why[ERR_WHY_MAX])
 {
-    struct channel *channel = mem_zero(sizeof *channel);
+    struct resolve_channel *channel = mem_zero(sizeof *channel);
     struct ares_options options = {.timeout = TRY_MS, .tries = TRIES, .sock_state_cb = on_socket, .sock_state_cb_data = resolver};
     resolver->conf_changed = conf_changed();
     int status = ares_init_options(&channel->ares, &options, ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
@@ -254,7 +215,7 @@ static struct channel *open_channel(struct resolver *resolver, char why[ERR_WHY_
     return NULL;
 }
 
-static void close_channel(struct channel *channel)
+static void close_channel(struct resolve_channel *channel)
 {
     if (!channel)
         return;
@@ -271,7 +232,7 @@ static void refresh_channel(struct resolver *resolver)
     if (!memcmp(&changed, &resolver->conf_changed, sizeof changed))
         return;
     char why[ERR_WHY_MAX];
-    struct channel *anew = open_channel(resolver, why);
+    struct resolve_channel *anew = open_channel(resolver, why);
     if (!anew)
         return;
     resolver->leaving = resolver->channel;
@@ -304,7 +265,7 @@ static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo 
     if (status == ARES_EDESTRUCTION)
         return; // the resolver is being freed
     name->channel->pending--;
-    lookups_end(&name->resolver->lookups, &name->lookup);
+    lookups_end(&name->resolver->names.lookups, &name->lookup);
     name->answer = (struct resolve_answer){0};
     int ttl = status == ARES_ETIMEOUT ? SILENT_TTL_S : FAILED_TTL_S;
     if (status == ARES_SUCCESS) {
@@ -316,7 +277,7 @@ static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo 
         name->answer.why = status == ARES_SUCCESS ? "the name has no address" : ares_strerror(status);
     name->until_ns = name->resolver->now_ns + ttl * SECOND_NS;
     list_append(&name->resolver->fresh, &name->fresh);
-    keep(name);
+    names_keep(&name->resolver->names, name);
 }
 
 static void ask(struct resolve_name *name)
@@ -329,10 +290,11 @@ static void ask(struct resolve_name *name)
     ares_getaddrinfo(name->channel->ares, name->host, NULL, &hints, on_answer, name);
 }
 
-// Asks for those whose turn it is; when nobody waits for others, also for those that are left: who asked will mostly ask again.
+// Asks for the names whose turn it is. When there are no others, also for names that nobody waits for any more: whoever asked for
+// one will mostly ask again.
 static void begin_lookups(struct resolver *resolver)
 {
-    for (struct lookup *next; (next = lookups_next(&resolver->lookups, resolver->now_ns));)
+    for (struct lookup *next; (next = lookups_next(&resolver->names.lookups, resolver->now_ns));)
         ask(container_of(next, struct resolve_name, lookup));
 }
 
@@ -356,80 +318,4 @@ static bool tell_fresh(struct resolver *resolver)
         }
     }
     return told;
-}
-
-// --- the cache
-
-static size_t fold(char ret_host[HOST_MAX + 1], struct str host)
-{
-    for (size_t i = 0; i < host.n; i++)
-        ret_host[i] = host.p[i] >= 'A' && host.p[i] <= 'Z' ? (char)(host.p[i] | 0x20) : host.p[i];
-    ret_host[host.n] = 0;
-    return host.n;
-}
-
-static struct list *bucket_of(struct resolver *resolver, struct str host)
-{
-    return &resolver->buckets[hash_bytes(host.p, host.n) % BUCKETS];
-}
-
-static struct resolve_name *find(struct resolver *resolver, struct str host)
-{
-    char folded[HOST_MAX + 1];
-    struct str key = {folded, fold(folded, host)};
-    struct list *bucket = bucket_of(resolver, key);
-    list_each (bucket, node) {
-        struct resolve_name *name = list_entry(node, struct resolve_name, bucket);
-        if (str_eq(key, (struct str){name->host, name->n}))
-            return name;
-    }
-    return NULL;
-}
-
-static void unkeep(struct resolve_name *name)
-{
-    if (!name->kept)
-        return;
-    list_remove(&name->used);
-    name->kept->count--;
-    name->kept = NULL;
-}
-
-static void drop(struct resolve_name *name)
-{
-    unkeep(name);
-    lookups_end(&name->resolver->lookups, &name->lookup);
-    list_remove(&name->bucket);
-    mem_free(name);
-}
-
-static void to_the_end(struct resolve_name *name)
-{
-    list_remove(&name->used);
-    list_append(&name->kept->used, &name->used);
-}
-
-// It has an answer; the one of its kind that was not used for the longest has to go for it.
-static void keep(struct resolve_name *name)
-{
-    struct names *kept = name->answer.count ? &name->resolver->good : &name->resolver->failed;
-    name->kept = kept;
-    list_append(&kept->used, &name->used);
-    kept->count++;
-    while (kept->count > KEPT_MAX) {
-        struct resolve_name *oldest = list_entry(kept->used.next, struct resolve_name, used);
-        if (oldest->fresh.next)
-            return; // its waiters are told first; the next one that is kept looks again
-        drop(oldest);
-    }
-}
-
-static struct resolve_name *add(struct resolver *resolver, struct str host)
-{
-    struct resolve_name *name = mem_zero(sizeof *name);
-    name->resolver = resolver;
-    name->n = fold(name->host, host);
-    list_init(&name->waiters);
-    list_append(bucket_of(resolver, (struct str){name->host, name->n}), &name->bucket);
-    return name;
 }
