@@ -1,7 +1,7 @@
 // A body in chunks, as it comes: where its data is, and where it ends.
 //
-// Layer: port (http), for the client and the server. Pure; one owner at a time. Every line must end with CRLF: who takes less
-// sees another end than a proxy that does not.
+// Layer: port (http), for the client and the server. Pure; one owner at a time. Every line must end with CRLF: a reader that
+// takes less sees another end than a proxy that does not.
 #pragma once
 #include "base/str.h"
 

@@ -127,6 +127,34 @@ static void another_family_is_never_allowed(void **state)
     assert_false(addr_allowed(&address, true));
 }
 
+static void an_address_is_written_as_it_was_read(void **state)
+{
+    static const char *const texts[] = {"127.0.0.1", "8.8.8.8", "::1", "2001:db8::7"};
+    for (size_t i = 0; i < array_count(texts); i++) {
+        union addr addr;
+        char text[ADDR_TEXT_SIZE];
+        bool ipv6 = strchr(texts[i], ':');
+        assert_true(addr_parse(&addr, texts[i], ipv6));
+        assert_string_equal(addr_text(&addr, text), texts[i]);
+        assert_false(addr_parse(&addr, texts[i], !ipv6));
+    }
+}
+
+static void two_addresses_are_the_same_whatever_their_port(void **state)
+{
+    union addr one, other;
+    assert_true(addr_parse(&one, "10.0.0.1", false) && addr_parse(&other, "10.0.0.1", false));
+    other.v4.sin_port = htons(80);
+    assert_true(addr_same(&one, &other));
+    assert_true(addr_parse(&other, "10.0.0.2", false));
+    assert_false(addr_same(&one, &other));
+    assert_true(addr_parse(&one, "::ffff:10.0.0.2", true));
+    assert_false(addr_same(&one, &other));
+    assert_true(addr_parse(&other, "::ffff:10.0.0.2", true));
+    other.v6.sin6_port = htons(80);
+    assert_true(addr_same(&one, &other));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +162,8 @@ int main(void)
         cmocka_unit_test(from_outside_only_public_ones_are_allowed),
         cmocka_unit_test(inside_all_but_what_nobody_can_be_is_allowed),
         cmocka_unit_test(another_family_is_never_allowed),
+        cmocka_unit_test(an_address_is_written_as_it_was_read),
+        cmocka_unit_test(two_addresses_are_the_same_whatever_their_port),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

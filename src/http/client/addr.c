@@ -5,8 +5,8 @@
 
 #include "base/mem.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
-#include <netinet/in.h>
 #include <string.h>
 
 struct prefix4 {
@@ -125,4 +125,28 @@ bool addr_allowed(const struct sockaddr *address, bool private_allowed)
 {
     enum addr_class class = addr_class(address);
     return private_allowed ? classes[class].inside : classes[class].open;
+}
+
+bool addr_parse(union addr *ret_addr, const char *text, bool ipv6)
+{
+    memset(ret_addr, 0, sizeof *ret_addr);
+    ret_addr->any.sa_family = ipv6 ? AF_INET6 : AF_INET;
+    return inet_pton(ret_addr->any.sa_family, text, ipv6 ? (void *)&ret_addr->v6.sin6_addr : &ret_addr->v4.sin_addr) == 1;
+}
+
+const char *addr_text(const union addr *addr, char ret_text[ADDR_TEXT_SIZE])
+{
+    bool v6 = addr->any.sa_family == AF_INET6;
+    inet_ntop(addr->any.sa_family, v6 ? (const void *)&addr->v6.sin6_addr : &addr->v4.sin_addr, ret_text, ADDR_TEXT_SIZE);
+    return ret_text;
+}
+
+// By members: what a library leaves in the bytes between and behind them says nothing.
+bool addr_same(const union addr *a, const union addr *b)
+{
+    if (a->any.sa_family != b->any.sa_family)
+        return false;
+    if (a->any.sa_family == AF_INET)
+        return a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
+    return IN6_ARE_ADDR_EQUAL(&a->v6.sin6_addr, &b->v6.sin6_addr) && a->v6.sin6_scope_id == b->v6.sin6_scope_id;
 }

@@ -1,9 +1,22 @@
 // What an address is, and whether a target may have it.
-// Layer: port (http), pure.
+// Layer: port (http/client), pure.
 #pragma once
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+
+union addr {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+enum { ADDR_TEXT_SIZE = INET6_ADDRSTRLEN };
+
+bool addr_parse(union addr *ret_addr, const char *text, bool ipv6);           // with port 0. False: it is none
+const char *addr_text(const union addr *addr, char ret_text[ADDR_TEXT_SIZE]); // without its port
+bool addr_same(const union addr *a, const union addr *b);                     // but for the port
 
 // name, text, may it be called, may it be called where private targets are allowed
 #define ADDR_CLASSES(X)                         \

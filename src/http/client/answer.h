@@ -14,7 +14,7 @@ enum {
 enum answer_step {
     ANSWER_MORE, // there is more to come
     ANSWER_DONE, // it is complete
-    ANSWER_CUT,  // who takes the body wants no more
+    ANSWER_CUT,  // take() wants no more of the body
     ANSWER_BAD,  // it is none: `why`
 };
 

@@ -14,7 +14,6 @@
 #include "http/client/outgoing.h"
 #include "http/client/private.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +38,7 @@ struct http_call {
     struct conn_place place;
     struct resolve_waiter waiter;
     struct wheel_node timer;
-    union resolve_address addresses[RESOLVE_ADDRESSES_MAX]; // allowed ones
+    union addr addresses[RESOLVE_ADDRESSES_MAX]; // allowed ones
     int address_count, address_at;
     struct conn *conn;
     struct outgoing outgoing;
@@ -202,20 +201,12 @@ static void receive(struct http_call *call)
 
 // --- a connection for it
 
-static const char *address_text(const union resolve_address *address, char ret_text[INET6_ADDRSTRLEN])
-{
-    bool v6 = address->any.sa_family == AF_INET6;
-    inet_ntop(address->any.sa_family, v6 ? (const void *)&address->v6.sin6_addr : &address->v4.sin_addr, ret_text,
-              INET6_ADDRSTRLEN);
-    return ret_text;
-}
-
 // This address cannot be reached. If the name has another, that is tried; later calls try it first, too.
 static void leave_address(struct http_call *call, const char *why)
 {
-    char text[INET6_ADDRSTRLEN];
-    const union resolve_address *address = &call->addresses[call->address_at++];
-    snprintf(call->reason, sizeof call->reason, "%s port %d: %s", address_text(address, text), call->place.port, why);
+    char text[ADDR_TEXT_SIZE];
+    const union addr *address = &call->addresses[call->address_at++];
+    snprintf(call->reason, sizeof call->reason, "%s port %d: %s", addr_text(address, text), call->place.port, why);
     if (call->address_at < call->address_count)
         resolve_demote(call->client->resolver, call->order.url->host, address);
 }
@@ -293,7 +284,7 @@ void http_call_go_on(struct http_call *call, bool readable)
 
 static void use_addresses(struct http_call *call, const struct resolve_answer *answer)
 {
-    char text[INET6_ADDRSTRLEN];
+    char text[ADDR_TEXT_SIZE];
     for (int i = 0; i < answer->count; i++)
         if (addr_allowed(&answer->addresses[i].any, call->order.private_allowed))
             call->addresses[call->address_count++] = answer->addresses[i];
@@ -305,7 +296,7 @@ static void use_addresses(struct http_call *call, const struct resolve_answer *a
         call_end(call, OUTCOME_DNS_ERROR, call->reason);
     } else {
         snprintf(call->reason, sizeof call->reason, "%s is a %s address and must not be called",
-                 address_text(&answer->addresses[0], text), addr_class_text(addr_class(&answer->addresses[0].any)));
+                 addr_text(&answer->addresses[0], text), addr_class_text(addr_class(&answer->addresses[0].any)));
         call_end(call, OUTCOME_EGRESS_DENIED, call->reason);
     }
 }
@@ -329,14 +320,6 @@ static struct http_call *call_new(struct http_client *client)
     call->client = client;
     call->waiter.done = on_resolved;
     return call;
-}
-
-static bool parse_address(const char *host, bool ipv6, union resolve_address *ret_address)
-{
-    memset(ret_address, 0, sizeof *ret_address);
-    ret_address->any.sa_family = ipv6 ? AF_INET6 : AF_INET;
-    return inet_pton(ret_address->any.sa_family, host, ipv6 ? (void *)&ret_address->v6.sin6_addr : &ret_address->v4.sin_addr) ==
-           1;
 }
 
 static void call_init(struct http_call *call, const struct http_call_order *order)
@@ -366,7 +349,7 @@ struct http_call *http_client_start(struct http_client *client, const struct htt
     call->deadline_ms = (client->now_ns + order->timeout_ms * 1000000 + 999999) / 1000000;
     set_timer(call);
     call->state = CALL_RESOLVING;
-    call->place.host_is_address = parse_address(call->host, order->url->ipv6, &literal.addresses[0]);
+    call->place.host_is_address = addr_parse(&literal.addresses[0], call->host, order->url->ipv6);
     if (!call->place.host_is_address)
         answer = resolve_ask(client->resolver, str_of(call->host), order->lane, client->now_ns, &call->waiter);
     if (answer)

@@ -173,7 +173,7 @@ static int new_socket(struct conn_pool *pool, int family)
 
 static struct conn *conn_open(struct conn_pool *pool, const struct conn_place *place, char why[ERR_WHY_MAX])
 {
-    union resolve_address to = place->address;
+    union addr to = place->address;
     bool v6 = to.any.sa_family == AF_INET6;
     if (v6)
         to.v6.sin6_port = htons(place->port);

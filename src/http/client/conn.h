@@ -1,19 +1,19 @@
 // Connections to targets, and those that are kept to be used again.
 //
 // Layer: port (http), part of the client. One thread. A connection leads to one address and port, and with TLS to one name there;
-// who asks for such a place gets the connection that became idle last, or a new one. Nothing here blocks: epoll says when to go
+// a call to such a place gets the connection that became idle last, or a new one. Nothing here blocks: epoll says when to go
 // on, with the connection as its data.
 #pragma once
 #include "base/list.h"
 #include "base/map.h"
-#include "http/client/resolve.h"
+#include "http/client/addr.h"
 #include "http/client/tls.h"
 
 enum { CONN_AGAIN = -1, CONN_BROKEN = -2 };
 
 // Where to.
 struct conn_place {
-    union resolve_address address; // its port is `port`
+    union addr address; // its port is `port`
     uint16_t port;
     bool tls;
     const char *host; // with TLS: who must answer

@@ -37,7 +37,7 @@ struct lookups {
 void lookups_init(struct lookups *lookups);
 void lookups_done(struct lookups *lookups); // nothing may be in it
 
-// Waits from now on. What was known before goes before what was never asked for.
+// The look-up waits from now on. A name that was known before goes before one that was never asked for.
 void lookups_add(struct lookups *lookups, struct lookup *lookup, int64_t lane, bool known);
 // Somebody of this lane wants it, too: if it waits elsewhere, and here it would not have to, it is this lane's from now on. If
 // nobody waited for it any more, it stands in this lane's line again.
@@ -47,5 +47,5 @@ bool lookups_leave(struct lookups *lookups, struct lookup *lookup);
 // The one that is to be asked for now, which it counts as from now on; NULL: none.
 struct lookup *lookups_next(struct lookups *lookups, int64_t now_ns);
 void lookups_end(struct lookups *lookups, struct lookup *lookup); // it was answered, or is forgotten
-// Those that are slow give up their places. Returns when there may be others; TIME_NEVER: nothing is asked for.
+// Look-ups that are slow give up their places. Returns when there may be others; TIME_NEVER: nothing is asked for.
 int64_t lookups_turn(struct lookups *lookups, int64_t now_ns);

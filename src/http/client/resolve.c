@@ -117,25 +117,15 @@ void resolve_forget(struct resolve_waiter *waiter)
         names_drop(&name->resolver->names, name);
 }
 
-// By members: what a library leaves in the bytes between and behind them says nothing.
-static bool same_address(const union resolve_address *a, const union resolve_address *b)
-{
-    if (a->any.sa_family != b->any.sa_family)
-        return false;
-    if (a->any.sa_family == AF_INET)
-        return a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
-    return IN6_ARE_ADDR_EQUAL(&a->v6.sin6_addr, &b->v6.sin6_addr) && a->v6.sin6_scope_id == b->v6.sin6_scope_id;
-}
-
-void resolve_demote(struct resolver *resolver, struct str host, const union resolve_address *address)
+void resolve_demote(struct resolver *resolver, struct str host, const union addr *address)
 {
     struct resolve_name *name = names_find(&resolver->names, host);
     if (!name)
         return;
     struct resolve_answer *answer = &name->answer;
     for (int i = 0; i < answer->count; i++) {
-        union resolve_address found = answer->addresses[i];
-        if (!same_address(&found, address))
+        union addr found = answer->addresses[i];
+        if (!addr_same(&found, address))
             continue;
         memmove(&answer->addresses[i], &answer->addresses[i + 1], sizeof found * (size_t)(answer->count - i - 1));
         answer->addresses[answer->count - 1] = found;
@@ -251,7 +241,7 @@ static int ttl_of(const struct ares_addrinfo *found)
 static void keep_addresses(struct resolve_answer *answer, const struct ares_addrinfo *found)
 {
     for (struct ares_addrinfo_node *node = found->nodes; node && answer->count < RESOLVE_ADDRESSES_MAX; node = node->ai_next) {
-        union resolve_address *address = &answer->addresses[answer->count];
+        union addr *address = &answer->addresses[answer->count];
         if (node->ai_addrlen > sizeof *address || (node->ai_family != AF_INET && node->ai_family != AF_INET6))
             continue;
         memcpy(address, node->ai_addr, node->ai_addrlen);

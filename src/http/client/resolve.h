@@ -8,21 +8,15 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "base/str.h"
+#include "http/client/addr.h"
 
-#include <netinet/in.h>
 #include <stdint.h>
 
 enum { RESOLVE_ADDRESSES_MAX = 8 };
 
-union resolve_address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-};
-
 struct resolve_answer {
-    int count;                                              // 0: `why`
-    union resolve_address addresses[RESOLVE_ADDRESSES_MAX]; // in the order they should be tried; ports are 0
+    int count;                                   // 0: `why`
+    union addr addresses[RESOLVE_ADDRESSES_MAX]; // in the order they should be tried; ports are 0
     const char *why;
 };
 
@@ -50,7 +44,7 @@ const struct resolve_answer *resolve_ask(struct resolver *resolver, struct str h
 void resolve_forget(struct resolve_waiter *waiter); // no longer waits
 
 // This address of the name did not answer: it is tried last from now on.
-void resolve_demote(struct resolver *resolver, struct str host, const union resolve_address *address);
+void resolve_demote(struct resolver *resolver, struct str host, const union addr *address);
 
 void resolve_ready(struct resolver *resolver, int fd, bool readable, bool writable, int64_t now_ns);
 int64_t resolve_turn(struct resolver *resolver, int64_t now_ns); // repeats and gives up questions; returns when to call it again

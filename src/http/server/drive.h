@@ -1,4 +1,4 @@
-// What takes a connection from one state to the next (peer.h), as far as it gets without waiting.
+// The driver of connections: takes one from state to state (peer.h), as far as it gets without waiting.
 //
 // Layer: port (http/server), private to this folder. On the HTTP thread.
 #pragma once

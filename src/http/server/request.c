@@ -1,4 +1,4 @@
-// Requests come and go, and what a handler may ask of one. What is answered is in reply.c, how a body is read in body.c.
+// How requests begin and end, and what a handler may ask of one. Answers are in reply.c, the reading of bodies in body.c.
 #include "http/server/request.h"
 
 #include "base/mem.h"
@@ -29,7 +29,7 @@ void request_free(struct http_request *request)
     mem_free(request);
 }
 
-// What the handler says to a head that could be read.
+// Asks the handler what it says to a head that could be read. It may answer.
 static void ask_handler(struct http_request *request, uint64_t length)
 {
     const struct http_server_config *config = &request->server->config;
