@@ -201,11 +201,12 @@ struct str head_list(const struct head *head, const char *name, struct arena *ar
 {
     buf_auto struct buf list = {0};
     struct str first = head_value(head, name);
+    size_t count = 0;
     for (size_t i = 0; i < head->field_count; i++) {
         struct str value = head->fields[i].value;
         if (!str_eq_nocase(head->fields[i].name, str_of(name)))
             continue;
-        if (value.p != first.p)
+        if (count++)
             buf_putc(&list, ',');
         buf_put(&list, value);
     }
