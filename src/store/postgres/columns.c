@@ -70,7 +70,7 @@ struct form {
 
 static void put_field(struct buf *sql, const struct field *field, const struct form *form)
 {
-    struct str alias = str_is(form->other, field->name) ? form->other_alias : form->alias;
+    struct str alias = form->other.n && str_is(form->other, field->name) ? form->other_alias : form->alias;
     if (form->set || form->clear) {
         buf_puts(sql, field->name);
         buf_putc(sql, '=');

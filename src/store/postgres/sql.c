@@ -201,7 +201,7 @@ static const struct word {
 static bool put_word(struct buf *sql, struct str name)
 {
     for (size_t i = 0; i < array_count(words); i++)
-        if (str_is(name, words[i].name)) {
+        if (name.p[0] == words[i].name[0] && str_is(name, words[i].name)) { // most differ in the first letter
             if (words[i].second)
                 buf_printf(sql, "(%d,%d)", words[i].value, words[i].second);
             else
