@@ -20,7 +20,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rand.h"
-#include "store/store.h"
+#include "store/jobs.h"
+#include "store/lives.h"
 
 #include <assert.h>
 #include <pthread.h>

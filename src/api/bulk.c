@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "base/when.h"
 #include "core/bulk_plan.h"
+#include "store/jobs.h"
+#include "store/journal.h"
 
 struct bulking {
     struct store_bulks read;

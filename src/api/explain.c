@@ -9,6 +9,7 @@
 #include "api/reply.h"
 #include "base/clock.h"
 #include "base/when.h"
+#include "store/jobs.h"
 
 enum { REASONS_MAX = 3, AHEAD_MAX = 100000 };
 

@@ -5,6 +5,7 @@
 #include "api/reply.h"
 #include "base/mark.h"
 #include "base/process.h"
+#include "store/jobs.h"
 
 #include <ctype.h>
 

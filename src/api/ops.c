@@ -2,6 +2,7 @@
 #include "api/documents.h"
 #include "api/reply.h"
 #include "api/routes.h"
+#include "store/journal.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -2,6 +2,7 @@
 #include "api/params.h"
 #include "api/render.h"
 #include "api/reply.h"
+#include "store/jobs.h"
 
 enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000 };
 

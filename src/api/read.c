@@ -4,6 +4,7 @@
 #include "api/reply.h"
 #include "base/clock.h"
 #include "flow/match.h"
+#include "store/jobs.h"
 
 struct reading {
     struct store_get get;

@@ -3,7 +3,7 @@
 #pragma once
 #include "core/id.h"
 #include "core/task.h"
-#include "store/store.h"
+#include "store/jobs.h"
 
 // What is known of a task. Jobs are newest first, as STORE_GET gives them; attempts are those of the jobs.
 struct task_view {

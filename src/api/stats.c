@@ -7,6 +7,8 @@
 #include "api/reply.h"
 #include "base/clock.h"
 #include "base/when.h"
+#include "store/jobs.h"
+#include "store/journal.h"
 
 enum {
     PAGE = 1000, // rows at once

@@ -13,6 +13,7 @@
 #include "base/digest.h"
 #include "base/when.h"
 #include "core/task_headers.h"
+#include "store/jobs.h"
 
 #include <stdio.h>
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "core/task.h"
 #include "flow/record.h"
+#include "store/jobs.h"
 
 struct admit;
 

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "flow/hear.h"
 #include "flow/peers.h"
+#include "store/lives.h"
 
 enum { FAIL_WAIT_MS = 500, LATE_MS = 5000, CLOCK_SAY_MS = 100 };
 

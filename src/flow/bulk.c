@@ -14,6 +14,8 @@
 #include "flow/match.h"
 #include "flow/peers.h"
 #include "flow/steer.h"
+#include "store/jobs.h"
+#include "store/journal.h"
 
 #include <stdio.h>
 

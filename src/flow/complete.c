@@ -13,6 +13,7 @@
 #include "base/mark.h"
 #include "base/mem.h"
 #include "flow/pull.h"
+#include "store/jobs.h"
 
 enum {
     BATCH_MAX = 2000,

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "flow/peers.h"
+#include "store/journal.h"
 
 enum {
     LINGER_MS = 60000, // news are kept so long for clients that come back

@@ -4,6 +4,7 @@
 #pragma once
 #include "base/clock.h"
 #include "flow/node.h"
+#include "store/lives.h"
 
 struct hear;
 struct peers;

@@ -9,6 +9,7 @@
 #include "flow/peers.h"
 #include "flow/pull.h"
 #include "flow/steer.h"
+#include "store/peers.h"
 
 enum {
     LOOK_MS = 200,

@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "broker/broker.h"
 #include "core/own.h"
-#include "store/store.h"
+#include "store/jobs.h"
 
 enum {
     LANES_AHEAD_MS = 5000, // how long before its time a job is taken at the earliest,

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "flow/peers.h"
 #include "flow/round.h"
+#include "store/jobs.h"
 
 enum { ROUND_MS = 1000, FAIL_WAIT_MS = 1000, LAPSED_MAX = 500, FORWARD_MS = 1000 };
 

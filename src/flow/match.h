@@ -2,7 +2,7 @@
 // Layer: flow. Of whoever asks; any thread.
 #pragma once
 #include "core/filter.h"
-#include "store/store.h"
+#include "store/jobs.h"
 
 // About what the records of a page may take, in memory and in an answer: one task may have a quarter of it.
 enum { MATCH_BYTES_MAX = 4 * 1024 * 1024 };

@@ -10,7 +10,7 @@
 #include "flow/lanes.h"
 #include "flow/news.h"
 #include "flow/tally.h"
-#include "store/store.h"
+#include "store/lives.h"
 
 #include <stdatomic.h>
 

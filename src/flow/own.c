@@ -8,6 +8,7 @@
 #include "base/mark.h"
 #include "base/mem.h"
 #include "flow/peers.h"
+#include "store/peers.h"
 
 enum { READ_MS = 1000 };
 

@@ -15,6 +15,7 @@
 #include "base/recent.h"
 #include "base/wheel.h"
 #include "flow/ticket.h"
+#include "store/jobs.h"
 
 #include <assert.h>
 

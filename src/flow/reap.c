@@ -13,6 +13,8 @@
 #include "base/mem.h"
 #include "flow/peers.h"
 #include "flow/round.h"
+#include "store/jobs.h"
+#include "store/peers.h"
 
 enum { HELD_MAX = 500, FAIL_WAIT_MS = 500, LOOK_MS = 1000 };
 

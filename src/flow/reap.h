@@ -3,6 +3,7 @@
 #pragma once
 #include "base/clock.h"
 #include "flow/record.h"
+#include "store/lives.h"
 
 struct peers;
 struct reap;

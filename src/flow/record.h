@@ -6,6 +6,7 @@
 #pragma once
 #include "base/clock.h"
 #include "flow/node.h"
+#include "store/jobs.h"
 
 struct pull;
 struct recorder;

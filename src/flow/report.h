@@ -3,6 +3,7 @@
 #pragma once
 #include "base/clock.h"
 #include "flow/node.h"
+#include "store/journal.h"
 
 enum { REPORT_TENANT = 1, REPORT_MINUTE_MS = 60000 }; // all is counted for the one tenant there is
 

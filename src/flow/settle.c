@@ -13,6 +13,7 @@
 #include "core/task.h"
 #include "flow/revise.h"
 #include "flow/ticket.h"
+#include "store/jobs.h"
 
 #include <stdio.h>
 

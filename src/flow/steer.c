@@ -12,6 +12,8 @@
 #include "flow/revise.h"
 #include "flow/steer_next.h"
 #include "flow/sweep.h"
+#include "store/jobs.h"
+#include "store/peers.h"
 
 #include <stdio.h>
 

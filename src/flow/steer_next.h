@@ -4,7 +4,8 @@
 #pragma once
 #include "core/outcome.h"
 #include "flow/steer.h"
-#include "store/store.h"
+#include "store/jobs.h"
+#include "store/peers.h"
 
 // What a command does with a record that it has read. After all but STEER_DONE the record is read again.
 enum steer_phase {

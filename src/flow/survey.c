@@ -8,6 +8,7 @@
 #include "base/mark.h"
 #include "base/mem.h"
 #include "flow/peers.h"
+#include "store/jobs.h"
 
 enum {
     SCAN_MAX = 500,    // lanes at once

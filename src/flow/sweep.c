@@ -7,6 +7,7 @@
 #include "base/mark.h"
 #include "base/mem.h"
 #include "flow/round.h"
+#include "store/jobs.h"
 
 enum { NEWS_KEPT_MS = 60 * 1000 }; // for the nodes that listen
 static const int64_t SERIES_KEPT_MS = INT64_C(7) * 24 * 3600 * 1000;

@@ -4,6 +4,7 @@
 #include "store/store_desk.h"
 
 #include "base/cond.h"
+#include "store/jobs.h"
 
 #include <stdlib.h>
 

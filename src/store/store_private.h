@@ -2,7 +2,10 @@
 // Layer: port.
 #pragma once
 #include "base/clock.h"
-#include "store/store.h"
+#include "store/jobs.h"
+#include "store/journal.h"
+#include "store/lives.h"
+#include "store/peers.h"
 
 extern const struct store_ops store_memory_ops;
 extern const struct store_ops store_sqlite_ops;

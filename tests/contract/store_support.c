@@ -2,6 +2,8 @@
 // disk.
 #include "store_support.h"
 
+#include "store/lives.h"
+
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>

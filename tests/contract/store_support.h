@@ -2,7 +2,7 @@
 #pragma once
 #include "base/clock.h"
 #include "base/rand.h"
-#include "store/store.h"
+#include "store/jobs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 // What the store port promises, tried on every backend. Each test is one sentence of store/store.h.
 #include "core/id.h"
+#include "store/journal.h"
+#include "store/lives.h"
+#include "store/peers.h"
 #include "store_support.h"
 
 #include <pthread.h>

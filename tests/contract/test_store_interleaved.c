@@ -11,6 +11,8 @@
 
 #include "../support/proxy.h"
 #include "postgres_support.h"
+#include "store/lives.h"
+#include "store/peers.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 
 #include "../support/proxy.h"
 #include "postgres_support.h"
+#include "store/lives.h"
 
 #include <pthread.h>
 #include <stdio.h>

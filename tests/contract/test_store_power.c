@@ -13,6 +13,7 @@
 // the pages of a checkpoint.
 #include "disk_support.h"
 #include "power_support.h"
+#include "store/lives.h"
 #include "store_support.h"
 
 #include <fcntl.h>

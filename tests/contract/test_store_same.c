@@ -2,6 +2,9 @@
 // everything that can be read at the end. Times and ids are drawn from small ranges so that ties are common, and the other store
 // is closed and opened again in between.
 #include "base/buf.h"
+#include "store/journal.h"
+#include "store/lives.h"
+#include "store/peers.h"
 #include "store_support.h"
 
 #include <stdio.h>

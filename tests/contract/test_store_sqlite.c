@@ -1,6 +1,8 @@
 // What only the SQLite store promises: it is alone, it remembers, it refuses what it does not know, and it meets a disk that is
 // full or broken as it should. The disk is made to fail by a layer between SQLite and the files.
 #include "disk_support.h"
+#include "store/lives.h"
+#include "store/peers.h"
 #include "store/sqlite/disk.h"
 #include "store_support.h"
 

@@ -8,6 +8,7 @@
 #include "api/routes.h"
 #include "core/patch.h"
 #include "http/server/head.h"
+#include "store/jobs.h"
 
 #include <valgrind/callgrind.h>
 

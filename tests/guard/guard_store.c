@@ -2,7 +2,8 @@
 // push path does.
 #include "base/mem.h"
 #include "guard.h"
-#include "store/store.h"
+#include "store/jobs.h"
+#include "store/lives.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
 // The calm: the storm is over, every job final, every clock right. Now each step does one thing, knows what must follow, and by
 // when. Where the storm proves that nothing is lost, the calm proves that nothing is late.
+#include "store/journal.h"
 #include "world.h"
 
 #include <stdio.h>

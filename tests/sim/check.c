@@ -3,6 +3,9 @@
 #include "world.h"
 
 #include "base/hash.h"
+#include "store/jobs.h"
+#include "store/journal.h"
+#include "store/lives.h"
 
 #include <stdarg.h>
 #include <stdio.h>

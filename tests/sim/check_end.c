@@ -1,4 +1,5 @@
 // The invariants that are judged when everything has come to its end.
+#include "store/jobs.h"
 #include "world.h"
 
 enum { PURGE_LATE_MS = 10000, LIST_MAX = 100000 };

@@ -3,6 +3,8 @@
 //
 // What a holder has taken in hand before a task was changed may still begin as it was, if its time had come by the clock of the
 // node that was asked: then it cannot be told from what has begun. A claim is known by its token, so that is what is remembered.
+#include "store/jobs.h"
+#include "store/journal.h"
 #include "world.h"
 
 enum { SERIAL_AT = sizeof "http://target/p" - 1 };

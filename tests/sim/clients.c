@@ -4,6 +4,8 @@
 #include "world.h"
 
 #include "core/bulk_plan.h"
+#include "store/jobs.h"
+#include "store/journal.h"
 
 #include <stdio.h>
 

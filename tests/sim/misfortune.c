@@ -1,5 +1,6 @@
 // What goes wrong, from one seed: death, freezing, stopping, clocks that jump, a store that is away, queues that are paused.
 // (Delays, doubles and single failures are played by the ports.)
+#include "store/jobs.h"
 #include "world.h"
 
 #include <stdio.h>

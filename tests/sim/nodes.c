@@ -1,4 +1,5 @@
 // The nodes: turns on virtual time, birth, sudden death and graceful stop. What a node does in its turn is rota's own.
+#include "store/lives.h"
 #include "world.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // The store as a node sees it: delayed, failing before or after the work was done, and away for a while.
+#include "store/lives.h"
 #include "world.h"
 
 #include <stdio.h>

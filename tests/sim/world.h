@@ -7,6 +7,8 @@
 #include "base/map.h"
 #include "base/rand.h"
 #include "flow/flow.h"
+#include "store/jobs.h"
+#include "store/journal.h"
 
 enum {
     NODES = 3,

@@ -3,6 +3,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "store/jobs.h"
+#include "store/lives.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,6 +14,8 @@
 #include "api/api.h"
 #include "base/mem.h"
 #include "flow/bulk.h"
+#include "store/jobs.h"
+#include "store/journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,8 @@
 #include "support/play.h"
 
 #include "core/own.h"
+#include "store/lives.h"
+#include "store/peers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,8 @@
 #include "support/play.h"
 
 #include "base/mem.h"
+#include "store/journal.h"
+#include "store/lives.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,7 @@
 #include "flow/lanes.h"
 
 #include "base/clock.h"
+#include "store/jobs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,8 @@
 #include "support/play.h"
 
 #include "base/mem.h"
+#include "store/jobs.h"
+#include "store/lives.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

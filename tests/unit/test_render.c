@@ -3,6 +3,7 @@
 
 #include "api/render.h"
 #include "base/clock.h"
+#include "store/jobs.h"
 
 static const int64_t T = 1800000000000; // 2027-01-15T08:00:00Z
 

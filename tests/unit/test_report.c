@@ -2,6 +2,7 @@
 #include "support/play.h"
 
 #include "base/mem.h"
+#include "store/journal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

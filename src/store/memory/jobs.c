@@ -568,5 +568,5 @@ void memory_run_sweep(struct memory *memory, struct store_op *op)
     struct memory_key *key;
     for (size_t i = 0; i < sweep->max && (key = first_loose_key(memory, sweep->now_ms)); i++)
         remove_key(memory, key);
-    memory_sweep_news(memory, sweep);
+    memory_sweep_journal(memory, sweep);
 }

@@ -1,5 +1,5 @@
 // What the files of the memory store share: the records it keeps and how they are found.
-// Layer: port, private to store_memory*.c. Everything is under the lock of struct memory.
+// Layer: port, private to this folder. Everything is under the lock of struct memory.
 #pragma once
 #include "base/map.h"
 #include "store/store_private.h"
@@ -115,13 +115,14 @@ void memory_leave(struct memory *memory, struct memory_job *job);
 void memory_enter(struct memory *memory, struct memory_job *job);
 
 struct memory_key *memory_find_key(const struct memory *memory, int32_t tenant, struct str key);
+struct memory_incarnation *memory_incarnation(struct memory *memory, int64_t id); // NULL: it is unknown
 bool memory_is_fenced(struct memory *memory, int64_t holder);
 struct memory_lane *memory_lane_by_name(struct memory *memory, int32_t tenant, struct str queue); // made if need be
 struct memory_lane *memory_lane_by_id(const struct memory *memory, int64_t id);
 // The first that waits in the lane from then on, or TIME_NEVER.
 int64_t memory_next_due(const struct memory *memory, int64_t lane, int64_t from_ms, int64_t from_id, int64_t *ret_id);
 
-// The verbs about jobs.
+// The verbs of store/jobs.h.
 void memory_run_add(struct memory *memory, struct store_op *op);
 void memory_run_claim(struct memory *memory, struct store_op *op);
 void memory_run_change(struct memory *memory, struct store_op *op);
@@ -132,15 +133,34 @@ void memory_run_find(struct memory *memory, struct store_op *op);
 void memory_run_sweep(struct memory *memory, struct store_op *op);
 void memory_run_get(struct memory *memory, struct store_op *op);
 void memory_run_list(struct memory *memory, struct store_op *op);
-
-// The verbs about what is counted and what is told.
-void memory_run_tally(struct memory *memory, struct store_op *op);
 void memory_run_ahead(struct memory *memory, struct store_op *op);
+void memory_run_lanes(struct memory *memory, struct store_op *op);
+void memory_run_pause(struct memory *memory, struct store_op *op);
+void memory_run_drop(struct memory *memory, struct store_op *op);
+void memory_run_stats(struct memory *memory, struct store_op *op);
+
+// The verbs of store/lives.h.
+void memory_run_join(struct memory *memory, struct store_op *op);
+void memory_run_beat(struct memory *memory, struct store_op *op);
+void memory_run_bury(struct memory *memory, struct store_op *op);
+void memory_run_forget(struct memory *memory, struct store_op *op);
+
+// The verbs of store/peers.h.
+void memory_run_owners(struct memory *memory, struct store_op *op);
+void memory_run_divide(struct memory *memory, struct store_op *op);
+void memory_run_ask(struct memory *memory, struct store_op *op);
+void memory_run_asked(struct memory *memory, struct store_op *op);
+
+// The verbs of store/journal.h, and what else concerns what they keep.
+void memory_run_bulks(struct memory *memory, struct store_op *op);
+void memory_run_bulk(struct memory *memory, struct store_op *op);
+void memory_run_backup(struct memory *memory, struct store_op *op);
+void memory_run_tally(struct memory *memory, struct store_op *op);
 void memory_run_series(struct memory *memory, struct store_op *op);
 void memory_run_tell(struct memory *memory, struct store_op *op);
 void memory_run_hear(struct memory *memory, struct store_op *op);
-void memory_sweep_news(struct memory *memory, const struct store_sweep *sweep);
-void memory_free_news(struct memory *memory);
+void memory_sweep_journal(struct memory *memory, const struct store_sweep *sweep);
+void memory_free_journal(struct memory *memory);
 
 void memory_free_job(struct memory_job *job);
 void memory_free_task(struct memory_task *task);

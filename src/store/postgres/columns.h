@@ -21,8 +21,8 @@
 // | `bulk`      | what changes of a bulk |
 #pragma once
 #include "core/job.h"
+#include "store/jobs.h"
 #include "store/postgres/sql.h"
-#include "store/store.h"
 
 // The record of a job, in the order in which its columns lie in the tables `jobs` and `jobs_done` (wide ones first, so that none
 // is padded): name, type, and who writes it.

@@ -1,4 +1,5 @@
-// The memory store's verbs about what processes counted and what happened at them: two sorted arrays, searched from the front.
+// The memory store's verbs about bulks, about what processes counted and about what they tell each other: three sorted arrays,
+// searched from the front. There are no copies of the whole.
 #include "store/memory/memory.h"
 
 // ---- minutes
@@ -142,14 +143,92 @@ static void sweep_told(struct memory *memory, const struct store_sweep *sweep)
     }
 }
 
-void memory_sweep_news(struct memory *memory, const struct store_sweep *sweep)
+void memory_sweep_journal(struct memory *memory, const struct store_sweep *sweep)
 {
     sweep_minutes(memory, sweep);
     sweep_told(memory, sweep);
 }
 
-void memory_free_news(struct memory *memory)
+// ---- bulks
+
+void memory_run_bulks(struct memory *memory, struct store_op *op)
 {
+    struct store_bulks *bulks = container_of(op, struct store_bulks, op);
+    for (size_t i = 0; i < memory->bulk_count; i++) {
+        const struct store_bulk_row *row = &memory->bulks[i];
+        bool wanted = bulks->id ? row->id == bulks->id && row->tenant == bulks->tenant
+                                : row->state == STORE_BULK_RUNNING && bulks->row_count < bulks->max;
+        if (!wanted)
+            continue;
+        bulks->rows = store_push(&op->arena, bulks->rows, bulks->row_count, sizeof *bulks->rows);
+        bulks->rows[bulks->row_count] = *row;
+        bulks->rows[bulks->row_count++].doc = memory_give(&op->arena, row->doc);
+    }
+    if (bulks->id && !bulks->row_count)
+        store_op_fail(op, ERR_NOT_FOUND, "there is no such bulk");
+}
+
+void memory_run_backup(struct memory *memory, struct store_op *op)
+{
+    store_op_fail(op, ERR_UNSUPPORTED, "what is kept in memory only is not backed up");
+}
+
+static struct store_bulk_row *find_bulk(struct memory *memory, int64_t id)
+{
+    for (size_t i = 0; i < memory->bulk_count; i++)
+        if (memory->bulks[i].id == id)
+            return &memory->bulks[i];
+    return NULL;
+}
+
+static void add_bulk(struct memory *memory, const struct store_bulk_row *row)
+{
+    memory->bulks = mem_grow(memory->bulks, (memory->bulk_count + 1) * sizeof *memory->bulks);
+    size_t at = memory->bulk_count++;
+    for (; at > 0 && memory->bulks[at - 1].id > row->id; at--)
+        memory->bulks[at] = memory->bulks[at - 1];
+    memory->bulks[at] = *row;
+    memory->bulks[at].version = 1;
+    memory->bulks[at].doc = memory_copy(row->doc);
+}
+
+static void forget_bulks(struct memory *memory, int64_t before)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < memory->bulk_count; i++) {
+        struct store_bulk_row *row = &memory->bulks[i];
+        if (row->state != STORE_BULK_RUNNING && row->ended_at < before)
+            memory_free_str(&row->doc);
+        else
+            memory->bulks[kept++] = *row;
+    }
+    memory->bulk_count = kept;
+}
+
+void memory_run_bulk(struct memory *memory, struct store_op *op)
+{
+    struct store_bulk *bulk = container_of(op, struct store_bulk, op);
+    struct store_bulk_row *row = find_bulk(memory, bulk->row.id);
+    if ((row ? row->version : 0) != bulk->row.version) {
+        store_op_fail(op, ERR_LEASE_LOST, "the bulk has changed meanwhile");
+    } else if (row) {
+        struct str doc = row->doc;
+        *row = bulk->row;
+        row->version++;
+        row->doc = doc;
+    } else {
+        add_bulk(memory, &bulk->row);
+    }
+    forget_bulks(memory, bulk->forget_before);
+}
+
+// ---- the end
+
+void memory_free_journal(struct memory *memory)
+{
+    for (size_t i = 0; i < memory->bulk_count; i++)
+        memory_free_str(&memory->bulks[i].doc);
+    mem_free(memory->bulks);
     for (size_t i = 0; i < memory->minute_count; i++)
         memory_free_str(&memory->minutes[i].doc);
     for (size_t i = 0; i < memory->news_count; i++)

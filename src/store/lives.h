@@ -1,0 +1,53 @@
+// Incarnations in the store: each run of a process joins, beats while it lives, is buried when it does not, and is forgotten when
+// it holds nothing any more. A beat also tells the store's clock.
+// Layer: port. What an operation is: store/store.h.
+#pragma once
+#include "store/store.h"
+
+enum { STORE_SECRET_SIZE = 32 };
+
+// ERR_FENCED from JOIN: the node numbers are used up, or this incarnation was declared dead. Joining again changes nothing.
+struct store_join {
+    struct store_op op;
+    int64_t incarnation, now_ms;
+    bool pulls;       // it claims and runs jobs
+    int node;         // out: the smallest number that no other incarnation has, dead ones that are not forgotten included
+    int64_t id_floor; // out: no id given out so far is larger
+    int64_t clock_ms; // out: as of a beat
+    uint8_t secret[STORE_SECRET_SIZE]; // out: the store's secret, which is what the first who ever joined came with
+    bool alone;                        // out: every other incarnation is certainly dead (this process holds the lock)
+};
+
+struct store_peer {
+    int64_t incarnation;
+    int64_t beat; // counts up while it lives
+    bool pulls;   // as it said when it joined
+    bool dead;    // has been declared dead
+    bool listens; // as it said with its latest beat; false before the first
+    bool tells;   // the same; true before the first
+};
+
+// ERR_FENCED: this incarnation was declared dead, or is unknown.
+struct store_beat {
+    struct store_op op;
+    int64_t incarnation;
+    bool listens;             // it has clients that want to hear what happens elsewhere
+    bool tells;               // it writes down what happens at it (STORE_TELL)
+    bool in_turn;             // one after the other with all others that say so: what one of them wrote, the next one sees
+    int64_t clock_ms;         // out: the wall clock of the store, read after the beat was asked for; 0: it has none of its own
+    struct store_peer *peers; // out: all but itself, by incarnation
+    size_t peer_count;
+};
+
+// Declares an incarnation dead if its beat still stands where it was seen. ERR_LEASE_LOST: it moved, it lives.
+// Dead already, or forgotten: ERR_OK.
+struct store_bury {
+    struct store_op op;
+    int64_t incarnation, beat;
+};
+
+// Removes an incarnation's row, and what it was asked. ERR_LEASE_LOST: it still holds jobs. Removed already: ERR_OK.
+struct store_forget {
+    struct store_op op;
+    int64_t incarnation;
+};

@@ -1,0 +1,70 @@
+// The memory store's verbs about who goes first in a bucket, and about what the holder of a job is asked.
+#include "store/memory/memory.h"
+
+#include <stdlib.h>
+
+static int compare_owners(const void *one, const void *other)
+{
+    const struct store_owner *a = one, *b = other;
+    return a->bucket != b->bucket ? compare_ints(a->bucket, b->bucket) : compare_ints(a->puller, b->puller);
+}
+
+void memory_run_owners(struct memory *memory, struct store_op *op)
+{
+    struct store_owners *owners = container_of(op, struct store_owners, op);
+    owners->term = memory->term;
+    owners->owner_count = memory->owner_count;
+    owners->owners = arena_array(&op->arena, struct store_owner, memory->owner_count);
+    if (memory->owner_count)
+        memcpy(owners->owners, memory->owners, memory->owner_count * sizeof *memory->owners);
+}
+
+void memory_run_divide(struct memory *memory, struct store_op *op)
+{
+    struct store_divide *divide = container_of(op, struct store_divide, op);
+    if (memory->term != divide->term) {
+        store_op_fail(op, ERR_LEASE_LOST, "they were divided by another meanwhile");
+        return;
+    }
+    memory->term++;
+    memory->owner_count = divide->owner_count;
+    memory->owners = mem_grow(memory->owners, (divide->owner_count + 1) * sizeof *memory->owners);
+    if (divide->owner_count)
+        memcpy(memory->owners, divide->owners, divide->owner_count * sizeof *memory->owners);
+    qsort(memory->owners, memory->owner_count, sizeof *memory->owners, compare_owners);
+}
+
+void memory_run_ask(struct memory *memory, struct store_op *op)
+{
+    struct store_ask *ask = container_of(op, struct store_ask, op);
+    struct memory_incarnation *holder = memory_incarnation(memory, ask->holder);
+    if (!holder) {
+        store_op_fail(op, ERR_LEASE_LOST, "there is no such incarnation any more");
+        return;
+    }
+    size_t at = 0;
+    while (at < holder->asked_count && holder->asked[at].job_id < ask->job.job_id)
+        at++;
+    if (at == holder->asked_count || holder->asked[at].job_id != ask->job.job_id) {
+        holder->asked = mem_grow(holder->asked, (holder->asked_count + 1) * sizeof *holder->asked);
+        memmove(&holder->asked[at + 1], &holder->asked[at], (holder->asked_count - at) * sizeof *holder->asked);
+        holder->asked_count++;
+        holder->asked[at] = ask->job;
+    }
+    if (ask->job.wish < holder->asked[at].wish)
+        holder->asked[at].wish = ask->job.wish;
+}
+
+void memory_run_asked(struct memory *memory, struct store_op *op)
+{
+    struct store_asked *asked = container_of(op, struct store_asked, op);
+    struct memory_incarnation *holder = memory_incarnation(memory, asked->holder);
+    size_t count = holder && holder->asked_count < asked->max ? holder->asked_count : holder ? asked->max : 0;
+    if (count == 0)
+        return;
+    asked->jobs = arena_array(&op->arena, struct store_asked_job, count);
+    asked->job_count = count;
+    memcpy(asked->jobs, holder->asked, count * sizeof *holder->asked);
+    holder->asked_count -= count;
+    memmove(holder->asked, &holder->asked[count], holder->asked_count * sizeof *holder->asked);
+}
