@@ -1,0 +1,117 @@
+// What store/peers.h promises, tried on every backend: who goes first in a bucket, and what the holder of a job is asked.
+#include "store_contract.h"
+
+#include "store/peers.h"
+
+static struct store_owners *owners(struct world *world)
+{
+    struct store_owners *op = OP(world, store_owners, STORE_OWNERS);
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op;
+}
+
+static enum err divide(struct world *world, int64_t term, const struct store_owner *rows, size_t count)
+{
+    struct store_divide *op = OP(world, store_divide, STORE_DIVIDE);
+    op->term = term;
+    op->owners = rows;
+    op->owner_count = count;
+    return call(world, &op->op);
+}
+
+static void buckets_are_divided_anew_in_a_new_term(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(owners(world)->term, 0);
+    assert_int_equal(owners(world)->owner_count, 0);
+    const struct store_owner first[] = {{7, B}, {1023, A}, {7, A}};
+    assert_int_equal(divide(world, 0, first, 3), ERR_OK);
+    struct store_owners *now = owners(world);
+    assert_int_equal(now->term, 1);
+    assert_int_equal(now->owner_count, 3);
+    assert_int_equal(now->owners[0].bucket, 7);
+    assert_int_equal(now->owners[0].puller, A < B ? A : B);
+    assert_int_equal(now->owners[1].puller, A < B ? B : A);
+    assert_int_equal(now->owners[2].bucket, 1023);
+    const struct store_owner second[] = {{7, B}, {8, B}}; // one stays, one comes, two go
+    assert_int_equal(divide(world, 1, second, 2), ERR_OK);
+    now = owners(world);
+    assert_int_equal(now->term, 2);
+    assert_int_equal(now->owner_count, 2);
+    assert_int_equal(now->owners[0].puller, B);
+    assert_int_equal(now->owners[1].bucket, 8);
+    assert_int_equal(divide(world, 2, NULL, 0), ERR_OK);
+    assert_int_equal(owners(world)->owner_count, 0);
+    assert_int_equal(owners(world)->term, 3);
+}
+
+static void who_divides_in_an_old_term_is_refused(void **state)
+{
+    struct world *world = *state;
+    const struct store_owner mine[] = {{1, A}}, late[] = {{1, B}};
+    assert_int_equal(divide(world, 5, late, 1), ERR_LEASE_LOST);
+    assert_int_equal(divide(world, 0, mine, 1), ERR_OK);
+    assert_int_equal(divide(world, 0, late, 1), ERR_LEASE_LOST);
+    assert_int_equal(owners(world)->owners[0].puller, A);
+    assert_int_equal(owners(world)->term, 1);
+}
+
+static enum err ask(struct world *world, int64_t holder, int64_t job_id, enum store_wish wish)
+{
+    struct store_ask *op = OP(world, store_ask, STORE_ASK);
+    op->holder = holder;
+    op->job = (struct store_asked_job){.job_id = job_id, .tenant = TENANT, .wish = wish};
+    return call(world, &op->op);
+}
+
+static struct store_asked *asked(struct world *world, int64_t holder, size_t max)
+{
+    struct store_asked *op = OP(world, store_asked, STORE_ASKED);
+    op->holder = holder;
+    op->max = max;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op;
+}
+
+static void a_holder_is_told_once_what_it_was_asked(void **state)
+{
+    struct world *world = *state;
+    join(world, B);
+    assert_int_equal(asked(world, A, 10)->job_count, 0);
+    assert_int_equal(ask(world, A, 30, STORE_WISH_RUN), ERR_OK);
+    assert_int_equal(ask(world, A, 20, STORE_WISH_RUN), ERR_OK);
+    assert_int_equal(ask(world, A, 20, STORE_WISH_CANCEL), ERR_OK);
+    assert_int_equal(ask(world, A, 20, STORE_WISH_RUN), ERR_OK); // a cancel is not taken back
+    assert_int_equal(ask(world, B, 20, STORE_WISH_RUN), ERR_OK);
+    struct store_asked *first = asked(world, A, 1);
+    assert_int_equal(first->job_count, 1);
+    assert_int_equal(first->jobs[0].job_id, 20);
+    assert_int_equal(first->jobs[0].tenant, TENANT);
+    assert_int_equal(first->jobs[0].wish, STORE_WISH_CANCEL);
+    assert_int_equal(asked(world, A, 10)->jobs[0].job_id, 30);
+    assert_int_equal(asked(world, A, 10)->job_count, 0);
+    assert_int_equal(asked(world, B, 10)->job_count, 1);
+}
+
+static void wishes_go_with_the_incarnation_they_were_sent_to(void **state)
+{
+    struct world *world = *state;
+    join(world, B);
+    assert_int_equal(ask(world, 404, 1, STORE_WISH_CANCEL), ERR_LEASE_LOST);
+    assert_int_equal(ask(world, B, 1, STORE_WISH_CANCEL), ERR_OK);
+    assert_int_equal(forget(world, B), ERR_OK);
+    assert_int_equal(ask(world, B, 2, STORE_WISH_CANCEL), ERR_LEASE_LOST);
+    join(world, B);
+    assert_int_equal(asked(world, B, 10)->job_count, 0);
+}
+
+int contract_peers(void)
+{
+    const struct CMUnitTest tests[] = {
+        PROMISE(buckets_are_divided_anew_in_a_new_term),
+        PROMISE(who_divides_in_an_old_term_is_refused),
+        PROMISE(a_holder_is_told_once_what_it_was_asked),
+        PROMISE(wishes_go_with_the_incarnation_they_were_sent_to),
+    };
+    return cmocka_run_group_tests_name("store peers", tests, NULL, NULL);
+}
