@@ -6,7 +6,7 @@
 static const int64_t EPOCH_MS = 1577836800000; // 2020-01-01
 // A clock that is wrong by a century must not make negative ids: later than this (2159) only the counter goes on.
 static const int64_t SPAN_MS = (1ll << 42) - (1ll << 30);
-enum { COUNTER_BITS = 12, DIGITS = 13 };
+enum { COUNTER_BITS = 9, DIGITS = 13 };
 static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
 
 void id_maker_init(struct id_maker *maker, int node, int64_t floor)

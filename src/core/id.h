@@ -6,9 +6,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// | 42 bits milliseconds since 2020 | 12 bits counter | 9 bits node |. A full counter runs into the next
+// | 42 bits milliseconds since 2020 | 9 bits counter | 12 bits node |. A full counter runs into the next
 // millisecond, so a maker never waits and never repeats; two live nodes never share a number.
-enum { ID_NODE_BITS = 9, ID_NODES = 1 << ID_NODE_BITS, ID_TEXT_SIZE = 16 };
+//
+// A database gives out node numbers of one range, which is its own: so ids that are made on two databases differ.
+//
+// Ids of before had 12 bits of counter and 9 bits of node. No new id of the same database equals one of them. All databases of
+// before have range 0, where both kinds have the node's number in their lowest 9 bits: so two nodes that live at the same time
+// make different ids, whichever kind each of them makes. And a node that gets the number of one that is gone begins above the
+// largest id of the database (the floor of JOIN); what the one that is gone still sends is refused.
+enum {
+    ID_NODE_BITS = 12,
+    ID_NODES = 1 << ID_NODE_BITS,
+    ID_RANGE_NODES = 512, // node numbers of one range: as many processes may share a database
+    ID_RANGES = ID_NODES / ID_RANGE_NODES,
+    ID_TEXT_SIZE = 16
+};
 
 struct id_maker {
     int64_t last_tick;

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "flow/node.h"
 
-enum { PEERS_MAX = ID_NODES };
+enum { PEERS_MAX = ID_RANGE_NODES };
 
 struct peers;
 

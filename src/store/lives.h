@@ -7,13 +7,16 @@
 enum { STORE_SECRET_SIZE = 32 };
 
 // ERR_FENCED from JOIN: the node numbers are used up, or this incarnation was declared dead. Joining again changes nothing.
+//
+// Node numbers are of a range (core/id.h), whose number is kept in the store: 0, unless somebody has written another.
+// ERR_FENCED, too, when there is no such range.
 struct store_join {
     struct store_op op;
     int64_t incarnation, now_ms;
-    bool pulls;       // it claims and runs jobs
-    int node;         // out: the smallest number that no other incarnation has, dead ones that are not forgotten included
-    int64_t id_floor; // out: no id given out so far is larger
-    int64_t clock_ms; // out: as of a beat
+    bool pulls; // it claims and runs jobs
+    int node;   // out: the smallest number of the range that no other incarnation has, dead ones that are not forgotten included
+    int64_t id_floor;                  // out: no id given out so far is larger
+    int64_t clock_ms;                  // out: as of a beat
     uint8_t secret[STORE_SECRET_SIZE]; // out: the store's secret, which is what the first who ever joined came with
     bool alone;                        // out: every other incarnation is certainly dead (this process holds the lock)
 };

@@ -3,6 +3,7 @@
 // What it does not do: know how anything is stored.
 #include "store/store.h"
 
+#include "core/id.h"
 #include "store/store_private.h"
 
 #include <assert.h>
@@ -356,6 +357,15 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_SERIES] = clear_series, [STORE_TELL] = clear_nothing,   [STORE_HEAR] = clear_hear,     [STORE_REMOVE] = clear_remove,
     [STORE_AHEAD] = clear_ahead,   [STORE_DROP] = clear_drop,
 };
+
+void store_join_number(struct store_join *join, int64_t range, int number)
+{
+    assert(number >= 0 && number < ID_RANGE_NODES);
+    if (range < 0 || range >= ID_RANGES)
+        store_op_fail(&join->op, ERR_FENCED, "the range of node numbers in the database is not one of those there are");
+    else
+        join->node = (int)range * ID_RANGE_NODES + number;
+}
 
 void store_drop_judge(struct store_drop *drop, bool known, int64_t open, bool paused)
 {

@@ -51,6 +51,9 @@ bool store_page_is_full(const struct store_job *jobs, size_t count, size_t max);
 // The operation failed as a whole: what it gave back before is taken away, and every item says the same.
 void store_op_fail(struct store_op *op, enum err err, const char *why);
 
+// Gives the incarnation that joins its node number: the one it has in the store's range. ERR_FENCED: there is no such range.
+void store_join_number(struct store_join *join, int64_t range, int number);
+
 // Says what keeps a lane from being dropped, if anything does: `known` means that it is there and not dropped already.
 void store_drop_judge(struct store_drop *drop, bool known, int64_t open, bool paused);
 

@@ -1,6 +1,12 @@
 // See store_contract.h.
 #include "store_contract.h"
 
+#include "postgres_support.h"
+#include "store/memory/memory.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+
 const char *scheme;
 
 int set_up(void **state)
@@ -15,6 +21,32 @@ int tear_down(void **state)
 {
     world_free(*state);
     return 0;
+}
+
+static void set_range_in_file(struct world *world, const char *sql)
+{
+    char path[160];
+    sqlite3 *handle;
+    store_close(world->store);
+    snprintf(path, sizeof path, "%s/data/rota.db", world->dir);
+    assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(handle, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(handle), SQLITE_OK);
+    world_open(world);
+}
+
+void set_range(struct world *world, int range)
+{
+    char sql[100];
+    if (world->schema[0]) {
+        snprintf(sql, sizeof sql, "UPDATE @meta SET value=%d WHERE name='range' RETURNING 1", range);
+        assert_int_equal(session_ask_in(world->schema, sql), 1);
+    } else if (world->dir[0]) {
+        snprintf(sql, sizeof sql, "UPDATE meta SET value=%d WHERE name='range'", range);
+        set_range_in_file(world, sql);
+    } else {
+        container_of(world->store, struct memory, store)->range = range;
+    }
 }
 
 void assert_ids(const struct store_job *jobs, size_t count, const int64_t *ids, size_t expected)

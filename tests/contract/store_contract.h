@@ -32,6 +32,8 @@ void assert_ids(const struct store_job *jobs, size_t count, const int64_t *ids, 
         assert_ids(listed->jobs, listed->job_count, ids, array_count(ids)); \
     } while (0)
 
+// Writes down the range of node numbers in the store.
+void set_range(struct world *world, int range);
 struct store_join *try_join(struct world *world, int64_t incarnation);
 enum err forget(struct world *world, int64_t incarnation);
 // Adds `count` samples in one operation.

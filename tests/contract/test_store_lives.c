@@ -32,6 +32,17 @@ static void no_two_incarnations_have_one_node_number(void **state)
     assert_int_equal(try_join(world, 104)->node, 3); // 102 is dead, but its numbers may still be on their way
 }
 
+static void node_numbers_are_of_the_range_of_the_store(void **state)
+{
+    struct world *world = *state;
+    set_range(world, 3);
+    assert_int_equal(try_join(world, A)->node, 3 * ID_RANGE_NODES);
+    assert_int_equal(try_join(world, 101)->node, 3 * ID_RANGE_NODES + 1);
+    add(world, (struct sample){0}); // and it can be written with such a number
+    set_range(world, ID_RANGES);
+    assert_int_equal(try_join(world, 102)->op.err, ERR_FENCED);
+}
+
 static void joining_again_changes_nothing(void **state)
 {
     struct world *world = *state;
@@ -51,7 +62,7 @@ static void a_dead_incarnation_cannot_join_again(void **state)
 static void join_is_refused_when_the_numbers_are_used_up(void **state)
 {
     struct world *world = *state;
-    for (int i = 1; i < ID_NODES; i++)
+    for (int i = 1; i < ID_RANGE_NODES; i++)
         assert_int_equal(try_join(world, 1000 + i)->op.err, ERR_OK);
     assert_int_equal(try_join(world, 9999)->op.err, ERR_FENCED);
 }
@@ -174,6 +185,7 @@ int contract_lives(void)
 {
     const struct CMUnitTest tests[] = {
         PROMISE(no_two_incarnations_have_one_node_number),
+        PROMISE(node_numbers_are_of_the_range_of_the_store),
         PROMISE(joining_again_changes_nothing),
         PROMISE(a_dead_incarnation_cannot_join_again),
         PROMISE(join_is_refused_when_the_numbers_are_used_up),

@@ -53,7 +53,7 @@ static void nodes_never_make_the_same_id(void **state)
     static int64_t ids[NODES * EACH];
     struct id_maker makers[NODES];
     for (int n = 0; n < NODES; n++)
-        id_maker_init(&makers[n], n * 34, 0);
+        id_maker_init(&makers[n], n * 34 * 8, 0);
     size_t count = 0;
     for (int i = 0; i < EACH; i++)
         for (int n = 0; n < NODES; n++)
@@ -71,6 +71,36 @@ static void a_clock_set_back_before_a_restart_repeats_nothing(void **state)
     for (int node = 0; node < ID_NODES; node += 73) {
         id_maker_init(&maker, node, largest);
         assert_true(id_make(&maker, NOW - 3600000) > largest);
+    }
+}
+
+// As ids were made before: 12 bits of counter, 9 bits of node.
+static int64_t id_of_before(int64_t id_made_now, int counter, int node)
+{
+    return id_made_now >> 21 << 21 | (int64_t)counter << 9 | node;
+}
+
+static void ids_of_before_are_not_made_by_others_at_the_same_time(void **state)
+{
+    for (int node = 0; node < ID_RANGE_NODES; node += 37)
+        for (int other = 0; other < ID_RANGE_NODES; other += 41)
+            for (int counter = 0; counter < 4096 && node != other; counter++) {
+                struct id_maker maker;
+                id_maker_init(&maker, node, 0);
+                int64_t id = id_make(&maker, NOW) + (int64_t)(counter >> 3) * ID_NODES;
+                assert_true(id != id_of_before(id, counter, other));
+            }
+}
+
+static void ids_of_before_are_not_made_again(void **state)
+{
+    struct id_maker maker;
+    for (int counter = 0; counter < 4096; counter += 5) {
+        id_maker_init(&maker, 9, 0);
+        int64_t before = id_of_before(id_make(&maker, NOW), counter, 9);
+        id_maker_init(&maker, 9, before);
+        assert_true(id_make(&maker, NOW) > before);
+        assert_true(id_time(before) == NOW);
     }
 }
 
@@ -164,6 +194,8 @@ int main(void)
         cmocka_unit_test(ids_follow_time_when_the_clock_does),
         cmocka_unit_test(nodes_never_make_the_same_id),
         cmocka_unit_test(a_clock_set_back_before_a_restart_repeats_nothing),
+        cmocka_unit_test(ids_of_before_are_not_made_by_others_at_the_same_time),
+        cmocka_unit_test(ids_of_before_are_not_made_again),
         cmocka_unit_test(clocks_that_are_wrong_by_a_century_still_give_ids),
         cmocka_unit_test(text_comes_back_as_the_number),
         cmocka_unit_test(text_sorts_as_the_numbers_do),

@@ -17,25 +17,25 @@ bool memory_is_fenced(struct memory *memory, int64_t holder)
     return !incarnation || incarnation->dead;
 }
 
-static int free_node(const struct memory *memory)
+static int free_number(const struct memory *memory)
 {
-    bool used[ID_NODES] = {false};
+    bool used[ID_RANGE_NODES] = {false};
     for (size_t i = 0; i < memory->incarnation_count; i++)
-        used[memory->incarnations[i].node] = true;
-    int node = 0;
-    while (node < ID_NODES && used[node])
-        node++;
-    return node;
+        used[memory->incarnations[i].number] = true;
+    int number = 0;
+    while (number < ID_RANGE_NODES && used[number])
+        number++;
+    return number;
 }
 
-static struct memory_incarnation *add_incarnation(struct memory *memory, int64_t id, int node)
+static struct memory_incarnation *add_incarnation(struct memory *memory, int64_t id, int number)
 {
     size_t at = 0, count = memory->incarnation_count++;
     memory->incarnations = mem_grow(memory->incarnations, memory->incarnation_count * sizeof *memory->incarnations);
     while (at < count && memory->incarnations[at].id < id)
         at++;
     memmove(&memory->incarnations[at + 1], &memory->incarnations[at], (count - at) * sizeof *memory->incarnations);
-    memory->incarnations[at] = (struct memory_incarnation){.id = id, .node = node, .tells = true};
+    memory->incarnations[at] = (struct memory_incarnation){.id = id, .number = number, .tells = true};
     return &memory->incarnations[at];
 }
 
@@ -48,20 +48,20 @@ void memory_run_join(struct memory *memory, struct store_op *op)
         return;
     }
     if (!incarnation) {
-        int node = free_node(memory);
-        if (node == ID_NODES) {
+        int number = free_number(memory);
+        if (number == ID_RANGE_NODES) {
             store_op_fail(op, ERR_FENCED, "all node numbers are in use");
             return;
         }
-        incarnation = add_incarnation(memory, join->incarnation, node);
+        incarnation = add_incarnation(memory, join->incarnation, number);
         incarnation->pulls = join->pulls;
     }
     if (!memory->has_secret)
         memcpy(memory->secret, join->secret, sizeof memory->secret);
     memory->has_secret = true;
     memcpy(join->secret, memory->secret, sizeof join->secret);
-    join->node = incarnation->node;
     join->id_floor = memory->id_floor;
+    store_join_number(join, memory->range, incarnation->number);
 }
 
 void memory_run_beat(struct memory *memory, struct store_op *op)

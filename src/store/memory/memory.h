@@ -40,7 +40,7 @@ struct memory_lane {
 
 struct memory_incarnation {
     int64_t id, beat;
-    int node;
+    int number; // in the range
     bool pulls, dead, listens, tells;
     struct store_asked_job *asked; // by job id
     size_t asked_count;
@@ -70,6 +70,7 @@ struct memory {
     size_t minute_count;
     struct memory_news *news; // by source, number
     size_t news_count;
+    int64_t range;       // of node numbers
     int64_t id_floor;    // the largest id ever added
     int64_t purge_after; // nothing is to be swept before this, and nothing expires before that
     int64_t expire_after;

@@ -3,7 +3,7 @@
 #include "core/id.h"
 #include "store/postgres/postgres.h"
 
-_Static_assert((ID_NODES + 1) * 8 <= PG_SLOTS, "each session of each node has a slot of its own");
+_Static_assert((ID_RANGE_NODES + 1) * 8 <= PG_SLOTS, "each session of each node has a slot of its own");
 
 enum { FOLD_MAX = 5000 };
 

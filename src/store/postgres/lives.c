@@ -17,7 +17,8 @@ static const char join_in[] =
     "   WHERE NOT EXISTS (SELECT FROM @incarnations i WHERE i.node=number)),"
     " made AS (INSERT INTO @incarnations(id,node,pulls,beat,dead) SELECT $1, node, $3<>0, 0, false FROM free"
     "   WHERE node IS NOT NULL AND NOT EXISTS (SELECT FROM found) RETURNING node)"
-    " SELECT node, dead::int, " PG_CLOCK_MS " FROM found UNION ALL SELECT node, 0, " PG_CLOCK_MS " FROM made";
+    " SELECT joined.node, joined.dead, " PG_CLOCK_MS ", (SELECT value FROM @meta WHERE name='range')"
+    "   FROM (SELECT node, dead::int FROM found UNION ALL SELECT node, 0 FROM made) joined";
 static const char floor_of_ids[] =
     "SELECT greatest((SELECT max(id) FROM @tasks), (SELECT max(id) FROM @jobs), (SELECT max(id) FROM @jobs_done),"
     " (SELECT value FROM @meta WHERE name='id_floor'), 0)";
@@ -88,8 +89,8 @@ static void read_join(void *ctx, const PGresult *result)
         store_op_fail(&join->op, ERR_FENCED, found ? "this incarnation was declared dead" : "all node numbers are in use");
         return;
     }
-    join->node = (int)pg_int(result, 0, 0);
     join->clock_ms = pg_int(result, 0, 2);
+    store_join_number(join, pg_int(result, 0, 3), (int)pg_int(result, 0, 0));
 }
 
 static void read_floor(void *ctx, const PGresult *result)
@@ -98,7 +99,7 @@ static void read_floor(void *ctx, const PGresult *result)
     if (joining->join->op.err)
         return;
     joining->join->id_floor = pg_int(result, 0, 0);
-    atomic_store(&joining->session->pg->node, joining->join->node);
+    atomic_store(&joining->session->pg->node, joining->join->node % ID_RANGE_NODES);
 }
 
 void pg_join_send(struct pg_session *session, struct store_op *op)
@@ -106,7 +107,7 @@ void pg_join_send(struct pg_session *session, struct store_op *op)
     struct joining *joining = arena_alloc(&session->arena, sizeof *joining);
     *joining = (struct joining){session, container_of(op, struct store_join, op)};
     pg_lock(session, PG_LOCK_NODES);
-    pg_sql(session, join_in, read_join, joining, joining->join->incarnation, ID_NODES, joining->join->pulls);
+    pg_sql(session, join_in, read_join, joining, joining->join->incarnation, ID_RANGE_NODES, joining->join->pulls);
     pg_run(session, floor_of_ids, 0, NULL, read_floor, joining);
     send_secret(session, joining);
 }

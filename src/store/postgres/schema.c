@@ -178,6 +178,10 @@ static const char *const steps[][16] = {
         "CREATE INDEX extras_of_task ON @extras(task_id, id)",
         "DROP INDEX @extras_task",
     },
+    {
+        // The range that node numbers are given out of.
+        "INSERT INTO @meta(name, value) VALUES('range', 0)",
+    },
 };
 
 enum { STEP_THAT_FILLS_TAGS = 12 }; // by its place in the list, from 0

@@ -65,17 +65,19 @@ void lives_join(struct writer *writer, struct store_op *op)
     }
     if (!found.known) {
         found.node = free_node(&writer->db);
-        if (found.node >= ID_NODES) {
+        if (found.node >= ID_RANGE_NODES) {
             store_op_fail(op, ERR_FENCED, "all node numbers are in use");
             return;
         }
         db_run(&writer->db, db_sql(&writer->db, SQL_ADD_INCARNATION, join->incarnation, found.node, join->pulls));
     }
     take_secret(&writer->db, join);
-    join->node = found.node;
+    int64_t range = 0;
+    db_found(&writer->db, db_stmt(&writer->db, SQL_RANGE), &range);
     join->alone = true;
     if (!db_found(&writer->db, db_stmt(&writer->db, SQL_FLOOR), &join->id_floor))
         join->id_floor = 0;
+    store_join_number(join, range, found.node);
 }
 
 void lives_beat(struct writer *writer, struct store_op *op)

@@ -102,6 +102,8 @@ static const char *const schema_steps[] = {
     "ALTER TABLE attempts ADD COLUMN response_truncated INTEGER NOT NULL DEFAULT 0;",
     // A lane that was dropped is left out of lists until a job that is not final comes into it.
     "ALTER TABLE lanes ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;",
+    // The range that node numbers are given out of.
+    "INSERT INTO meta(name, value) VALUES('range', 0);",
 };
 
 enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };

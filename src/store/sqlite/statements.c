@@ -32,6 +32,8 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_SET_FLOOR] = {WRITER,
         "INSERT INTO meta(name, value) VALUES('id_floor', :largest)"
         " ON CONFLICT(name) DO UPDATE SET value=max(value, :largest)"},
+    // The range that node numbers are given out of.
+    [SQL_RANGE] = {WRITER, "SELECT value FROM meta WHERE name='range'"},
     [SQL_SECRET] = {WRITER, "SELECT value FROM meta WHERE name='secret'"},
     [SQL_SET_SECRET] = {WRITER, "INSERT INTO meta(name, value) VALUES('secret', :secret)"},
     [SQL_INCARNATION] = {WRITER, "SELECT dead, node, beat FROM incarnations WHERE id=:id"},

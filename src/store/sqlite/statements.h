@@ -15,6 +15,7 @@ enum sql {
     // lives
     SQL_FLOOR,
     SQL_SET_FLOOR,
+    SQL_RANGE,
     SQL_SECRET,
     SQL_SET_SECRET,
     SQL_INCARNATION,
