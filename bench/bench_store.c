@@ -297,7 +297,7 @@ static void *pace_claim(void *ctx)
     return NULL;
 }
 
-// As flow/survey does.
+// As flow/tend/lane_scan does.
 static void *pace_look(void *ctx)
 {
     struct pace *pace = ctx;

@@ -28,7 +28,7 @@ struct conn {
     int fd; // -1: gone
     bool busy, writing;
     int64_t sent_ns;
-    struct str out; // what is left to send: of the prepared text, or of `own`
+    struct str out; // what is left to send: of the prepared text, or of `assignment`
     struct buf own, in;
     int status;
 };

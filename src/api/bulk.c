@@ -1,5 +1,5 @@
 // Bulks: asked for, looked at, stopped. flow/bulk carries them out.
-#include "flow/bulk.h"
+#include "flow/commands/bulk.h"
 #include "api/params.h"
 #include "api/render.h"
 #include "api/reply.h"

@@ -41,7 +41,7 @@ void bulks_stop(const struct api_call *call);
 void ops_backup(const struct api_call *call);
 void stats_show(const struct api_call *call);
 void stats_series(const struct api_call *call);
-void events_stream(const struct api_call *call);
+void event_streams_stream(const struct api_call *call);
 void metrics_show(const struct api_call *call);
 void ops_health(const struct api_call *call);
 void ops_ready(const struct api_call *call);

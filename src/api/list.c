@@ -10,7 +10,7 @@
 #include "api/render.h"
 #include "api/reply.h"
 #include "base/clock.h"
-#include "flow/match.h"
+#include "flow/commands/match.h"
 #include "store/jobs.h"
 
 enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, LOOK_MAX = 2000, LOOK_TIMES = 4, LOOK_MS = 50, BYTES_MAX = MATCH_BYTES_MAX };

@@ -1,6 +1,6 @@
 // GET /metrics: the text format of Prometheus, version 0.0.4. What this node counted, from its own memory; what is in the store,
 // from the store's counters, if it can be reached.
-#include "api/events.h"
+#include "api/event_streams.h"
 #include "api/handlers.h"
 #include "api/reply.h"
 #include "base/mark.h"
@@ -32,11 +32,11 @@ static void put_gauge(struct buf *buf, const char *metric, double value, const c
 
 // ---- what this node counted
 
-static void put_counters(struct buf *buf, const struct tally_values *values)
+static void put_counters(struct buf *buf, const struct stats_values *values)
 {
     const char *metric = "";
-    for (int i = 0; i < TALLY_COUNTER_COUNT; i++) {
-        const struct tally_row *row = tally_counter_row((enum tally_counter)i);
+    for (int i = 0; i < STATS_COUNTER_COUNT; i++) {
+        const struct stats_row *row = stats_counter_row((enum stats_counter)i);
         if (!row)
             continue;
         if (strcmp(metric, row->metric) != 0)
@@ -48,7 +48,7 @@ static void put_counters(struct buf *buf, const struct tally_values *values)
     }
 }
 
-static void put_histogram(struct buf *buf, const struct tally_row *row, const struct histogram *histogram)
+static void put_histogram(struct buf *buf, const struct stats_row *row, const struct histogram *histogram)
 {
     const char *comma = row->label[0] ? "," : "", *open = row->label[0] ? "{" : "", *close = row->label[0] ? "}" : "";
     int64_t count = 0;
@@ -63,11 +63,11 @@ static void put_histogram(struct buf *buf, const struct tally_row *row, const st
     buf_printf(buf, "%s_count%s%s%s %lld\n", row->metric, open, row->label, close, (long long)count);
 }
 
-static void put_histograms(struct buf *buf, const struct tally_values *values)
+static void put_histograms(struct buf *buf, const struct stats_values *values)
 {
     const char *metric = "";
-    for (int i = 0; i < TALLY_HISTOGRAM_COUNT; i++) {
-        const struct tally_row *row = tally_histogram_row((enum tally_histogram)i);
+    for (int i = 0; i < STATS_HISTOGRAM_COUNT; i++) {
+        const struct stats_row *row = stats_histogram_row((enum stats_histogram)i);
         if (strcmp(metric, row->metric) != 0)
             put_head(buf, metric = row->metric, "histogram", row->help);
         put_histogram(buf, row, &values->histograms[i]);
@@ -122,7 +122,7 @@ static void put_node(struct buf *buf, const struct api *api, bool reached)
     buf_printf(buf, "rota_node_info{incarnation=\"%s\"} 1\n", id);
     put_gauge(buf, "rota_store_up", reached, "1 while the store answers.");
     put_gauge(buf, "rota_nodes_alive", atomic_load(&api->node->nodes), "Nodes that share the store and live, this one included.");
-    put_gauge(buf, "rota_event_streams", api->events ? events_count(api->events) : 0, "Open streams of GET /v1/events.");
+    put_gauge(buf, "rota_event_streams", api->events ? event_streams_count(api->events) : 0, "Open streams of GET /v1/events.");
 }
 
 static void put_process(struct buf *buf)
@@ -146,9 +146,9 @@ static void answer(struct http_request *request, void *state)
     struct scraping *scraping = state;
     const struct api *api = scraping->call.api;
     bool reached = scraping->asked && !scraping->stats.op.err && !scraping->lanes.op.err;
-    struct tally_values values;
+    struct stats_values values;
     struct buf body = {0};
-    tally_take(&api->node->tally, &values);
+    stats_take(&api->node->stats, &values);
     put_histograms(&body, &values);
     put_counters(&body, &values);
     if (reached) {

@@ -61,11 +61,11 @@ void queues_list(const struct api_call *call)
     store_submit(call->api->store, &listing->lanes.op);
 }
 
-static void tell(const struct api_call *call, enum news_type type, struct str queue)
+static void tell(const struct api_call *call, enum event_type type, struct str queue)
 {
     if (call->api->node)
-        news_tell(call->api->node->news,
-                  &(struct news_item){.type = type, .tenant = call->tenant, .at_ms = clock_now().wall_ms, .queue = queue});
+        events_tell(call->api->node->events,
+                    &(struct event_item){.type = type, .tenant = call->tenant, .at_ms = clock_now().wall_ms, .queue = queue});
 }
 
 // The name in the path, which outlives the request's first bytes. False: the request was refused.
@@ -101,7 +101,7 @@ static void answer_pause(struct http_request *request, void *state)
         lanes_pause(api->lanes, pause->lane, pause->tenant, pause->queue, pause->paused);
         if (api->node && api->node->flow_waker)
             api->node->flow_waker->wake(api->node->flow_waker);
-        tell(&pausing->call, pause->paused ? NEWS_QUEUE_PAUSED : NEWS_QUEUE_RESUMED, pause->queue);
+        tell(&pausing->call, pause->paused ? EVENT_QUEUE_PAUSED : EVENT_QUEUE_RESUMED, pause->queue);
         struct buf body = {0};
         buf_puts(&body, "{\"queue\":");
         json_put_string(&body, pause->queue);
@@ -174,7 +174,7 @@ static void answer_drop(struct http_request *request, void *state)
     if (drop->op.err) {
         refuse_drop(request, drop);
     } else {
-        tell(&dropping->call, NEWS_QUEUE_DELETED, drop->queue);
+        tell(&dropping->call, EVENT_QUEUE_DELETED, drop->queue);
         http_reply(request, 204, NULL, NULL);
     }
     store_op_done(&drop->op);

@@ -3,7 +3,7 @@
 #include "api/render.h"
 #include "api/reply.h"
 #include "base/clock.h"
-#include "flow/match.h"
+#include "flow/commands/match.h"
 #include "store/jobs.h"
 
 struct reading {

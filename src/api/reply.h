@@ -20,5 +20,6 @@ void reply_version(struct http_request *request, int64_t version);
 // Answers with a JSON document, and a line feed for those who read it in a terminal.
 void reply_json(struct http_request *request, int status, struct buf *body);
 
-// Answers for an operation of store, admit or steer that failed as a whole. `why` goes to the log when it is rota's own mistake.
+// Answers for an operation of store, admit or commands that failed as a whole. `why` goes to the log when it is rota's own
+// mistake.
 void problem_store(struct http_request *request, enum err err, const char *why);

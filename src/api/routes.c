@@ -39,7 +39,7 @@ static const struct route routes[] = {
     {"GET",  "/v1/backup",               ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_backup,    "a copy of the SQLite database, as it is at this moment"},
     {"GET",  "/v1/stats",                ROUTE_BODY_NONE,  TYPE_NONE, "",             stats_show,    "jobs per state; rates, lateness, SLA of the last minute"},
     {"GET",  "/v1/stats/series",         ROUTE_BODY_NONE,  TYPE_NONE, "from to step", stats_series,  "the same over time"},
-    {"GET",  "/v1/events",               ROUTE_BODY_NONE,  TYPE_NONE, "task queue type", events_stream, "what happens, as it happens (SSE)"},
+    {"GET",  "/v1/events",               ROUTE_BODY_NONE,  TYPE_NONE, "task queue type", event_streams_stream, "what happens, as it happens (SSE)"},
     {"POST", "/tasks",                   ROUTE_BODY_BULK,  TYPE_JSON | TYPE_NDJSON, "brief", tasks_submit, "the same as POST /v1/tasks"},
     {"GET",  "/tasks/{id}",              ROUTE_BODY_NONE,  TYPE_NONE, "",             tasks_show,    "the same as GET /v1/tasks/{id}"},
     {"POST", "/task/create",             ROUTE_BODY_ONE,   TYPE_JSON, "",             tasks_create,  "submit one task; takes schedule_at for at, total_retry for retry.max"},

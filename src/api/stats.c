@@ -37,40 +37,40 @@ static void put_count(struct buf *buf, const char *name, int64_t count)
 static void put_counts(struct buf *buf, const char *name, const int64_t *n)
 {
     buf_printf(buf, "\"%s\":{", name);
-    put_count(buf, "submitted", n[TALLY_SUBMITTED]);
-    put_count(buf, "started", n[TALLY_STARTED]);
-    put_count(buf, "succeeded", n[TALLY_SUCCESS]);
-    put_count(buf, "failed", n[TALLY_ABORTED] + n[TALLY_BURIED]);
-    put_count(buf, "retried", n[TALLY_RETRIED]);
-    put_count(buf, "cancelled", n[TALLY_CANCELLED]);
+    put_count(buf, "submitted", n[STATS_SUBMITTED]);
+    put_count(buf, "started", n[STATS_STARTED]);
+    put_count(buf, "succeeded", n[STATS_SUCCESS]);
+    put_count(buf, "failed", n[STATS_ABORTED] + n[STATS_BURIED]);
+    put_count(buf, "retried", n[STATS_RETRIED]);
+    put_count(buf, "cancelled", n[STATS_CANCELLED]);
     buf_putc(buf, '}');
 }
 
 static void put_sla(struct buf *buf, const int64_t *n)
 {
     buf_puts(buf, "\"sla\":{");
-    put_count(buf, "met", n[TALLY_SLA_MET]);
-    put_count(buf, "missed", n[TALLY_LATE_PULLER] + n[TALLY_LATE_QUEUE] + n[TALLY_LATE_TARGET]);
+    put_count(buf, "met", n[STATS_SLA_MET]);
+    put_count(buf, "missed", n[STATS_LATE_PULLER] + n[STATS_LATE_QUEUE] + n[STATS_LATE_TARGET]);
     buf_puts(buf, ",\"by_stage\":{");
-    put_count(buf, "puller", n[TALLY_LATE_PULLER]);
-    put_count(buf, "queue", n[TALLY_LATE_QUEUE]);
-    put_count(buf, "target", n[TALLY_LATE_TARGET]);
+    put_count(buf, "puller", n[STATS_LATE_PULLER]);
+    put_count(buf, "queue", n[STATS_LATE_QUEUE]);
+    put_count(buf, "target", n[STATS_LATE_TARGET]);
     buf_puts(buf, "}}");
 }
 
-static void put_values(struct buf *buf, const char *counts, const struct tally_values *values)
+static void put_values(struct buf *buf, const char *counts, const struct stats_values *values)
 {
-    static const enum tally_histogram stages[] = {TALLY_PULLER_DELAY, TALLY_QUEUE_DELAY, TALLY_TARGET_DELAY, TALLY_COMMIT_DELAY};
+    static const enum stats_histogram stages[] = {STATS_PULLER_DELAY, STATS_QUEUE_DELAY, STATS_TARGET_DELAY, STATS_COMMIT_DELAY};
     put_counts(buf, counts, values->counters);
     buf_putc(buf, ',');
-    put_quantiles(buf, "lateness", &values->histograms[TALLY_START_DELAY]);
+    put_quantiles(buf, "lateness", &values->histograms[STATS_START_DELAY]);
     buf_putc(buf, ',');
     put_sla(buf, values->counters);
     buf_puts(buf, ",\"stages\":{");
     for (size_t i = 0; i < array_count(stages); i++) {
         if (i)
             buf_putc(buf, ',');
-        put_quantiles(buf, tally_histogram_row(stages[i])->name, &values->histograms[stages[i]]);
+        put_quantiles(buf, stats_histogram_row(stages[i])->name, &values->histograms[stages[i]]);
     }
     buf_putc(buf, '}');
 }
@@ -80,14 +80,14 @@ static void put_values(struct buf *buf, const char *counts, const struct tally_v
 // What this process has counted in the minute that is not over.
 struct own {
     struct store_minute key;
-    struct tally_values values;
+    struct stats_values values;
     bool counted;
 };
 
 static void take_own(const struct api *api, struct own *ret_own)
 {
     *ret_own = (struct own){0};
-    ret_own->counted = api->report && report_now(api->report, &ret_own->key, &ret_own->values);
+    ret_own->counted = api->stats_writer && stats_writer_now(api->stats_writer, &ret_own->key, &ret_own->values);
 }
 
 static bool is_own(const struct own *own, const struct store_minute *minute)
@@ -122,25 +122,25 @@ static void series_done(struct store_op *op)
     counted(container_of(op, struct counting, series.op));
 }
 
-static void add_up(const struct counting *counting, struct tally_values *ret_values)
+static void add_up(const struct counting *counting, struct stats_values *ret_values)
 {
     const struct store_series *series = &counting->series;
-    int64_t minute = report_minute_of(counting->now_ms);
+    int64_t minute = stats_writer_minute_of(counting->now_ms);
     double before = 1 - (double)(counting->now_ms - minute) / MINUTE_MS;
-    struct tally_values earlier = {0};
-    *ret_values = (struct tally_values){0};
+    struct stats_values earlier = {0};
+    *ret_values = (struct stats_values){0};
     for (size_t i = 0; i < series->minute_count; i++)
         if (!is_own(&counting->own, &series->minutes[i]))
-            tally_parse(series->minutes[i].at < minute ? &earlier : ret_values, series->minutes[i].doc);
+            stats_parse(series->minutes[i].at < minute ? &earlier : ret_values, series->minutes[i].doc);
     if (counting->own.counted && counting->own.key.at >= minute - MINUTE_MS)
-        tally_add(counting->own.key.at < minute ? &earlier : ret_values, &counting->own.values, 1);
-    tally_add(ret_values, &earlier, before);
+        stats_add(counting->own.key.at < minute ? &earlier : ret_values, &counting->own.values, 1);
+    stats_add(ret_values, &earlier, before);
 }
 
 static void answer_stats(struct http_request *request, void *state)
 {
     struct counting *counting = state;
-    struct tally_values values;
+    struct stats_values values;
     const struct store_op *failed = counting->stats.op.err ? &counting->stats.op : &counting->series.op;
     if (failed->err) {
         problem_store(request, failed->err, failed->why);
@@ -169,8 +169,8 @@ void stats_show(const struct api_call *call)
     counting->stats.tenant = call->tenant;
     store_op_init(&counting->series.op, STORE_SERIES, series_done);
     counting->series.tenant = call->tenant;
-    counting->series.from_ms = report_minute_of(counting->now_ms) - MINUTE_MS;
-    counting->series.to_ms = report_minute_of(counting->now_ms) + MINUTE_MS;
+    counting->series.from_ms = stats_writer_minute_of(counting->now_ms) - MINUTE_MS;
+    counting->series.to_ms = stats_writer_minute_of(counting->now_ms) + MINUTE_MS;
     counting->series.max = PAGE;
     http_wait(call->request, answer_stats, counting);
     store_submit(call->api->store, &counting->stats.op);
@@ -184,7 +184,7 @@ struct charting {
     struct store_series series;
     int64_t from, to, step;
     struct own own;
-    struct tally_values *points;
+    struct stats_values *points;
     size_t point_count;
 };
 
@@ -215,7 +215,7 @@ static bool parse_range(const struct api_call *call, struct charting *charting)
     charting->from = time_max(charting->to - RANGE_DEFAULT_MS, 0);
     if (!parse_time(call, "from", &charting->from) || !parse_step(call, &charting->step))
         return false;
-    charting->from = report_minute_of(charting->from);
+    charting->from = stats_writer_minute_of(charting->from);
     if (charting->from >= charting->to) {
         problem_say(call->request, ERR_INVALID_FIELD, "from", "from is a time before to.");
         return false;
@@ -230,7 +230,7 @@ static bool parse_range(const struct api_call *call, struct charting *charting)
     return true;
 }
 
-static struct tally_values *point_of(struct charting *charting, int64_t at)
+static struct stats_values *point_of(struct charting *charting, int64_t at)
 {
     int64_t i = (at - charting->from) / charting->step;
     return at < charting->from || (size_t)i >= charting->point_count ? NULL : &charting->points[i];
@@ -277,9 +277,9 @@ static void take_page(struct http_request *request, void *state)
     struct charting *charting = state;
     struct store_series *series = &charting->series;
     for (size_t i = 0; i < series->minute_count; i++) {
-        struct tally_values *point = point_of(charting, series->minutes[i].at);
+        struct stats_values *point = point_of(charting, series->minutes[i].at);
         if (point && !is_own(&charting->own, &series->minutes[i]))
-            tally_parse(point, series->minutes[i].doc);
+            stats_parse(point, series->minutes[i].doc);
     }
     bool more = !series->op.err && series->minute_count == PAGE;
     int64_t at = more ? series->minutes[PAGE - 1].at : 0, source = more ? series->minutes[PAGE - 1].source : 0;
@@ -301,11 +301,11 @@ void stats_series(const struct api_call *call)
     charting->call = *call;
     if (!parse_range(call, charting))
         return;
-    charting->points = arena_array(http_arena(call->request), struct tally_values, charting->point_count);
+    charting->points = arena_array(http_arena(call->request), struct stats_values, charting->point_count);
     take_own(call->api, &charting->own);
-    struct tally_values *point =
+    struct stats_values *point =
         charting->own.counted && charting->own.key.at < charting->to ? point_of(charting, charting->own.key.at) : NULL;
     if (point)
-        tally_add(point, &charting->own.values, 1);
+        stats_add(point, &charting->own.values, 1);
     ask_page(charting, charting->from, 0);
 }

@@ -1,5 +1,5 @@
 // The table and the steps. A step assigns a state by change_state() alone. Besides, who makes a job gives it its first state
-// (flow/admit, flow/steer), and DUE of a store makes those ready whose time has come.
+// (flow/admit, flow/commands), and DUE of a store makes those ready whose time has come.
 //
 // What it does not do: decide when something is due or who may take it (flow/pull), or remember (store/).
 #include "core/job.h"
@@ -303,7 +303,8 @@ enum err job_extend(struct job *job, const struct job_policy *policy, int64_t no
     return ERR_OK;
 }
 
-enum err job_lapse(struct job *job, const struct job_policy *policy, int64_t now_ms, uint64_t dice, struct job_step *ret_step)
+enum err job_expire_lease(struct job *job, const struct job_policy *policy, int64_t now_ms, uint64_t dice,
+                          struct job_step *ret_step)
 {
     *ret_step = (struct job_step){0};
     if (!job->lease_until || job->lease_until > now_ms)

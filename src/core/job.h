@@ -194,8 +194,8 @@ err_check enum err job_detach(struct job *job, const struct job_policy *policy, 
 err_check enum err job_extend(struct job *job, const struct job_policy *policy, int64_t now_ms, struct str progress);
 
 // Its lease ran out: that is a timeout. ERR_ILLEGAL_TRANSITION: it has none, or it has not run out.
-err_check enum err job_lapse(struct job *job, const struct job_policy *policy, int64_t now_ms, uint64_t dice,
-                             struct job_step *ret_step);
+err_check enum err job_expire_lease(struct job *job, const struct job_policy *policy, int64_t now_ms, uint64_t dice,
+                                    struct job_step *ret_step);
 
 // How the attempt that began under the token `number` stands in the record.
 enum job_standing {

@@ -26,19 +26,19 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     flow->recorder = recorder_new(node, flow->pull);
     flow->admit = admit_new(node, flow->recorder);
     flow->complete = complete_new(node, flow->pull, flow->recorder, config->seed + 1);
-    flow->steer = steer_new(node, flow->pull, flow->recorder);
+    flow->commands = commands_new(node, flow->pull, flow->recorder);
     flow->peers = peers_new(node);
     flow->reap = reap_new(node, flow->peers, flow->recorder);
     flow->beat = beat_new(node, flow->peers, config->seed);
     flow->sweep = sweep_new(node, flow->recorder);
-    flow->survey = survey_new(node, flow->peers);
-    flow->own = own_new(node, flow->peers);
-    flow->bulk = bulk_new(node, flow->peers, flow->steer);
-    flow->heed = heed_new(node, flow->peers, flow->pull, flow->steer);
-    flow->settle = settle_new(node, flow->recorder, config->seed + 2);
-    flow->lapse = lapse_new(node, flow->peers, flow->recorder, config->seed + 3);
-    flow->hear = node->hear = hear_new(node, flow->peers);
-    flow->report = report_new(node);
+    flow->lane_scan = lane_scan_new(node, flow->peers);
+    flow->assignment = assignment_new(node, flow->peers);
+    flow->bulk = bulk_new(node, flow->peers, flow->commands);
+    flow->peer_requests = peer_requests_new(node, flow->peers, flow->pull, flow->commands);
+    flow->lease_reports = lease_reports_new(node, flow->recorder, config->seed + 2);
+    flow->lease_expiry = lease_expiry_new(node, flow->peers, flow->recorder, config->seed + 3);
+    flow->relay = node->relay = event_relay_new(node, flow->peers);
+    flow->stats_writer = stats_writer_new(node);
     return flow;
 }
 
@@ -46,19 +46,19 @@ void flow_free(struct flow *flow)
 {
     if (!flow)
         return;
-    lapse_free(flow->lapse);
-    settle_free(flow->settle);
-    report_free(flow->report);
-    hear_free(flow->hear);
-    heed_free(flow->heed);
+    lease_expiry_free(flow->lease_expiry);
+    lease_reports_free(flow->lease_reports);
+    stats_writer_free(flow->stats_writer);
+    event_relay_free(flow->relay);
+    peer_requests_free(flow->peer_requests);
     bulk_free(flow->bulk);
-    own_free(flow->own);
-    survey_free(flow->survey);
+    assignment_free(flow->assignment);
+    lane_scan_free(flow->lane_scan);
     sweep_free(flow->sweep);
     beat_free(flow->beat);
     reap_free(flow->reap);
     peers_free(flow->peers);
-    steer_free(flow->steer);
+    commands_free(flow->commands);
     complete_free(flow->complete);
     admit_free(flow->admit);
     recorder_free(flow->recorder);
@@ -81,15 +81,15 @@ int64_t flow_turn(struct flow *flow, struct now now)
     next = time_min(next, complete_turn(flow->complete, now));
     next = time_min(next, reap_turn(flow->reap, now));
     next = time_min(next, sweep_turn(flow->sweep, now));
-    next = time_min(next, lapse_turn(flow->lapse, now));
-    next = time_min(next, own_turn(flow->own, now));
-    next = time_min(next, heed_turn(flow->heed, now));
-    next = time_min(next, steer_turn(flow->steer, now));
+    next = time_min(next, lease_expiry_turn(flow->lease_expiry, now));
+    next = time_min(next, assignment_turn(flow->assignment, now));
+    next = time_min(next, peer_requests_turn(flow->peer_requests, now));
+    next = time_min(next, commands_turn(flow->commands, now));
     next = time_min(next, bulk_turn(flow->bulk, now));
-    next = time_min(next, settle_turn(flow->settle, now));
-    next = time_min(next, survey_turn(flow->survey, now));
-    next = time_min(next, hear_turn(flow->hear, now));
-    next = time_min(next, report_turn(flow->report, now));
+    next = time_min(next, lease_reports_turn(flow->lease_reports, now));
+    next = time_min(next, lane_scan_turn(flow->lane_scan, now));
+    next = time_min(next, event_relay_turn(flow->relay, now));
+    next = time_min(next, stats_writer_turn(flow->stats_writer, now));
     return time_min(next, pull_turn(flow->pull, now));
 }
 
@@ -106,13 +106,14 @@ void flow_stop(struct flow *flow)
 
 void flow_leave(struct flow *flow)
 {
-    hear_leave(flow->hear);
-    report_leave(flow->report);
+    event_relay_leave(flow->relay);
+    stats_writer_leave(flow->stats_writer);
     failures_leave(&flow->node.failures);
     beat_leave(flow->beat);
 }
 
 bool flow_drained(struct flow *flow)
 {
-    return pull_idle(flow->pull) && complete_idle(flow->complete) && steer_idle(flow->steer) && settle_idle(flow->settle);
+    return pull_idle(flow->pull) && complete_idle(flow->complete) && commands_idle(flow->commands) &&
+           lease_reports_idle(flow->lease_reports);
 }

@@ -1,25 +1,25 @@
 // All stages and tenders of one node, put together: the server runs it on threads, the simulator on virtual time.
 // Layer: flow. flow_turn belongs to the flow thread, flow_exec_turn to the exec thread.
 #pragma once
-#include "flow/admit.h"
-#include "flow/beat.h"
-#include "flow/bulk.h"
-#include "flow/complete.h"
-#include "flow/dispatch.h"
-#include "flow/hear.h"
-#include "flow/heed.h"
-#include "flow/lapse.h"
+#include "flow/commands/bulk.h"
+#include "flow/commands/commands.h"
+#include "flow/commands/lease_reports.h"
 #include "flow/node.h"
-#include "flow/own.h"
-#include "flow/peers.h"
-#include "flow/pull.h"
-#include "flow/reap.h"
+#include "flow/peers/assignment.h"
+#include "flow/peers/event_relay.h"
+#include "flow/peers/peer_requests.h"
+#include "flow/peers/peers.h"
 #include "flow/record.h"
-#include "flow/report.h"
-#include "flow/settle.h"
-#include "flow/steer.h"
-#include "flow/survey.h"
-#include "flow/sweep.h"
+#include "flow/stages/admit.h"
+#include "flow/stages/complete.h"
+#include "flow/stages/dispatch.h"
+#include "flow/stages/pull.h"
+#include "flow/tend/beat.h"
+#include "flow/tend/lane_scan.h"
+#include "flow/tend/lease_expiry.h"
+#include "flow/tend/reap.h"
+#include "flow/tend/stats_writer.h"
+#include "flow/tend/sweep.h"
 
 struct flow_config {
     int room;          // jobs held at most …
@@ -39,19 +39,19 @@ struct flow {
     struct recorder *recorder;
     struct admit *admit;
     struct complete *complete;
-    struct steer *steer;
+    struct commands *commands;
     struct bulk *bulk;
     struct peers *peers;
     struct reap *reap;
     struct beat *beat;
     struct sweep *sweep;
-    struct survey *survey;
-    struct own *own;
-    struct heed *heed;
-    struct settle *settle;
-    struct lapse *lapse;
-    struct hear *hear;
-    struct report *report;
+    struct lane_scan *lane_scan;
+    struct assignment *assignment;
+    struct peer_requests *peer_requests;
+    struct lease_reports *lease_reports;
+    struct lease_expiry *lease_expiry;
+    struct event_relay *relay;
+    struct stats_writer *stats_writer;
 };
 
 // The store, broker and executor stay the caller's. flow_waker and exec_waker wake the threads that run the turns.
@@ -66,8 +66,8 @@ int64_t flow_exec_turn(struct flow *flow, struct now now);
 // Begins nothing more, and gives back what has not begun. Any thread.
 void flow_stop(struct flow *flow);
 
-// Writes down what is still to be written of counts and news, and says goodbye: call when nothing is held any more, and no turn
-// is to come. Waits for the store.
+// Writes down what is still to be written of statistics and events, and says goodbye: call when nothing is held any more, and no
+// turn is to come. Waits for the store.
 void flow_leave(struct flow *flow);
 
 bool flow_drained(struct flow *flow); // stopping, and nothing is in hand or to be written any more. Flow thread

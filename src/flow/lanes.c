@@ -61,10 +61,10 @@ struct lane {
     int64_t anew_ms;       // when a claim was last planned for all ids
     int64_t due_meanwhile; // noted while a claim was under way
     int64_t served_ms;
-    int64_t planned_ms;     // when the claim that is under way was planned
-    struct lanes_news news; // lanes->news when it was last paused or let go here, and when its next_due was last heard of
-    int64_t promoted_ms;    // what is due up to here is marked ready,
-    int64_t promoted_id;    // and of the next millisecond what is up to this id
+    int64_t planned_ms;       // when the claim that is under way was planned
+    struct lanes_heard heard; // lanes->heard when it was last paused or let go here, and when its next_due was last heard of
+    int64_t promoted_ms;      // what is due up to here is marked ready,
+    int64_t promoted_id;      // and of the next millisecond what is up to this id
     struct heap_node turn;
     struct list link; // in lanes->aside
 };
@@ -75,11 +75,11 @@ struct lanes {
     int64_t bytes_room, bytes_used;
     struct broker *broker; // whose executors are told of pauses; NULL: nobody
     _Atomic int paused;    // how many lanes are: while none is, nobody has to ask under the lock
-    struct lanes_news news;
-    int64_t behind_ms;                            // when a claim last left something that was due
-    bool mine[OWN_BUCKETS], buckets[OWN_BUCKETS]; // where this node goes first; what lanes fall into
-    struct map by_id, by_name;                    // by_name: hash of tenant and queue -> chain
-    struct lane **all;                            // in the order they became known, for walking round
+    struct lanes_heard heard;
+    int64_t behind_ms;                    // when a claim last left something that was due
+    bool mine[BUCKETS], buckets[BUCKETS]; // where this node goes first; what lanes fall into
+    struct map by_id, by_name;            // by_name: hash of tenant and queue -> chain
+    struct lane **all;                    // in the order they became known, for walking round
     size_t count, cap, walk;
     struct heap due;
     struct list aside;
@@ -132,7 +132,7 @@ static struct lane *learn(struct lanes *lanes, int64_t id, int32_t tenant, struc
     lane = mem_zero(sizeof *lane);
     lane->id = id;
     lane->tenant = tenant;
-    lane->bucket = own_bucket(tenant);
+    lane->bucket = bucket_of(tenant);
     lanes->buckets[lane->bucket] = true;
     memcpy(lane->queue, queue.p, queue.n);
     lane->weight = 1;
@@ -198,9 +198,9 @@ static void note_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
         set_next_due(lanes, lane, due_ms);
 }
 
-static void hear_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
+static void event_relay_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
 {
-    lane->news.dues = ++lanes->news.dues;
+    lane->heard.dues = ++lanes->heard.dues;
     note_due(lanes, lane, due_ms);
 }
 
@@ -283,7 +283,7 @@ bool lanes_note(struct lanes *lanes, int64_t id, int32_t tenant, struct str queu
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = learn(lanes, id, tenant, queue);
     bool sooner = due_ms < lane->next_due;
-    hear_due(lanes, lane, due_ms);
+    event_relay_due(lanes, lane, due_ms);
     pthread_mutex_unlock(&lanes->lock);
     return sooner;
 }
@@ -293,19 +293,19 @@ void lanes_due(struct lanes *lanes, int64_t id, int64_t due_ms)
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = map_get(&lanes->by_id, id);
     if (lane)
-        hear_due(lanes, lane, due_ms);
+        event_relay_due(lanes, lane, due_ms);
     pthread_mutex_unlock(&lanes->lock);
 }
 
-void lanes_learn(struct lanes *lanes, const struct store_lane *from, struct lanes_news asked)
+void lanes_learn(struct lanes *lanes, const struct store_lane *from, struct lanes_heard asked)
 {
     pthread_mutex_lock(&lanes->lock);
     bool is_new = !map_get(&lanes->by_id, from->id);
     struct lane *lane = learn(lanes, from->id, from->tenant, from->queue);
     lane->told = true;
-    if (lane->news.pauses <= asked.pauses)
+    if (lane->heard.pauses <= asked.pauses)
         set_paused(lanes, lane, from->paused);
-    if (from->next_due && lane->news.dues <= asked.dues && !lane->planned)
+    if (from->next_due && lane->heard.dues <= asked.dues && !lane->planned)
         set_next_due(lanes, lane, from->next_due);
     else if (from->next_due || is_new) // of one that is new, a claim finds out
         note_due(lanes, lane, from->next_due);
@@ -313,7 +313,7 @@ void lanes_learn(struct lanes *lanes, const struct store_lane *from, struct lane
     pthread_mutex_unlock(&lanes->lock);
 }
 
-void lanes_own(struct lanes *lanes, const bool mine[OWN_BUCKETS])
+void lanes_assign(struct lanes *lanes, const bool mine[BUCKETS])
 {
     pthread_mutex_lock(&lanes->lock);
     bool same = memcmp(lanes->mine, mine, sizeof lanes->mine) == 0;
@@ -323,7 +323,7 @@ void lanes_own(struct lanes *lanes, const bool mine[OWN_BUCKETS])
     pthread_mutex_unlock(&lanes->lock);
 }
 
-void lanes_buckets(struct lanes *lanes, bool ret_used[OWN_BUCKETS])
+void lanes_buckets(struct lanes *lanes, bool ret_used[BUCKETS])
 {
     pthread_mutex_lock(&lanes->lock);
     memcpy(ret_used, lanes->buckets, sizeof lanes->buckets);
@@ -374,18 +374,18 @@ void lanes_pause(struct lanes *lanes, int64_t id, int32_t tenant, struct str que
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = learn(lanes, id, tenant, queue);
     set_paused(lanes, lane, paused);
-    lane->news.pauses = ++lanes->news.pauses;
+    lane->heard.pauses = ++lanes->heard.pauses;
     lane->told = true;
     arrange(lanes, lane);
     pthread_mutex_unlock(&lanes->lock);
 }
 
-struct lanes_news lanes_news(struct lanes *lanes)
+struct lanes_heard lanes_heard(struct lanes *lanes)
 {
     pthread_mutex_lock(&lanes->lock);
-    struct lanes_news news = lanes->news;
+    struct lanes_heard heard = lanes->heard;
     pthread_mutex_unlock(&lanes->lock);
-    return news;
+    return heard;
 }
 
 // How many bytes a claim of so many jobs may bring: as many as it is likely to, within the lane's share.
@@ -460,7 +460,7 @@ void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t go
         lane->size = (int64_t)(bytes / got);
     if (known) {
         lane->ask = got > ASK_MIN / 4 ? 4 * got : ASK_MIN;
-        lane->news.dues = ++lanes->news.dues;
+        lane->heard.dues = ++lanes->heard.dues;
         bool sooner = lane->due_meanwhile <= want->next_due;
         lane->next_due = sooner ? lane->due_meanwhile : want->next_due;
         lane->next_id = sooner ? 0 : want->next_id;

@@ -3,7 +3,7 @@
 #pragma once
 #include "base/str.h"
 #include "broker/broker.h"
-#include "core/own.h"
+#include "core/bucket.h"
 #include "store/jobs.h"
 
 enum {
@@ -30,18 +30,18 @@ bool lanes_note(struct lanes *lanes, int64_t lane, int32_t tenant, struct str qu
 void lanes_due(struct lanes *lanes, int64_t lane, int64_t due_ms); // the same, of a lane that is known
 
 // How much this node has heard of its lanes, other than by lanes_learn().
-struct lanes_news {
+struct lanes_heard {
     int64_t pauses, dues;
 };
-struct lanes_news lanes_news(struct lanes *lanes);
+struct lanes_heard lanes_heard(struct lanes *lanes);
 
-// As the store says in answer to a question that was asked when the news were `asked`: what was heard of a lane since is newer.
-// With a next_due of 0 it says nothing of what is due.
-void lanes_learn(struct lanes *lanes, const struct store_lane *lane, struct lanes_news asked);
+// As the store says in answer to a question that was asked when this much had been heard (`asked`): what was heard of a lane
+// since is newer. With a next_due of 0 it says nothing of what is due.
+void lanes_learn(struct lanes *lanes, const struct store_lane *lane, struct lanes_heard asked);
 
-// Who goes first (core/own). Before it is told, a node goes first everywhere.
-void lanes_own(struct lanes *lanes, const bool mine[OWN_BUCKETS]);
-void lanes_buckets(struct lanes *lanes, bool ret_used[OWN_BUCKETS]); // those that lanes fall into
+// Who goes first (core/bucket). Before it is told, a node goes first everywhere.
+void lanes_assign(struct lanes *lanes, const bool mine[BUCKETS]);
+void lanes_buckets(struct lanes *lanes, bool ret_used[BUCKETS]); // those that lanes fall into
 
 bool lanes_is_paused(struct lanes *lanes, int64_t lane);
 

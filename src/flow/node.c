@@ -8,12 +8,12 @@ void node_init(struct node *node, struct store *store, struct broker *broker, st
 {
     *node = (struct node){.store = store, .broker = broker, .lanes = lanes, .flow_waker = flow_waker};
     pthread_mutex_init(&node->id_lock, NULL);
-    node->news = news_new(flow_waker);
+    node->events = events_new(flow_waker);
 }
 
 void node_done(struct node *node)
 {
-    news_free(node->news);
+    events_free(node->events);
     pthread_mutex_destroy(&node->id_lock);
 }
 
@@ -82,7 +82,7 @@ void node_push_end(struct node *node)
 
 void node_say_failed(struct node *node, const char *who, const struct store_op *op, int64_t mono_ms)
 {
-    atomic_store(&node->survey_wanted, true); // it may have been done all the same
+    atomic_store(&node->lane_scan_wanted, true); // it may have been done all the same
     if (node->said_at && mono_ms - node->said_at < SAY_MS) {
         node->unsaid++;
         return;

@@ -6,15 +6,15 @@
 #include "base/rand.h"
 #include "broker/broker.h"
 #include "core/id.h"
+#include "flow/events.h"
 #include "flow/failures.h"
 #include "flow/lanes.h"
-#include "flow/news.h"
-#include "flow/tally.h"
+#include "flow/stats.h"
 #include "store/lives.h"
 
 #include <stdatomic.h>
 
-struct hear;
+struct event_relay;
 
 struct node {
     struct store *store;
@@ -23,10 +23,10 @@ struct node {
     struct waker *flow_waker;                        // wakes the thread that runs pull, complete and the tenders
     void (*correct_clock)(void *ctx, int64_t by_ms); // the wall clock is to go by so much more, or less; NULL: it is right
     void *clock_ctx;
-    bool pulls;         // claims and runs jobs; otherwise it only takes requests and tends
-    struct hear *hear;  // what the beat tells of; NULL: nothing
-    struct news *news;  // any thread
-    struct tally tally; // any thread
+    bool pulls;                // claims and runs jobs; otherwise it only takes requests and tends
+    struct event_relay *relay; // what the beat tells of; NULL: nothing
+    struct events *events;     // any thread
+    struct stats stats;        // any thread
 
     uint8_t secret[STORE_SECRET_SIZE]; // of the store. Set once, by the flow thread, before there is an incarnation
     bool has_secret;
@@ -49,10 +49,10 @@ struct node {
     // could be taken in hand twice. So pushes are counted, and held back during a recount.
     _Atomic int pushing;
     _Atomic bool counting;
-    _Atomic bool recount_wanted; // an answer of the store was lost: something may be held unknowingly
-    _Atomic bool survey_wanted;  // … or a peer went: something may wait in a lane that nobody was told of
-    _Atomic int add_err;         // enum err of the last insertion: what a client would meet now
-    _Atomic bool store_lost;     // the store's files were taken away: there is nothing this process can do any more
+    _Atomic bool recount_wanted;   // an answer of the store was lost: something may be held unknowingly
+    _Atomic bool lane_scan_wanted; // … or a peer went: something may wait in a lane that nobody was told of
+    _Atomic int add_err;           // enum err of the last insertion: what a client would meet now
+    _Atomic bool store_lost;       // the store's files were taken away: there is nothing this process can do any more
     _Atomic bool stopping;
     _Atomic int nodes; // that live, this one included, as the last beat showed
 };

@@ -8,7 +8,7 @@
 #include "base/crash.h"
 #include "base/mark.h"
 #include "base/mem.h"
-#include "flow/pull.h"
+#include "flow/stages/pull.h"
 
 #include <assert.h>
 
@@ -40,77 +40,79 @@ void recorder_free(struct recorder *recorder)
 void record_started(struct node *node, const struct outcome *running)
 {
     const struct job *job = &running->job;
-    tally_started(&node->tally, job, &running->policy);
-    if (news_wanted(node->news))
-        news_tell(node->news, &(struct news_item){.type = NEWS_STARTED,
-                                                  .tenant = job->tenant,
-                                                  .at_ms = job->started_at,
-                                                  .task_id = job->task_id,
-                                                  .job_id = job->id,
-                                                  .state = job->state,
-                                                  .queue = running->queue,
-                                                  .name = running->name,
-                                                  .attempt = job->attempts});
+    stats_started(&node->stats, job, &running->policy);
+    if (events_wanted(node->events))
+        events_tell(node->events, &(struct event_item){.type = EVENT_STARTED,
+                                                       .tenant = job->tenant,
+                                                       .at_ms = job->started_at,
+                                                       .task_id = job->task_id,
+                                                       .job_id = job->id,
+                                                       .state = job->state,
+                                                       .queue = running->queue,
+                                                       .name = running->name,
+                                                       .attempt = job->attempts});
 }
 
 static void tell_added(struct node *node, const struct job *job, const struct store_task *task, int64_t now_ms)
 {
-    tally_count(&node->tally, TALLY_SUBMITTED, 1);
-    if (news_wanted(node->news))
-        news_tell(node->news, &(struct news_item){.type = NEWS_SUBMITTED,
-                                                  .tenant = job->tenant,
-                                                  .at_ms = now_ms,
-                                                  .task_id = job->task_id,
-                                                  .job_id = job->id,
-                                                  .state = job->state,
-                                                  .queue = task->queue,
-                                                  .name = task->name});
+    stats_count(&node->stats, STATS_SUBMITTED, 1);
+    if (events_wanted(node->events))
+        events_tell(node->events, &(struct event_item){.type = EVENT_SUBMITTED,
+                                                       .tenant = job->tenant,
+                                                       .at_ms = now_ms,
+                                                       .task_id = job->task_id,
+                                                       .job_id = job->id,
+                                                       .state = job->state,
+                                                       .queue = task->queue,
+                                                       .name = task->name});
 }
 
-// NEWS_TYPE_COUNT: nothing that anybody was waiting for.
-static enum news_type event_of(const struct job *job, const struct attempt *attempt)
+// EVENT_TYPE_COUNT: nothing that anybody was waiting for.
+static enum event_type event_of(const struct job *job, const struct attempt *attempt)
 {
-    static const enum news_type ends[JOB_STATE_COUNT] = {
-        [JOB_SUCCESS] = NEWS_SUCCESS, [JOB_ABORTED] = NEWS_ABORTED, [JOB_BURIED] = NEWS_BURIED, [JOB_CANCELLED] = NEWS_CANCELLED};
+    static const enum event_type ends[JOB_STATE_COUNT] = {[JOB_SUCCESS] = EVENT_SUCCESS,
+                                                          [JOB_ABORTED] = EVENT_ABORTED,
+                                                          [JOB_BURIED] = EVENT_BURIED,
+                                                          [JOB_CANCELLED] = EVENT_CANCELLED};
     if (job_state_final(job->state))
         return ends[job->state];
     if (!attempt)
-        return NEWS_TYPE_COUNT;
-    return attempt->outcome == OUTCOME_LOST ? NEWS_LOST : attempt->outcome == OUTCOME_RELEASED ? NEWS_RELEASED : NEWS_RETRIED;
+        return EVENT_TYPE_COUNT;
+    return attempt->outcome == OUTCOME_LOST ? EVENT_LOST : attempt->outcome == OUTCOME_RELEASED ? EVENT_RELEASED : EVENT_RETRIED;
 }
 
 static void tell_step(struct node *node, const struct store_step *step, struct str queue, struct str name)
 {
     const struct job *job = step->job;
-    enum news_type type = event_of(job, step->attempt);
+    enum event_type type = event_of(job, step->attempt);
     struct attempt latest = job_latest_attempt(job);
-    if (type == NEWS_TYPE_COUNT)
+    if (type == EVENT_TYPE_COUNT)
         return;
     bool final = job_state_final(job->state);
     const struct attempt *attempt = step->attempt && !final ? step->attempt : &latest;
-    news_tell(node->news, &(struct news_item){.type = type,
-                                              .tenant = job->tenant,
-                                              .at_ms = attempt->completed_at,
-                                              .task_id = job->task_id,
-                                              .job_id = job->id,
-                                              .state = job->state,
-                                              .queue = queue,
-                                              .name = name,
-                                              .attempt = attempt->number,
-                                              .status = attempt->status,
-                                              .outcome = attempt->outcome,
-                                              .reason = final ? job->reason : attempt->reason,
-                                              .next_at = type == NEWS_RETRIED ? job->due_at : 0});
+    events_tell(node->events, &(struct event_item){.type = type,
+                                                   .tenant = job->tenant,
+                                                   .at_ms = attempt->completed_at,
+                                                   .task_id = job->task_id,
+                                                   .job_id = job->id,
+                                                   .state = job->state,
+                                                   .queue = queue,
+                                                   .name = name,
+                                                   .attempt = attempt->number,
+                                                   .status = attempt->status,
+                                                   .outcome = attempt->outcome,
+                                                   .reason = final ? job->reason : attempt->reason,
+                                                   .next_at = type == EVENT_RETRIED ? job->due_at : 0});
 }
 
-static void tell_task(struct node *node, enum news_type type, const struct store_task *task, struct now now)
+static void tell_task(struct node *node, enum event_type type, const struct store_task *task, struct now now)
 {
-    news_tell(node->news, &(struct news_item){.type = type,
-                                              .tenant = task->tenant,
-                                              .at_ms = now.wall_ms,
-                                              .task_id = task->id,
-                                              .queue = task->queue,
-                                              .name = task->name});
+    events_tell(node->events, &(struct event_item){.type = type,
+                                                   .tenant = task->tenant,
+                                                   .at_ms = now.wall_ms,
+                                                   .task_id = task->id,
+                                                   .queue = task->queue,
+                                                   .name = task->name});
 }
 
 // ---- steps
@@ -146,15 +148,15 @@ static void tell_and_count(struct node *node, const struct store_step *step, con
     struct task task = {.queue = subject->queue, .name = subject->name};
     struct arena arena;
     char why[ERR_WHY_MAX];
-    tally_changed(&node->tally, step->job, step->attempt);
-    if (!news_wanted(node->news) && !is_failure(step->job))
+    stats_changed(&node->stats, step->job, step->attempt);
+    if (!events_wanted(node->events) && !is_failure(step->job))
         return;
     arena_init(&arena);
     if (!subject->queue.p)
         task_read(&task, subject->doc, &arena, why); // what cannot be read is told all the same
     if (is_failure(step->job))
         failures_note(&node->failures, step->job, task.queue, task.name);
-    if (news_wanted(node->news))
+    if (events_wanted(node->events))
         tell_step(node, step, task.queue, task.name);
     arena_done(&arena);
 }
@@ -201,7 +203,7 @@ static void take_amending(struct recorder *recorder, struct store_op *op, struct
 {
     struct amending *amending = container_of(op, struct amending, amend.op);
     const struct store_amend *amend = &amending->amend;
-    if (!op->err && amending->event != NEWS_TYPE_COUNT)
+    if (!op->err && amending->event != EVENT_TYPE_COUNT)
         tell_task(recorder->node, amending->event, &amend->task, now);
     for (size_t i = 0; !op->err && i < amend->count; i++)
         lanes_due(recorder->node->lanes, amend->steps[i].job->lane, amend->steps[i].job->due_at);
@@ -218,7 +220,7 @@ static void take_removing(struct recorder *recorder, struct store_op *op, struct
 {
     struct removing *removing = container_of(op, struct removing, remove.op);
     if (!op->err && !removing->remove.more)
-        tell_task(recorder->node, NEWS_TASK_DELETED, removing->task, now);
+        tell_task(recorder->node, EVENT_TASK_DELETED, removing->task, now);
     removing->done(removing, now);
 }
 
@@ -266,13 +268,13 @@ static void take_addition(struct store_op *op)
     struct addition *addition = container_of(op, struct addition, add.op);
     struct node *node = addition->recorder->node;
     CRASH_POINT("admit.after_commit");
-    tally_time(&node->tally, TALLY_COMMIT_DELAY, (clock_mono_ns() - addition->began_ns) / 1000);
+    stats_time(&node->stats, STATS_COMMIT_DELAY, (clock_mono_ns() - addition->began_ns) / 1000);
     bool wake = op->err != ERR_OK;
     atomic_store(&node->add_err, (int)op->err);
     if (op->err) {
         mark(MARK_ADD_FAILED);
         atomic_store(&node->recount_wanted, true); // it may have been stored all the same
-        atomic_store(&node->survey_wanted, true);
+        atomic_store(&node->lane_scan_wanted, true);
     }
     for (size_t i = 0; i < addition->add.count; i++)
         wake |= follow_addition(addition->recorder, addition, i);

@@ -42,10 +42,10 @@ void recorder_write(struct recorder *recorder, struct recording *recording); // 
 
 // ---- tasks
 
-// A change of a task with its waiting jobs; `event` is told when it is written, NEWS_TYPE_COUNT: none.
+// A change of a task with its waiting jobs; `event` is told when it is written, EVENT_TYPE_COUNT: none.
 struct amending {
     struct store_amend amend;
-    enum news_type event;
+    enum event_type event;
     void (*done)(struct amending *amending, struct now now); // on the flow thread
 };
 void recorder_amend(struct recorder *recorder, struct amending *amending);

@@ -1,14 +1,14 @@
 // Puts a node together and takes it apart again in the order of the flow: stop admitting, stop pulling, drain, complete, close.
 //
 // The threads, and what each owns (ARCHITECTURE.md has the same table):
-//   http    requests, admit, rendering                         flow    pull, complete, steer and the tenders
+//   http    requests, admit, rendering                         flow    pull, complete, commands and the tenders
 //   exec    dispatch, the HTTP client                          store-… the store's own: ARCHITECTURE.md
 //   main    signals, reloading, and the watch over the others
 //   events  wakes the streams of GET /v1/events
 #include "node/serve.h"
 
 #include "api/api.h"
-#include "api/events.h"
+#include "api/event_streams.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/exec.h"
@@ -55,7 +55,7 @@ struct server {
     struct flow *flow;
     struct loop flow_loop, exec_loop;
     struct http_server *http;
-    struct events *events;
+    struct event_streams *events;
     struct api api;
     struct watch watch;
     char socket_name[ACTIVATION_NAME_MAX];
@@ -142,16 +142,16 @@ static bool start_http(struct server *server, const struct shares *shares, char 
     struct flow *flow = server->flow;
     const struct config *config = server->config;
     server->listen = server->socket ? server->socket_name : config_text(config, SET_LISTEN);
-    server->events = events_new(&flow->node, shares->connections_in / 2); // the other half is for who asks something
+    server->events = event_streams_new(&flow->node, shares->connections_in / 2); // the other half is for who asks something
     server->api = (struct api){.node = &flow->node,
                                .admit = flow->admit,
-                               .steer = flow->steer,
+                               .commands = flow->commands,
                                .bulk = flow->bulk,
-                               .settle = flow->settle,
+                               .lease_reports = flow->lease_reports,
                                .dispatch = flow->dispatch,
                                .store = server->store,
                                .lanes = flow->lanes,
-                               .report = flow->report,
+                               .stats_writer = flow->stats_writer,
                                .beat = flow->beat,
                                .events = server->events,
                                .listen = server->listen,
@@ -346,7 +346,7 @@ static void stop(struct server *server, const sigset_t *signals)
             log_warn("jobs are still in hand; the next start takes them back");
     }
     http_server_stop(server->http);
-    events_free(server->events);
+    event_streams_free(server->events);
     server->events = NULL;
     atomic_store(&server->exec_loop.stop, true);
     exec_http_waker(server->exec)->wake(exec_http_waker(server->exec));
@@ -361,7 +361,7 @@ static void stop(struct server *server, const sigset_t *signals)
 // As much of it as there is: it may not have been started.
 static void take_apart(struct server *server)
 {
-    events_free(server->events);
+    event_streams_free(server->events);
     flow_free(server->flow);
     broker_close(server->broker);
     if (server->exec)

@@ -222,8 +222,8 @@ struct store_sweep {
     int64_t now_ms;
     int64_t keys_until; // the keys of tasks that go now are kept until then
     size_t max;
-    int64_t series_before; // counts of minutes before this go, too, and news told before that; at most `max` of each
-    int64_t news_before;
+    int64_t series_before; // counts of minutes before this go, too, and events told before that; at most `max` of each
+    int64_t events_before;
     size_t removed; // out: jobs
 };
 

@@ -80,7 +80,7 @@ struct store_news {
 struct store_tell {
     struct store_op op;
     int64_t now_ms;
-    struct store_news news;
+    struct store_news events;
 };
 
 struct store_heard {
@@ -96,8 +96,8 @@ struct store_hear {
     size_t heard_count;
     size_t max; // of each source
     bool from_now;
-    struct store_news *news; // out
-    size_t news_count;
+    struct store_news *events; // out
+    size_t events_count;
     struct store_heard *last; // out
     size_t last_count;
 };

@@ -338,9 +338,9 @@ static void clear_series(struct store_op *op)
 static void clear_hear(struct store_op *op)
 {
     struct store_hear *hear = container_of(op, struct store_hear, op);
-    hear->news = NULL;
+    hear->events = NULL;
     hear->last = NULL;
-    hear->news_count = hear->last_count = 0;
+    hear->events_count = hear->last_count = 0;
 }
 
 static void clear_nothing(struct store_op *op)

@@ -389,7 +389,7 @@ static void session_start(struct session *session)
              proxy_port(session->proxy), session->number, session->stage->world->schema);
     if (store_open(&session->store, url, why))
         fail_msg("%s", why);
-    // One operation at each desk, so that all of them are connected.
+    // One operation at each queue, so that all of them are connected.
     on.store = session->store;
     join(&on, session->incarnation);
     struct store_add *add = OP(&on, store_add, STORE_ADD);

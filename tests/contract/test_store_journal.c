@@ -64,7 +64,7 @@ static void tell(struct world *world, int64_t at, int64_t source, int64_t number
 {
     struct store_tell *op = OP(world, store_tell, STORE_TELL);
     op->now_ms = at;
-    op->news = (struct store_news){source, number, str_of(doc)};
+    op->events = (struct store_news){source, number, str_of(doc)};
     assert_int_equal(call(world, &op->op), ERR_OK);
 }
 
@@ -78,13 +78,13 @@ static struct store_hear *hear(struct world *world, const struct store_heard *he
 
 static void assert_news(const struct store_hear *op, size_t i, int64_t source, int64_t number, const char *doc)
 {
-    assert_true(i < op->news_count);
-    assert_int_equal(op->news[i].source, source);
-    assert_int_equal(op->news[i].number, number);
-    assert_true(str_is(op->news[i].doc, doc));
+    assert_true(i < op->events_count);
+    assert_int_equal(op->events[i].source, source);
+    assert_int_equal(op->events[i].number, number);
+    assert_true(str_is(op->events[i].doc, doc));
 }
 
-static void news_are_heard_from_where_one_was(void **state)
+static void events_are_heard_from_where_one_was(void **state)
 {
     struct world *world = *state;
     for (int i = 1; i <= 3; i++)
@@ -93,12 +93,12 @@ static void news_are_heard_from_where_one_was(void **state)
     tell(world, NOW, A, 1, "its own");
     tell(world, NOW, B, 2, "told again");
     struct store_hear *op = hear(world, (struct store_heard[]){{B, 1}, {404, 7}}, 2, 10);
-    assert_int_equal(op->news_count, 3);
+    assert_int_equal(op->events_count, 3);
     assert_news(op, 0, B, 2, "two");
     assert_news(op, 1, B, 3, "three");
     assert_news(op, 2, 33, 1, "other");
     op = hear(world, NULL, 0, 1);
-    assert_int_equal(op->news_count, 2);
+    assert_int_equal(op->events_count, 2);
     assert_news(op, 0, B, 1, "one");
     assert_news(op, 1, 33, 1, "other");
 }
@@ -112,7 +112,7 @@ static void who_begins_to_listen_learns_where_to_begin(void **state)
     struct store_hear *op = OP(world, store_hear, STORE_HEAR);
     op->from_now = true;
     assert_int_equal(call(world, &op->op), ERR_OK);
-    assert_int_equal(op->news_count, 0);
+    assert_int_equal(op->events_count, 0);
     assert_int_equal(op->last_count, 2);
     assert_int_equal(op->last[0].source, A);
     assert_int_equal(op->last[0].number, 1);
@@ -128,11 +128,11 @@ static void sweeping_removes_old_minutes_and_news(void **state)
         tell(world, 100 + i, B, i + 1, "news");
     }
     struct store_sweep *op = OP(world, store_sweep, STORE_SWEEP);
-    *op = (struct store_sweep){.op = op->op, .now_ms = NOW, .max = 2, .series_before = 180, .news_before = 103};
+    *op = (struct store_sweep){.op = op->op, .now_ms = NOW, .max = 2, .series_before = 180, .events_before = 103};
     assert_int_equal(call(world, &op->op), ERR_OK);
     assert_int_equal(series(world, 0, 1000, 0, 10)->minute_count, 2); // at most two, and the earliest first
     assert_int_equal(series(world, 120, 1000, 0, 10)->minute_count, 2);
-    assert_int_equal(hear(world, NULL, 0, 10)->news_count, 2);
+    assert_int_equal(hear(world, NULL, 0, 10)->events_count, 2);
     assert_int_equal(call(world, &op->op), ERR_OK);
     assert_int_equal(series(world, 0, 1000, 0, 10)->minute_count, 1);
     assert_int_equal(series(world, 180, 1000, 0, 10)->minute_count, 1);
@@ -238,7 +238,7 @@ int contract_journal(void)
         PROMISE(bulks_that_run_are_listed_and_those_that_ended_are_forgotten),
         PROMISE(minutes_are_given_by_time_then_by_source),
         PROMISE(a_minute_written_again_replaces_what_was_there),
-        PROMISE(news_are_heard_from_where_one_was),
+        PROMISE(events_are_heard_from_where_one_was),
         PROMISE(who_begins_to_listen_learns_where_to_begin),
         PROMISE(sweeping_removes_old_minutes_and_news),
     };

@@ -179,9 +179,9 @@ static void put_answer(struct buf *buf, struct store_op *op)
         const struct store_hear *hear = container_of(op, struct store_hear, op);
         for (size_t i = 0; i < hear->last_count; i++)
             PUT(buf, "last", hear->last[i].source, hear->last[i].number);
-        for (size_t i = 0; i < hear->news_count; i++) {
-            PUT(buf, "news", hear->news[i].source, hear->news[i].number);
-            put_bytes(buf, hear->news[i].doc);
+        for (size_t i = 0; i < hear->events_count; i++) {
+            PUT(buf, "news", hear->events[i].source, hear->events[i].number);
+            put_bytes(buf, hear->events[i].doc);
         }
     }
 }
@@ -344,7 +344,7 @@ static bool some_change(struct pair *pair, struct job *job, struct job_step *ret
     case 7:
         return !job_extend(job, &policy, some_time(pair), below(pair, 2) ? STR("[\"half\"]") : (struct str){0});
     case 8:
-        return !job_lapse(job, &policy, some_time(pair), 1, ret_step);
+        return !job_expire_lease(job, &policy, some_time(pair), 1, ret_step);
     case 4:
         return !job_cancel(job, &policy, some_time(pair), STR("by hand"), ret_step);
     default:
@@ -511,7 +511,7 @@ static void step_sweep(struct pair *pair, struct store_op *ops[2])
     size_t max = (size_t)below(pair, 5);
     int64_t minutes = below(pair, 8), news = below(pair, 40);
     BOTH(store_sweep, STORE_SWEEP, .now_ms = now, .keys_until = now + (int64_t)max, .max = max, .series_before = minutes,
-         .news_before = news)
+         .events_before = news)
 }
 
 static void step_get(struct pair *pair, struct store_op *ops[2])
@@ -665,7 +665,7 @@ static void step_series(struct pair *pair, struct store_op *ops[2])
 static void step_tell(struct pair *pair, struct store_op *ops[2])
 {
     int64_t now = below(pair, 50), source = 1 + below(pair, 3), number = 1 + below(pair, 9);
-    BOTH(store_tell, STORE_TELL, .now_ms = now, .news = {source, number, STR("news")})
+    BOTH(store_tell, STORE_TELL, .now_ms = now, .events = {source, number, STR("news")})
 }
 
 static void step_hear(struct pair *pair, struct store_op *ops[2])

@@ -13,7 +13,7 @@ static void find_nothing(struct store_op *op)
     op->err = ERR_NOT_FOUND;
 }
 
-static void steer_nothing(struct steer_op *op)
+static void command_nothing(struct command *op)
 {
     op->err = ERR_NOT_FOUND;
 }
@@ -99,7 +99,7 @@ static void ask(struct str body, bool with_headers)
     struct http_request *request = mem_zero(sizeof *request);
     fake.on_add = check_added;
     fake.on_store = find_nothing;
-    fake.on_steer = steer_nothing;
+    fake.on_command = command_nothing;
     arena_init(&request->arena);
     request->method = method;
     request->body = body;

@@ -148,17 +148,17 @@ static void answer_store(struct store_op *op)
         op->err = op->verb == STORE_BULKS ? ERR_NOT_FOUND : ERR_OK;
 }
 
-static void answer_steer(struct steer_op *op)
+static void answer_steer(struct command *op)
 {
     struct arena arena = {0};
     struct patched patched;
     op->err = ERR_OK;
-    if (op->act == STEER_PATCH)
+    if (op->act == COMMAND_PATCH)
         op->err = patch_task(&patched, buf_str(&stored), op->patch, &arena, &op->problem);
     arena_done(&arena);
 }
 
-static void answer_settle(struct settle_op *op)
+static void answer_settle(struct lease_report *op)
 {
     op->err = ERR_LEASE_LOST;
 }
@@ -318,8 +318,8 @@ int main(void)
     size_t count;
     const struct route *routes = route_table(&count);
     fake.on_store = answer_store;
-    fake.on_steer = answer_steer;
-    fake.on_settle = answer_settle;
+    fake.on_command = answer_steer;
+    fake.on_lease_report = answer_settle;
     for (size_t size = 1; size <= TIMES; size *= TIMES) {
         for (size_t i = 0; i < count; i++) {
             if (is_other_name(routes, i))

@@ -2,7 +2,7 @@
 // admission, and a task is shown.
 #include "api/render.h"
 #include "base/mem.h"
-#include "flow/admit.h"
+#include "flow/stages/admit.h"
 #include "guard.h"
 
 enum { TASKS = 2000 };

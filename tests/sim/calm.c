@@ -99,11 +99,11 @@ static void hurried(struct world *world)
     struct client_task *running = submit_slow(world, 0);
     wait_ms(world, 1000);
     int64_t asked = world->now;
-    client_steer(world, any_node(world), far, STEER_RUN, 1);
+    client_steer(world, any_node(world), far, COMMAND_RUN, 1);
     for (int i = 0; i < world->node_count; i++) {
-        client_steer(world, &world->nodes[i], near, STEER_RUN, 2); // one of them has it in hand
-        client_steer(world, &world->nodes[i], never, STEER_CANCEL, 2);
-        client_steer(world, &world->nodes[i], running, STEER_CANCEL, 1);
+        client_steer(world, &world->nodes[i], near, COMMAND_RUN, 2); // one of them has it in hand
+        client_steer(world, &world->nodes[i], never, COMMAND_CANCEL, 2);
+        client_steer(world, &world->nodes[i], running, COMMAND_CANCEL, 1);
     }
     wait_ms(world, 1000);
     if (shadow_of_task(world, running)->last_call_end > world->now)
@@ -153,11 +153,11 @@ static void steered(struct world *world)
     struct client_task *moved = submit(world, 1, far), *kept = submit(world, 1, near), *gone = submit(world, 1, near);
     wait_ms(world, 1000);
     int64_t asked = world->now;
-    client_steer(world, any_node(world), held, STEER_PAUSE, 1);
-    client_steer(world, any_node(world), far_held, STEER_PAUSE, 1);
+    client_steer(world, any_node(world), held, COMMAND_PAUSE, 1);
+    client_steer(world, any_node(world), far_held, COMMAND_PAUSE, 1);
     client_patch(world, any_node(world), moved, ",\"in\":\"2s\",\"queue\":\"q2\"");
     client_patch(world, any_node(world), kept, ",\"priority\":9");
-    client_steer(world, any_node(world), gone, STEER_DELETE, 1);
+    client_steer(world, any_node(world), gone, COMMAND_DELETE, 1);
     wait_ms(world, 30000);
     if (!clients_done(world))
         violate(world, 19, "what was asked 30 s ago is not answered");
@@ -172,14 +172,14 @@ static void steered(struct world *world)
         violate(world, 20, "a task that was changed but for its time ran after %lld of %d ms", (long long)(kept_at - begun),
                 NEAR_MS);
     asked = world->now;
-    client_steer(world, any_node(world), held, STEER_RESUME, 1);
-    client_steer(world, any_node(world), far_held, STEER_RESUME, 1);
+    client_steer(world, any_node(world), held, COMMAND_RESUME, 1);
+    client_steer(world, any_node(world), far_held, COMMAND_RESUME, 1);
     wait_ms(world, 3 * ROUND_MS);
     if (!shadow_of_task(world, held)->calls)
         violate(world, 19, "a task that was resumed %lld ms ago did not run", (long long)(world->now - asked));
     if (shadow_of_task(world, far_held)->job.due_at < EPOCH + begun + 3600000 - EXACT_MS)
         violate(world, 19, "a task whose time had not come was brought forward by resuming it");
-    client_steer(world, any_node(world), far_held, STEER_CANCEL, 1);
+    client_steer(world, any_node(world), far_held, COMMAND_CANCEL, 1);
     wait_idle(world, "steered");
 }
 

@@ -115,28 +115,28 @@ void check_handed_out(struct world *world, const struct store_job *job)
 }
 
 // What was confirmed to a client, at the moment it hears of it.
-void check_confirmed(struct sim_node *node, const struct steer_op *op, int serial)
+void check_confirmed(struct sim_node *node, const struct command *op, int serial)
 {
     struct world *world = node->world;
     struct task_shadow *task = task_shadow_of(world, op->task_id);
     int64_t id;
     size_t at = 0;
-    if (op->act == STEER_PATCH)
+    if (op->act == COMMAND_PATCH)
         task->least_version = time_max(task->least_version, version_of(task, serial));
-    if (op->act == STEER_PATCH && !version_of(task, serial))
+    if (op->act == COMMAND_PATCH && !version_of(task, serial))
         violate(world, 20, "a patch of task %lld was confirmed and never written", (long long)op->task_id);
-    if (op->act == STEER_PAUSE)
+    if (op->act == COMMAND_PAUSE)
         task->pause_confirmed = task->paused; // unless it was resumed by now
     for (struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));) {
         if (shadow->job.task_id != op->task_id)
             continue;
         bool begins = job_is_at_hand(&shadow->job, node_now(node).wall_ms);
-        if (op->act == STEER_PAUSE)
+        if (op->act == COMMAND_PAUSE)
             shadow->paused_token = begins ? shadow->job.token : 0;
-        if (op->act == STEER_PATCH)
+        if (op->act == COMMAND_PATCH)
             shadow->patched_token = begins ? shadow->job.token : 0;
         bool open = !job_state_final(shadow->job.state);
-        if (op->act == STEER_DELETE && open && (op->running || !shadow->removed))
+        if (op->act == COMMAND_DELETE && open && (op->running || !shadow->removed))
             violate(world, 21, "job %lld is %s after its task was deleted", (long long)id, job_state_text(shadow->job.state));
     }
 }

@@ -12,7 +12,7 @@
 enum { RANDOM_MAX = 400, TASKS_MAX = 1200, BULKS_MAX = 64, RESUME_MS = 3000 };
 
 struct steering {
-    struct steer_op op;
+    struct command op;
     struct sim_node *node;
     int32_t owner;   // the tenant whose task it is
     char patch[160]; // of a patch …
@@ -181,13 +181,13 @@ void clients_crash(struct world *world, struct sim_node *node)
     }
 }
 
-static void steered(struct steer_op *op)
+static void steered(struct command *op)
 {
     struct steering *steering = container_of(op, struct steering, op);
     struct world *world = steering->node->world;
     if (op->tenant != steering->owner && op->err != ERR_NOT_FOUND && op->err != ERR_STORE_UNAVAILABLE)
         violate(world, 14, "tenant %d steered a task of tenant %d: %s", op->tenant, steering->owner, err_info(op->err)->code);
-    if (op->act == STEER_CANCEL && !op->err) {
+    if (op->act == COMMAND_CANCEL && !op->err) {
         int64_t id;
         size_t at = 0;
         for (struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));)
@@ -201,18 +201,18 @@ static void steered(struct steer_op *op)
     mem_free(steering);
 }
 
-static void merged(struct steer_op *op)
+static void merged(struct command *op)
 {
-    steer_merge(container_of(op, struct steering, op)->node->flow->steer, op);
+    commands_merge(container_of(op, struct steering, op)->node->flow->commands, op);
 }
 
-static struct steering *steering_new(struct sim_node *node, const struct client_task *task, enum steer_act act, int32_t tenant)
+static struct steering *steering_new(struct sim_node *node, const struct client_task *task, enum command_act act, int32_t tenant)
 {
     struct steering *steering = mem_zero(sizeof *steering);
     steering->node = node;
     steering->owner = task->tenant;
-    steering->op = (struct steer_op){.act = act, .tenant = tenant, .merge = merged, .done = steered};
-    if (act == STEER_RETRY)
+    steering->op = (struct command){.act = act, .tenant = tenant, .merge = merged, .done = steered};
+    if (act == COMMAND_RETRY)
         steering->op.job_id = task->id;
     else
         steering->op.task_id = task->id;
@@ -223,23 +223,24 @@ static void steering_begin(struct steering *steering)
 {
     list_append(&steerings, &steering->link);
     steering_count++;
-    steer_submit(steering->node->flow->steer, &steering->op);
+    commands_submit(steering->node->flow->commands, &steering->op);
 }
 
-void client_steer(struct world *world, struct sim_node *node, const struct client_task *task, enum steer_act act, int32_t tenant)
+void client_steer(struct world *world, struct sim_node *node, const struct client_task *task, enum command_act act,
+                  int32_t tenant)
 {
     struct steering *steering = steering_new(node, task, act, tenant);
-    steering->op.running = act == STEER_DELETE && chance(world, 300);
-    if (act == STEER_RUN && tenant == task->tenant)
+    steering->op.running = act == COMMAND_DELETE && chance(world, 300);
+    if (act == COMMAND_RUN && tenant == task->tenant)
         map_put(&world->hurried, task->id, world);
-    if (act == STEER_RESUME && tenant == task->tenant)
+    if (act == COMMAND_RESUME && tenant == task->tenant)
         task_shadow_of(world, task->id)->resume_asked = true;
     steering_begin(steering);
 }
 
 void client_patch(struct world *world, struct sim_node *node, const struct client_task *task, const char *members)
 {
-    struct steering *steering = steering_new(node, task, STEER_PATCH, task->tenant);
+    struct steering *steering = steering_new(node, task, COMMAND_PATCH, task->tenant);
     steering->serial = patch_count++;
     snprintf(steering->patch, sizeof steering->patch, "{\"url\":\"http://target/p%d\"%s}", steering->serial, members);
     steering->op.patch = (struct json){JSON_OBJECT, str_of(steering->patch)};
@@ -381,7 +382,7 @@ static bool resume_paused(struct world *world, struct sim_node *node)
             continue;
         none = false;
         struct client_task its = {.tenant = shadow->job.tenant, .id = shadow->job.task_id};
-        client_steer(world, node, &its, STEER_RESUME, its.tenant);
+        client_steer(world, node, &its, COMMAND_RESUME, its.tenant);
     }
     return none;
 }
@@ -397,7 +398,7 @@ static void resume_all(struct event *event)
         world_at(world, world->now + RESUME_MS, event, resume_all);
 }
 
-static void steer_something(struct world *world)
+static void command_something(struct world *world)
 {
     struct sim_node *node = any_node(world);
     if (!node || !submitted)
@@ -408,10 +409,11 @@ static void steer_something(struct world *world)
     if (!task->id)
         return;
     int32_t tenant = chance(world, 50) ? TENANTS + 1 - task->tenant : task->tenant;
-    static const enum steer_act acts[] = {STEER_CANCEL, STEER_CANCEL, STEER_RUN,   STEER_RETRY, STEER_PAUSE, STEER_PAUSE,
-                                          STEER_RESUME, STEER_RESUME, STEER_PATCH, STEER_PATCH, STEER_DELETE};
-    enum steer_act act = acts[between(world, 0, (int64_t)array_count(acts) - 1)];
-    if (act == STEER_PATCH)
+    static const enum command_act acts[] = {COMMAND_CANCEL, COMMAND_CANCEL, COMMAND_RUN,    COMMAND_RETRY,
+                                            COMMAND_PAUSE,  COMMAND_PAUSE,  COMMAND_RESUME, COMMAND_RESUME,
+                                            COMMAND_PATCH,  COMMAND_PATCH,  COMMAND_DELETE};
+    enum command_act act = acts[between(world, 0, (int64_t)array_count(acts) - 1)];
+    if (act == COMMAND_PATCH)
         patch_something(world, node, task);
     else
         client_steer(world, node, task, act, tenant);
@@ -427,7 +429,7 @@ static void tick(struct event *event)
     for (int64_t count = between(world, 0, 4); count > 0; count--)
         submit_something(world);
     for (int64_t count = between(world, 0, 2); count > 0; count--)
-        steer_something(world);
+        command_something(world);
     if (chance(world, 50))
         reuse_key(world);
     for (int32_t tenant = 1; tenant <= TENANTS && !bulks_run(world); tenant++)

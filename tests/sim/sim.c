@@ -45,8 +45,8 @@ bool world_idle(struct world *world)
             return false;
     for (int i = 0; i < world->node_count; i++) {
         const struct sim_node *node = &world->nodes[i];
-        if (!node_acts(node) || lanes_held(node->flow->lanes) || !steer_idle(node->flow->steer) ||
-            !settle_idle(node->flow->settle))
+        if (!node_acts(node) || lanes_held(node->flow->lanes) || !commands_idle(node->flow->commands) ||
+            !lease_reports_idle(node->flow->lease_reports))
             return false;
     }
     return clients_done(world) && words_done(world);

@@ -127,7 +127,7 @@ static void play_later(struct world *world, const struct exec_attempt *attempt, 
         words_plan(world, attempt, call->end);
     } else if (spoken) {
         call->result = played_later();
-        words_say(world, attempt, SETTLE_COMPLETE, call->end + 10000);
+        words_say(world, attempt, LEASE_COMPLETE, call->end + 10000);
     } else if (silent) {
         call->result =
             attempt->outcome->job.attempts == 1 ? played_later() : (struct job_result){.outcome = OUTCOME_SUCCESS, .status = 200};

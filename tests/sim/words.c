@@ -9,11 +9,11 @@ enum { TRIES_MAX = 20, LEASE_MS = 30000 }; // the usual timeout of a task
 
 struct word {
     struct event event;
-    struct settle_op op;
+    struct lease_report op;
     struct list link; // while a node has it
     struct sim_node *node;
     int64_t job_id, number;
-    enum settle_word word;
+    enum lease_report_kind word;
     char ticket[ORDER_TICKET_SIZE];
     bool after_cancel; // the cancel of the job was confirmed before this was said
     int tries;
@@ -38,7 +38,7 @@ static void again(struct word *word)
         world_at(word->event.world, word->event.world->now + between(word->event.world, 10, 3000), &word->event, send);
 }
 
-static void heard(struct settle_op *op)
+static void heard(struct lease_report *op)
 {
     struct word *word = container_of(op, struct word, op);
     struct world *world = word->event.world;
@@ -48,12 +48,12 @@ static void heard(struct settle_op *op)
         again(word);
         return;
     }
-    bool taken = op->err == ERR_OK && word->word == SETTLE_COMPLETE;
+    bool taken = op->err == ERR_OK && word->word == LEASE_COMPLETE;
     if (taken && shadow->job.state != JOB_SUCCESS)
         violate(world, 18, "job %lld was completed, and that was confirmed, and it is %s", (long long)word->job_id,
                 job_state_text(shadow->job.state));
     // A failure that was said before may be said again, whatever became of the job since.
-    if (op->err == ERR_OK && word->word != SETTLE_FAIL && word->after_cancel)
+    if (op->err == ERR_OK && word->word != LEASE_FAIL && word->after_cancel)
         violate(world, 5, "a word about job %lld was taken after its cancel was confirmed", (long long)word->job_id);
     if (taken && word->number + 2 < shadow->job.token)
         violate(world, 18, "a word with the token of an old attempt of job %lld was taken", (long long)word->job_id);
@@ -76,19 +76,19 @@ static void send(struct event *event)
     }
     word->node = node;
     word->after_cancel = shadow->cancelled;
-    word->op = (struct settle_op){.word = word->word,
-                                  .job_id = word->job_id,
-                                  .ticket = str_of(word->ticket),
-                                  .result = word->word == SETTLE_COMPLETE ? STR("{\"rows\": 17}") : (struct str){0},
-                                  .reason = word->word == SETTLE_FAIL ? STR("it went wrong") : (struct str){0},
-                                  .done = heard};
+    word->op = (struct lease_report){.word = word->word,
+                                     .job_id = word->job_id,
+                                     .ticket = str_of(word->ticket),
+                                     .result = word->word == LEASE_COMPLETE ? STR("{\"rows\": 17}") : (struct str){0},
+                                     .reason = word->word == LEASE_FAIL ? STR("it went wrong") : (struct str){0},
+                                     .done = heard};
     list_append(&on_their_way, &word->link);
-    if (word->word != SETTLE_BEAT)
-        check_word(event->world, word->job_id, word->number, word->word == SETTLE_COMPLETE ? OUTCOME_SUCCESS : OUTCOME_FAILED);
-    settle_submit(node->flow->settle, &word->op);
+    if (word->word != LEASE_HEARTBEAT)
+        check_word(event->world, word->job_id, word->number, word->word == LEASE_COMPLETE ? OUTCOME_SUCCESS : OUTCOME_FAILED);
+    lease_reports_submit(node->flow->lease_reports, &word->op);
 }
 
-void words_say(struct world *world, const struct exec_attempt *attempt, enum settle_word what, int64_t at)
+void words_say(struct world *world, const struct exec_attempt *attempt, enum lease_report_kind what, int64_t at)
 {
     struct word *word = mem_zero(sizeof *word);
     word->job_id = attempt->outcome->job.id;
@@ -102,11 +102,11 @@ void words_say(struct world *world, const struct exec_attempt *attempt, enum set
 // What became of an attempt that is answered with 202 at `answer`.
 void words_plan(struct world *world, const struct exec_attempt *attempt, int64_t answer)
 {
-    enum settle_word end = chance(world, 700) ? SETTLE_COMPLETE : SETTLE_FAIL;
+    enum lease_report_kind end = chance(world, 700) ? LEASE_COMPLETE : LEASE_FAIL;
     int64_t at = chance(world, 300) ? between(world, world->now, answer + 5) : answer + between(world, 0, LEASE_MS - 5000);
     if (chance(world, 200)) // it works longer than it has, and says so, or does not
         for (int64_t last = at + between(world, 20000, 90000); at < last; at += between(world, 5000, 25000))
-            words_say(world, attempt, SETTLE_BEAT, at);
+            words_say(world, attempt, LEASE_HEARTBEAT, at);
     if (chance(world, 150))
         return; // and then falls silent
     if (chance(world, 100))
@@ -115,7 +115,7 @@ void words_plan(struct world *world, const struct exec_attempt *attempt, int64_t
     if (chance(world, 300))
         words_say(world, attempt, end, at + between(world, 0, 60000));
     if (chance(world, 100))
-        words_say(world, attempt, end == SETTLE_FAIL ? SETTLE_COMPLETE : SETTLE_FAIL, at + between(world, 1, 60000));
+        words_say(world, attempt, end == LEASE_FAIL ? LEASE_COMPLETE : LEASE_FAIL, at + between(world, 1, 60000));
 }
 
 // What a dead node was told it may have done or not: it is said again. The word that it had is among its own memory.

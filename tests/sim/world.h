@@ -178,7 +178,8 @@ struct client_task {
 };
 void clients_start(struct world *world);
 struct client_task *client_submit(struct world *world, int32_t tenant, const char *key, const char *host, const char *members);
-void client_steer(struct world *world, struct sim_node *node, const struct client_task *task, enum steer_act act, int32_t tenant);
+void client_steer(struct world *world, struct sim_node *node, const struct client_task *task, enum command_act act,
+                  int32_t tenant);
 void client_patch(struct world *world, struct sim_node *node, const struct client_task *task, const char *members);
 int64_t client_bulk(struct world *world, struct sim_node *node, int32_t tenant, const char *action, const char *filter);
 struct store_bulk_row client_bulk_row(struct world *world, int32_t tenant, int64_t id); // without its document
@@ -188,7 +189,7 @@ void clients_crash(struct world *world, struct sim_node *node);
 
 // What targets say later about attempts they answered with 202.
 void words_plan(struct world *world, const struct exec_attempt *attempt, int64_t answer); // anything may happen
-void words_say(struct world *world, const struct exec_attempt *attempt, enum settle_word what, int64_t at);
+void words_say(struct world *world, const struct exec_attempt *attempt, enum lease_report_kind what, int64_t at);
 void words_crash(struct world *world, struct sim_node *node);
 bool words_done(struct world *world); // everything is said
 
@@ -202,7 +203,7 @@ void check_waiting(struct world *world); // now and then: does anything wait wit
 void check_amend(struct sim_node *node, const struct store_amend *amend);
 void check_remove(struct sim_node *node, const struct store_remove *remove);
 void check_handed_out(struct world *world, const struct store_job *job);
-void check_confirmed(struct sim_node *node, const struct steer_op *op, int serial); // to a client
+void check_confirmed(struct sim_node *node, const struct command *op, int serial); // to a client
 void check_task_start(struct sim_node *node, const struct exec_attempt *attempt, const struct shadow *shadow);
 void check_bulk_write(struct sim_node *node, const struct store_bulk_row *row);
 void check_bulk(struct world *world, const struct store_bulk_row *row);

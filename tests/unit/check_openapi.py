@@ -85,7 +85,7 @@ def check_states(spec):
     differ("job states", states, set(schemas["JobState"]["enum"]))
     outcomes = {text for _, text, _ in x_macro("src/core/job.h", "JOB_OUTCOMES")} - {"none"}
     differ("outcomes", outcomes, set(schemas["Outcome"]["enum"]))
-    events = {text for _, text, _ in x_macro("src/flow/news.h", "NEWS_TYPES")}
+    events = {text for _, text, _ in x_macro("src/flow/events.h", "EVENT_TYPES")}
     differ("events", events, set(schemas["EventType"]["enum"]) - {"ready"})
     differ("events to choose", events, set(re.findall(r"\w+", schemas["EventTypes"]["pattern"])))
 

@@ -1,4 +1,4 @@
-// The API alone: its neighbours (HTTP server, admit, steer, lanes, store) are played by the functions below, in one thread.
+// The API alone: its neighbours (HTTP server, admit, commands, lanes, store) are played by the functions below, in one thread.
 // A test file that includes this gets the API's real objects from the library and these in place of the others'.
 //
 // fake_ask() sends a request through api_begin() and api_handle() until it is answered. What the store says is set by
@@ -13,7 +13,7 @@
 
 #include "api/api.h"
 #include "base/mem.h"
-#include "flow/bulk.h"
+#include "flow/commands/bulk.h"
 #include "store/jobs.h"
 #include "store/journal.h"
 
@@ -43,8 +43,8 @@ static struct {
     struct api api;
     void (*on_store)(struct store_op *op);
     void (*on_add)(struct admission *admission);
-    void (*on_steer)(struct steer_op *op);
-    void (*on_settle)(struct settle_op *op);
+    void (*on_command)(struct command *op);
+    void (*on_lease_report)(struct lease_report *op);
     enum err submit_err; // what admit_submit() refuses with
     int submits, pauses, pokes, room, live_admissions;
     bool paused;         // the queue
@@ -181,7 +181,7 @@ void http_stream_cut(struct http_stream *stream)
 
 // --- flow
 
-bool report_now(struct report *report, struct store_minute *ret_key, struct tally_values *ret_values)
+bool stats_writer_now(struct stats_writer *stats_writer, struct store_minute *ret_key, struct stats_values *ret_values)
 {
     return false;
 }
@@ -245,27 +245,27 @@ enum err admit_submit(struct admit *admit, struct admission *admission, struct n
     return ERR_OK;
 }
 
-void settle_submit(struct settle *settle, struct settle_op *op)
+void lease_reports_submit(struct lease_reports *lease_reports, struct lease_report *op)
 {
-    assert_non_null(fake.on_settle);
-    fake.on_settle(op);
+    assert_non_null(fake.on_lease_report);
+    fake.on_lease_report(op);
     op->done(op);
 }
 
-void steer_merge(struct steer *steer, struct steer_op *op)
+void commands_merge(struct commands *commands, struct command *op)
 {
-    assert_non_null(fake.on_steer);
-    fake.on_steer(op);
+    assert_non_null(fake.on_command);
+    fake.on_command(op);
     op->done(op);
 }
 
 // What changes a task is asked to merge the document first, as by the real one.
-void steer_submit(struct steer *steer, struct steer_op *op)
+void commands_submit(struct commands *commands, struct command *op)
 {
-    if (op->act == STEER_PATCH)
+    if (op->act == COMMAND_PATCH)
         op->merge(op);
     else
-        steer_merge(steer, op);
+        commands_merge(commands, op);
 }
 void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, bool paused)
 {

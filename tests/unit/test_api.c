@@ -15,8 +15,8 @@ static int reset(void **state)
 {
     fake.on_store = NULL;
     fake.on_add = NULL;
-    fake.on_steer = NULL;
-    fake.on_settle = NULL;
+    fake.on_command = NULL;
+    fake.on_lease_report = NULL;
     by_token = false;
     fake.submit_err = ERR_OK;
     fake.submits = fake.pauses = 0;
@@ -515,15 +515,15 @@ static void a_limit_is_a_number_in_its_range(void **state)
     }
 }
 
-static struct steer_op steered;
+static struct command steered;
 
-static void steer_works(struct steer_op *op)
+static void command_works(struct command *op)
 {
     steered = *op;
     op->new_job_id = 77;
 }
 
-static void steer_refuses(struct steer_op *op)
+static void command_refuses(struct command *op)
 {
     op->err = ERR_ILLEGAL_TRANSITION;
     snprintf(op->why, sizeof op->why, "The job is final.");
@@ -533,17 +533,17 @@ static void steering_answers_with_what_it_changed(void **state)
 {
     static const struct {
         const char *target, *body;
-        enum steer_act act;
+        enum command_act act;
         int64_t task_id, job_id;
         int status;
         const char *id;
     } cases[] = {
-        {"/v1/tasks/t000000000002d/cancel", NULL, STEER_CANCEL, 77, 0, 200, "\"t000000000002d\""},
-        {"/v1/tasks/t000000000002d/run", "{}", STEER_RUN, 77, 0, 200, "\"t000000000002d\""},
-        {"/v1/jobs/j000000000002d/cancel", " { } ", STEER_CANCEL, 0, 77, 200, "\"j000000000002d\""},
-        {"/v1/jobs/j000000000002c/retry", NULL, STEER_RETRY, 0, 76, 201, "\"j000000000002d\""},
+        {"/v1/tasks/t000000000002d/cancel", NULL, COMMAND_CANCEL, 77, 0, 200, "\"t000000000002d\""},
+        {"/v1/tasks/t000000000002d/run", "{}", COMMAND_RUN, 77, 0, 200, "\"t000000000002d\""},
+        {"/v1/jobs/j000000000002d/cancel", " { } ", COMMAND_CANCEL, 0, 77, 200, "\"j000000000002d\""},
+        {"/v1/jobs/j000000000002c/retry", NULL, COMMAND_RETRY, 0, 76, 201, "\"j000000000002d\""},
     };
-    fake.on_steer = steer_works;
+    fake.on_command = command_works;
     fake.on_store = store_has;
     stored_job = (struct job){.id = 77, .task_id = 77, .state = JOB_CANCELLED};
     stored_doc = "{\"url\":\"http://x/\"}";
@@ -563,13 +563,13 @@ static void steering_answers_with_what_it_changed(void **state)
 
 static void a_change_is_merged_before_it_is_answered(void **state)
 {
-    fake.on_steer = steer_works;
+    fake.on_command = command_works;
     fake.on_store = store_has;
     stored_job = (struct job){.id = 77, .task_id = 77, .state = JOB_DELAYED};
     stored_doc = "{\"url\":\"http://x/\"}";
     struct http_request *request = fake_ask("PATCH", "/v1/tasks/t000000000002d", "If-Match: \"3\"", "{\"name\":\"n\"}");
     assert_int_equal(request->status, 200);
-    assert_int_equal(steered.act, STEER_PATCH);
+    assert_int_equal(steered.act, COMMAND_PATCH);
     assert_true(steered.version_count == 1 && steered.versions[0] == 3);
     assert_true(str_is(steered.patch.raw, "{\"name\":\"n\"}"));
     fake_free(request);
@@ -577,7 +577,7 @@ static void a_change_is_merged_before_it_is_answered(void **state)
 
 static void steering_what_is_swept_at_once_is_still_done(void **state)
 {
-    fake.on_steer = steer_works;
+    fake.on_command = command_works;
     fake.on_store = store_has;
     stored_doc = NULL;
     struct http_request *request = fake_ask("POST", "/v1/tasks/t000000000002d/cancel", NULL, NULL);
@@ -599,7 +599,7 @@ static void steering_is_refused_in_words(void **state)
         {"/v1/jobs/nothing/retry", NULL, 404, "\"not_found\""},
         {"/v1/queues/a%20b/pause", NULL, 422, "\"invalid_field\""},
     };
-    fake.on_steer = steer_refuses;
+    fake.on_command = command_refuses;
     for (size_t i = 0; i < array_count(cases); i++) {
         struct http_request *request = fake_ask("POST", cases[i].target, NULL, cases[i].body);
         assert_int_equal(request->status, cases[i].status);
@@ -608,14 +608,14 @@ static void steering_is_refused_in_words(void **state)
     }
 }
 
-static struct settle_op settled;
+static struct lease_report settled;
 
-static void settle_works(struct settle_op *op)
+static void settle_works(struct lease_report *op)
 {
     settled = *op;
 }
 
-static void settle_refuses(struct settle_op *op)
+static void settle_refuses(struct lease_report *op)
 {
     op->err = ERR_LEASE_LOST;
     snprintf(op->why, sizeof op->why, "the token is of an earlier attempt");
@@ -625,21 +625,21 @@ static void words_about_attempts_are_passed_on_as_they_came(void **state)
 {
     static const struct {
         const char *word, *body;
-        enum settle_word as;
+        enum lease_report_kind as;
         const char *ticket, *result, *reason;
         bool no_retry;
     } cases[] = {
-        {"complete", "{\"token\":\"1-a\",\"result\": {\"a\":  1.0} }", SETTLE_COMPLETE, "1-a", "{\"a\":  1.0}", "", false},
-        {"complete", "{\"result\":null,\"token\":\"1-a\"}", SETTLE_COMPLETE, "1-a", "", "", false},
-        {"complete", "{\"tok\\u0065n\":\"1-a\"}", SETTLE_COMPLETE, "1-a", "", "", false},
-        {"fail", "{\"token\":\"1-a\",\"reason\":\"no \\\"luck\\\"\"}", SETTLE_FAIL, "1-a", "", "no \"luck\"", false},
-        {"fail", "{\"token\":\"1-a\",\"reason\":\"no\",\"retry\":false}", SETTLE_FAIL, "1-a", "", "no", true},
-        {"fail", "{\"token\":\"1-a\",\"reason\":\"no\",\"retry\":true}", SETTLE_FAIL, "1-a", "", "no", false},
-        {"heartbeat", "{\"token\":\"1-a\"}", SETTLE_BEAT, "1-a", "", "", false},
-        {"heartbeat", "{\"token\":\"1-a\",\"progress\":[0.5]}", SETTLE_BEAT, "1-a", "[0.5]", "", false},
+        {"complete", "{\"token\":\"1-a\",\"result\": {\"a\":  1.0} }", LEASE_COMPLETE, "1-a", "{\"a\":  1.0}", "", false},
+        {"complete", "{\"result\":null,\"token\":\"1-a\"}", LEASE_COMPLETE, "1-a", "", "", false},
+        {"complete", "{\"tok\\u0065n\":\"1-a\"}", LEASE_COMPLETE, "1-a", "", "", false},
+        {"fail", "{\"token\":\"1-a\",\"reason\":\"no \\\"luck\\\"\"}", LEASE_FAIL, "1-a", "", "no \"luck\"", false},
+        {"fail", "{\"token\":\"1-a\",\"reason\":\"no\",\"retry\":false}", LEASE_FAIL, "1-a", "", "no", true},
+        {"fail", "{\"token\":\"1-a\",\"reason\":\"no\",\"retry\":true}", LEASE_FAIL, "1-a", "", "no", false},
+        {"heartbeat", "{\"token\":\"1-a\"}", LEASE_HEARTBEAT, "1-a", "", "", false},
+        {"heartbeat", "{\"token\":\"1-a\",\"progress\":[0.5]}", LEASE_HEARTBEAT, "1-a", "[0.5]", "", false},
     };
     by_token = true;
-    fake.on_settle = settle_works;
+    fake.on_lease_report = settle_works;
     fake.on_store = store_has;
     stored_job = (struct job){.id = 77, .task_id = 77, .state = JOB_RESERVED};
     stored_doc = "{\"url\":\"http://x/\"}";
@@ -669,7 +669,7 @@ static void words_about_attempts_are_passed_on_as_they_came(void **state)
 
 static void a_word_that_is_refused_says_why(void **state)
 {
-    fake.on_settle = settle_refuses;
+    fake.on_lease_report = settle_refuses;
     struct http_request *request = fake_ask("POST", "/v1/jobs/j000000000002d/complete", NULL, "{\"token\":\"1-a\"}");
     assert_int_equal(request->status, 409);
     assert_json(fake_json(request), "code", "\"lease_lost\"");

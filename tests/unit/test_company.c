@@ -1,7 +1,7 @@
 // The tender that divides buckets, and the one that heeds what other nodes wish.
 #include "support/play.h"
 
-#include "core/own.h"
+#include "core/bucket.h"
 #include "store/lives.h"
 #include "store/peers.h"
 
@@ -43,7 +43,7 @@ static int64_t term_of(struct play *play, size_t *ret_mine, size_t *ret_all)
 
 static void divide_as_another(struct play *play, int64_t term, int64_t puller)
 {
-    struct store_owner owner = {own_bucket(PLAY_TENANT), puller};
+    struct store_owner owner = {bucket_of(PLAY_TENANT), puller};
     struct store_divide op = {.term = term, .owners = &owner, .owner_count = 1};
     store_op_init(&op.op, STORE_DIVIDE, NULL);
     store_call(play->store.memory, &op.op);

@@ -27,7 +27,7 @@ static struct outcome *in_hand(struct play *play, const char *doc)
     int64_t id = play_add(play, (struct play_job){.doc = doc});
     for (int i = 0; i < 12; i++) {
         play_live(play);
-        survey_turn(play->flow->survey, play->now);
+        lane_scan_turn(play->flow->lane_scan, play->now);
         pull_turn(play->flow->pull, play->now);
         play_pass(play, 1000);
     }

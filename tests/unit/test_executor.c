@@ -1,7 +1,7 @@
 // An executor alone: dispatch and the HTTP executor, linked without store, node and lanes (see meson.build), told through a
 // broker what they may do. That is what lets an executor be a process without a database.
 #include "base/mem.h"
-#include "flow/dispatch.h"
+#include "flow/stages/dispatch.h"
 #include "support/target.h"
 
 #include <setjmp.h>

@@ -1032,9 +1032,9 @@ static void a_lease_that_ran_out_is_a_timeout_and_not_before(void **state)
 {
     struct job job = leased(), before = job;
     struct job_policy now = policy();
-    assert_int_equal(job_lapse(&job, &now, job.lease_until - 1, 0, &step), ERR_ILLEGAL_TRANSITION);
+    assert_int_equal(job_expire_lease(&job, &now, job.lease_until - 1, 0, &step), ERR_ILLEGAL_TRANSITION);
     assert_memory_equal(&job, &before, sizeof job);
-    assert_int_equal(job_lapse(&job, &now, before.lease_until, 0, &step), ERR_OK);
+    assert_int_equal(job_expire_lease(&job, &now, before.lease_until, 0, &step), ERR_OK);
     assert_int_equal(job.state, JOB_DELAYED);
     assert_int_equal(job.retries, 1);
     assert_int_equal(job.losses, 0);
@@ -1042,7 +1042,7 @@ static void a_lease_that_ran_out_is_a_timeout_and_not_before(void **state)
     assert_true(step.kept);
     assert_int_equal(step.attempt.outcome, OUTCOME_TIMEOUT);
     struct job held = job_in(JOB_RESERVED);
-    assert_int_equal(job_lapse(&held, &now, T * 2, 0, &step), ERR_ILLEGAL_TRANSITION);
+    assert_int_equal(job_expire_lease(&held, &now, T * 2, 0, &step), ERR_ILLEGAL_TRANSITION);
 }
 
 static void a_failure_may_say_that_another_try_is_in_vain(void **state)

@@ -18,7 +18,7 @@ static int64_t note(struct lanes *lanes, int64_t lane, int64_t due_ms)
     char queue[32];
     snprintf(queue, sizeof queue, "q%lld", (long long)lane);
     struct store_lane told = {.id = lane, .tenant = TENANT, .queue = str_of(queue), .next_due = due_ms};
-    lanes_learn(lanes, &told, (struct lanes_news){-1, -1}); // asked before anything was heard
+    lanes_learn(lanes, &told, (struct lanes_heard){-1, -1}); // asked before anything was heard
     return lane;
 }
 
@@ -131,12 +131,12 @@ static void a_list_that_was_read_before_a_pause_does_not_undo_it(void **state)
 {
     struct lanes *lanes = lanes_new(100, BYTES);
     note(lanes, 1, TIME_NEVER);
-    struct lanes_news when = lanes_news(lanes); // the list is asked for …
+    struct lanes_heard when = lanes_heard(lanes); // the list is asked for …
     struct store_lane read = {.id = 1, .tenant = TENANT, .queue = name_of(1), .next_due = TIME_NEVER};
     lanes_pause(lanes, 1, TENANT, name_of(1), true);
     lanes_learn(lanes, &read, when); // … and comes
     assert_true(lanes_is_paused(lanes, 1));
-    lanes_learn(lanes, &read, lanes_news(lanes)); // asked for afterwards, it is news
+    lanes_learn(lanes, &read, lanes_heard(lanes)); // asked for afterwards, it is news
     assert_false(lanes_is_paused(lanes, 1));
     lanes_free(lanes);
 }
@@ -160,7 +160,7 @@ static void a_claim_begins_at_the_first_that_is_left(void **state)
         if (how == SAME)
             note(lanes, 1, NOW);
         if (how == WALKED)
-            lanes_learn(lanes, &seen, lanes_news(lanes));
+            lanes_learn(lanes, &seen, lanes_heard(lanes));
         assert_int_equal(plan(lanes, NOW + (how == LONG_AGO ? 2000 : 0), &want, 1), 1);
         assert_int_equal(want.from_ms, NOW);
         assert_int_equal(want.from_id, how == NOTHING || how == LATER ? 77 : 0);
@@ -175,15 +175,15 @@ static void of_a_lane_that_was_only_named_a_claim_finds_out_what_is_due(void **s
     struct lanes *lanes = lanes_new(100, BYTES);
     struct store_want want;
     struct store_lane named = {.id = 1, .tenant = TENANT, .queue = name_of(1)};
-    lanes_learn(lanes, &named, lanes_news(lanes));
+    lanes_learn(lanes, &named, lanes_heard(lanes));
     assert_int_equal(plan(lanes, NOW, &want, 1), 1);
     assert_int_equal(want.from_ms, 0);
     answer(lanes, &want, 0, NOW + HORIZON + 1050);
     named.paused = true;
-    lanes_learn(lanes, &named, lanes_news(lanes)); // known by now: only the pause is news
+    lanes_learn(lanes, &named, lanes_heard(lanes)); // known by now: only the pause is news
     assert_true(lanes_is_paused(lanes, 1));
     named.paused = false;
-    lanes_learn(lanes, &named, lanes_news(lanes));
+    lanes_learn(lanes, &named, lanes_heard(lanes));
     assert_int_equal(lanes_next_plan(lanes), NOW + 1050);
     lanes_free(lanes);
 }
@@ -192,7 +192,7 @@ static void lanes_whose_turn_comes_soon_go_along_with_one_whose_turn_it_is(void 
 {
     struct lanes *lanes = lanes_new(10000, BYTES);
     struct store_want wants[8];
-    bool mine[OWN_BUCKETS] = {0};
+    bool mine[BUCKETS] = {0};
     for (int64_t lane = 1; lane <= 3; lane++)
         note(lanes, lane, NOW + HORIZON + 300 * lane);
     note(lanes, 4, NOW + LANES_AHEAD_MS + 400);
@@ -203,7 +203,7 @@ static void lanes_whose_turn_comes_soon_go_along_with_one_whose_turn_it_is(void 
         answer(lanes, &wants[i], 0, NOW + HORIZON + 300 * wants[i].lane);
     }
     assert_int_equal(plan(lanes, NOW + 300, wants, 8), 0); // they gave nothing, and rest
-    lanes_own(lanes, mine);                                // with others' lanes one waits until their jobs are due
+    lanes_assign(lanes, mine);                             // with others' lanes one waits until their jobs are due
     assert_int_equal(plan(lanes, NOW + HORIZON + 900, wants, 8), 3);
     for (int i = 0; i < 3; i++)
         answer(lanes, &wants[i], 0, TIME_NEVER);
@@ -226,8 +226,8 @@ static void a_lane_that_is_due_but_gives_nothing_rests_a_moment(void **state)
 
 static void own_no_bucket(struct lanes *lanes)
 {
-    bool mine[OWN_BUCKETS] = {false};
-    lanes_own(lanes, mine);
+    bool mine[BUCKETS] = {false};
+    lanes_assign(lanes, mine);
 }
 
 static void in_a_lane_of_another_only_what_is_due_is_taken(void **state)
@@ -242,12 +242,12 @@ static void in_a_lane_of_another_only_what_is_due_is_taken(void **state)
     assert_int_equal(plan(lanes, NOW + HORIZON, &want, 1), 1);
     answer(lanes, &want, 0, NOW + HORIZON + 7000); // its owner had taken it
     assert_int_equal(lanes_next_plan(lanes), NOW + HORIZON + 7000);
-    bool used[OWN_BUCKETS] = {false};
+    bool used[BUCKETS] = {false};
     lanes_buckets(lanes, used);
-    assert_true(used[own_bucket(TENANT)]);
-    bool mine[OWN_BUCKETS] = {false};
-    mine[own_bucket(TENANT)] = true;
-    lanes_own(lanes, mine);
+    assert_true(used[bucket_of(TENANT)]);
+    bool mine[BUCKETS] = {false};
+    mine[bucket_of(TENANT)] = true;
+    lanes_assign(lanes, mine);
     assert_int_equal(lanes_next_plan(lanes), NOW + 7000);
     lanes_free(lanes);
 }
@@ -269,9 +269,9 @@ static void the_list_says_what_is_left_unless_something_was_heard_since(void **s
     struct lanes *lanes = lanes_new(100, BYTES);
     struct store_lane read = {.id = 1, .tenant = TENANT, .queue = name_of(1), .next_due = NOW + 20000};
     lanes_note(lanes, 1, TENANT, name_of(1), NOW);
-    lanes_learn(lanes, &read, lanes_news(lanes));
+    lanes_learn(lanes, &read, lanes_heard(lanes));
     assert_int_equal(lanes_next_plan(lanes), NOW + 20000 - HORIZON);
-    struct lanes_news when = lanes_news(lanes);
+    struct lanes_heard when = lanes_heard(lanes);
     lanes_due(lanes, 1, NOW);
     lanes_learn(lanes, &read, when);
     assert_int_equal(lanes_next_plan(lanes), NOW - HORIZON);

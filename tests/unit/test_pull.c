@@ -13,7 +13,7 @@
 
 static int64_t turn(struct play *play)
 {
-    survey_turn(play->flow->survey, play->now); // through which pull comes to know its lanes
+    lane_scan_turn(play->flow->lane_scan, play->now); // through which pull comes to know its lanes
     return pull_turn(play->flow->pull, play->now);
 }
 
@@ -633,7 +633,7 @@ static void after_a_lost_answer_all_lanes_are_gone_through_at_once(void **state)
     play_turn(play);
     assert_null(play_running(play, missed));
     assert_int_equal(play->store.count[STORE_LANES], asked);
-    atomic_store(&play->node->survey_wanted, true);
+    atomic_store(&play->node->lane_scan_wanted, true);
     for (int i = 0; i < LANES / 500 + 1; i++) {
         play_turn(play);
         play_pass(play, 1);

@@ -1,5 +1,5 @@
 // Slots: who is next, and that no lane, host or priority stands in everybody's way.
-#include "flow/slots.h"
+#include "flow/stages/slots.h"
 
 #include "base/hash.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 // A ticket is of one job and one claim, made under one secret; everything else is refused.
-#include "flow/ticket.h"
+#include "flow/commands/ticket.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

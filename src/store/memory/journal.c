@@ -64,35 +64,35 @@ static void sweep_minutes(struct memory *memory, const struct store_sweep *sweep
 
 static int compare_news(const struct memory_news *a, const struct store_news *b)
 {
-    int order = compare_ints(a->news.source, b->source);
-    return order ? order : compare_ints(a->news.number, b->number);
+    int order = compare_ints(a->events.source, b->source);
+    return order ? order : compare_ints(a->events.number, b->number);
 }
 
 void memory_run_tell(struct memory *memory, struct store_op *op)
 {
     const struct store_tell *tell = container_of(op, struct store_tell, op);
     size_t at = 0;
-    while (at < memory->news_count && compare_news(&memory->news[at], &tell->news) < 0)
+    while (at < memory->events_count && compare_news(&memory->events[at], &tell->events) < 0)
         at++;
-    if (at < memory->news_count && compare_news(&memory->news[at], &tell->news) == 0)
+    if (at < memory->events_count && compare_news(&memory->events[at], &tell->events) == 0)
         return;
-    memory->news = mem_grow(memory->news, (memory->news_count + 1) * sizeof *memory->news);
-    memmove(&memory->news[at + 1], &memory->news[at], (memory->news_count - at) * sizeof *memory->news);
-    memory->news_count++;
-    memory->news[at] = (struct memory_news){.news = tell->news, .told_at = tell->now_ms};
-    memory->news[at].news.doc = memory_copy(tell->news.doc);
+    memory->events = mem_grow(memory->events, (memory->events_count + 1) * sizeof *memory->events);
+    memmove(&memory->events[at + 1], &memory->events[at], (memory->events_count - at) * sizeof *memory->events);
+    memory->events_count++;
+    memory->events[at] = (struct memory_news){.events = tell->events, .told_at = tell->now_ms};
+    memory->events[at].events.doc = memory_copy(tell->events.doc);
 }
 
 static void give_last(struct memory *memory, struct store_hear *hear)
 {
-    for (size_t i = 0; i < memory->news_count; i++) {
-        const struct store_news *news = &memory->news[i].news;
-        bool known = hear->last_count && hear->last[hear->last_count - 1].source == news->source;
+    for (size_t i = 0; i < memory->events_count; i++) {
+        const struct store_news *events = &memory->events[i].events;
+        bool known = hear->last_count && hear->last[hear->last_count - 1].source == events->source;
         if (!known) {
             hear->last = store_push(&hear->op.arena, hear->last, hear->last_count, sizeof *hear->last);
             hear->last_count++;
         }
-        hear->last[hear->last_count - 1] = (struct store_heard){news->source, news->number};
+        hear->last[hear->last_count - 1] = (struct store_heard){events->source, events->number};
     }
 }
 
@@ -113,17 +113,17 @@ void memory_run_hear(struct memory *memory, struct store_op *op)
     }
     int64_t source = 0;
     size_t given = 0; // of this source
-    for (size_t i = 0; i < memory->news_count; i++) {
-        const struct store_news *from = &memory->news[i].news;
+    for (size_t i = 0; i < memory->events_count; i++) {
+        const struct store_news *from = &memory->events[i].events;
         given = i && from->source == source ? given : 0;
         source = from->source;
         if (source == hear->skip || from->number <= heard_of(hear, source) || given == hear->max)
             continue;
         given++;
-        hear->news = store_push(&op->arena, hear->news, hear->news_count, sizeof *hear->news);
-        struct store_news *news = &hear->news[hear->news_count++];
-        *news = *from;
-        news->doc = memory_give(&op->arena, from->doc);
+        hear->events = store_push(&op->arena, hear->events, hear->events_count, sizeof *hear->events);
+        struct store_news *events = &hear->events[hear->events_count++];
+        *events = *from;
+        events->doc = memory_give(&op->arena, from->doc);
     }
 }
 
@@ -131,15 +131,15 @@ static void sweep_told(struct memory *memory, const struct store_sweep *sweep)
 {
     for (size_t removed = 0; removed < sweep->max; removed++) {
         struct memory_news *oldest = NULL;
-        for (size_t i = 0; i < memory->news_count; i++)
-            if (memory->news[i].told_at < sweep->news_before && (!oldest || memory->news[i].told_at < oldest->told_at))
-                oldest = &memory->news[i];
+        for (size_t i = 0; i < memory->events_count; i++)
+            if (memory->events[i].told_at < sweep->events_before && (!oldest || memory->events[i].told_at < oldest->told_at))
+                oldest = &memory->events[i];
         if (!oldest)
             return;
-        memory_free_str(&oldest->news.doc);
-        size_t at = (size_t)(oldest - memory->news);
-        memory->news_count--;
-        memmove(oldest, oldest + 1, (memory->news_count - at) * sizeof *oldest);
+        memory_free_str(&oldest->events.doc);
+        size_t at = (size_t)(oldest - memory->events);
+        memory->events_count--;
+        memmove(oldest, oldest + 1, (memory->events_count - at) * sizeof *oldest);
     }
 }
 
@@ -231,8 +231,8 @@ void memory_free_journal(struct memory *memory)
     mem_free(memory->bulks);
     for (size_t i = 0; i < memory->minute_count; i++)
         memory_free_str(&memory->minutes[i].doc);
-    for (size_t i = 0; i < memory->news_count; i++)
-        memory_free_str(&memory->news[i].news.doc);
+    for (size_t i = 0; i < memory->events_count; i++)
+        memory_free_str(&memory->events[i].events.doc);
     mem_free(memory->minutes);
-    mem_free(memory->news);
+    mem_free(memory->events);
 }

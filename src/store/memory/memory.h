@@ -47,7 +47,7 @@ struct memory_incarnation {
 };
 
 struct memory_news {
-    struct store_news news;
+    struct store_news events;
     int64_t told_at;
 };
 
@@ -68,8 +68,8 @@ struct memory {
     size_t bulk_count;
     struct store_minute *minutes; // by tenant, time, source
     size_t minute_count;
-    struct memory_news *news; // by source, number
-    size_t news_count;
+    struct memory_news *events; // by source, number
+    size_t events_count;
     int64_t range;       // of node numbers
     int64_t id_floor;    // the largest id ever added
     int64_t purge_after; // nothing is to be swept before this, and nothing expires before that

@@ -30,7 +30,7 @@ static const char tell_news[] = "INSERT INTO @news(source,number,told_at,doc) VA
 // HEAR, of who begins to listen, and of who goes on. The sources are found by jumping from one to the next in the index. $1 who
 // asks, $2 max, $3 sources, $4 what was heard of them.
 static const char last_news[] = "SELECT source, max(number) FROM @news GROUP BY source ORDER BY source";
-static const char hear_news[] =
+static const char event_relay_news[] =
     "WITH RECURSIVE sources(source) AS ((SELECT source FROM @news ORDER BY source LIMIT 1) UNION ALL"
     "   SELECT (SELECT n.source FROM @news n WHERE n.source>sources.source ORDER BY n.source LIMIT 1) FROM sources"
     "   WHERE sources.source IS NOT NULL)"
@@ -144,10 +144,10 @@ void pg_tell_send(struct pg_session *session, struct store_op *op)
     const struct store_tell *tell = container_of(op, struct store_tell, op);
     pg_begin_query(session);
     pg_put(session, tell_news);
-    pg_param_int(session, tell->news.source);
-    pg_param_int(session, tell->news.number);
+    pg_param_int(session, tell->events.source);
+    pg_param_int(session, tell->events.number);
     pg_param_int(session, tell->now_ms);
-    pg_param_text(session, tell->news.doc);
+    pg_param_text(session, tell->events.doc);
     pg_send(session, NULL, NULL);
 }
 
@@ -164,8 +164,8 @@ static void read_news(void *ctx, const PGresult *result)
 {
     struct store_hear *hear = ctx;
     for (int row = 0; row < PQntuples(result); row++) {
-        hear->news = store_push(&hear->op.arena, hear->news, hear->news_count, sizeof *hear->news);
-        hear->news[hear->news_count++] =
+        hear->events = store_push(&hear->op.arena, hear->events, hear->events_count, sizeof *hear->events);
+        hear->events[hear->events_count++] =
             (struct store_news){pg_int(result, row, 0), pg_int(result, row, 1), pg_bytes(result, row, 2, &hear->op.arena)};
     }
 }
@@ -184,7 +184,7 @@ void pg_hear_send(struct pg_session *session, struct store_op *op)
         numbers[i] = hear->heard[i].number;
     }
     pg_begin_query(session);
-    pg_put(session, hear_news);
+    pg_put(session, event_relay_news);
     pg_param_int(session, hear->skip);
     pg_param_int(session, store_limit(hear->max));
     pg_param_ints(session, sources, hear->heard_count);
@@ -195,5 +195,5 @@ void pg_hear_send(struct pg_session *session, struct store_op *op)
 void pg_sweep_journal_send(struct pg_session *session, const struct store_sweep *sweep, int64_t max)
 {
     pg_sql(session, remove_minutes, NULL, NULL, sweep->series_before, max);
-    pg_sql(session, remove_news, NULL, NULL, sweep->news_before, max);
+    pg_sql(session, remove_news, NULL, NULL, sweep->events_before, max);
 }

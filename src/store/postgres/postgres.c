@@ -24,11 +24,11 @@ enum {
     BACK_OFF_MAX_MS = 1000,
     DESKS = 5,
     BULK_ROWS = 16,  // so many tasks in one operation are added in bulk
-    CROWD_ROWS = 500 // so many wait before the other desk for adding helps
+    CROWD_ROWS = 500 // so many wait before the other queue for adding helps
 };
 
-struct pg_desk {
-    struct desk desk;
+struct pg_queue {
+    struct op_queue queue;
     struct pg_session session;
     void (*run)(struct pg_session *session, struct list *group);
     int64_t since_ms;    // those that wait have waited since then at most
@@ -37,26 +37,26 @@ struct pg_desk {
     int64_t back_off_ms;
 };
 
-enum { DESK_ADD, DESK_BULK, DESK_TEND, DESK_CHANGE, DESK_READ };
+enum { QUEUE_ADD, QUEUE_BULK, QUEUE_TEND, QUEUE_CHANGE, QUEUE_READ };
 
 static const struct {
     const char *name;
     void (*run)(struct pg_session *session, struct list *group);
-} desk_rows[DESKS] = {
-    [DESK_ADD] = {"store-add", pg_add_group},    [DESK_BULK] = {"store-bulk", pg_add_group},
-    [DESK_TEND] = {"store-tend", pg_tend_group}, [DESK_CHANGE] = {"store-change", pg_change_group},
-    [DESK_READ] = {"store-read", pg_read_group},
+} queue_rows[DESKS] = {
+    [QUEUE_ADD] = {"store-add", pg_add_group},    [QUEUE_BULK] = {"store-bulk", pg_add_group},
+    [QUEUE_TEND] = {"store-tend", pg_tend_group}, [QUEUE_CHANGE] = {"store-change", pg_change_group},
+    [QUEUE_READ] = {"store-read", pg_read_group},
 };
 
-static const int desk_of[STORE_VERB_COUNT] = {
-    [STORE_JOIN] = DESK_TEND,   [STORE_BEAT] = DESK_TEND,     [STORE_BURY] = DESK_TEND,   [STORE_FORGET] = DESK_TEND,
-    [STORE_OWNERS] = DESK_READ, [STORE_DIVIDE] = DESK_TEND,   [STORE_ASK] = DESK_TEND,    [STORE_ASKED] = DESK_TEND,
-    [STORE_ADD] = DESK_ADD,     [STORE_CLAIM] = DESK_TEND,    [STORE_DUE] = DESK_TEND,    [STORE_PAUSE] = DESK_TEND,
-    [STORE_SWEEP] = DESK_TEND,  [STORE_CHANGE] = DESK_CHANGE, [STORE_FIND] = DESK_READ,   [STORE_LANES] = DESK_READ,
-    [STORE_GET] = DESK_READ,    [STORE_STATS] = DESK_READ,    [STORE_LIST] = DESK_READ,   [STORE_AMEND] = DESK_TEND,
-    [STORE_BULKS] = DESK_READ,  [STORE_BULK] = DESK_TEND,     [STORE_BACKUP] = DESK_READ, [STORE_TALLY] = DESK_TEND,
-    [STORE_SERIES] = DESK_READ, [STORE_TELL] = DESK_TEND,     [STORE_HEAR] = DESK_READ,   [STORE_REMOVE] = DESK_TEND,
-    [STORE_AHEAD] = DESK_READ,  [STORE_DROP] = DESK_TEND,
+static const int queue_of[STORE_VERB_COUNT] = {
+    [STORE_JOIN] = QUEUE_TEND,   [STORE_BEAT] = QUEUE_TEND,     [STORE_BURY] = QUEUE_TEND,   [STORE_FORGET] = QUEUE_TEND,
+    [STORE_OWNERS] = QUEUE_READ, [STORE_DIVIDE] = QUEUE_TEND,   [STORE_ASK] = QUEUE_TEND,    [STORE_ASKED] = QUEUE_TEND,
+    [STORE_ADD] = QUEUE_ADD,     [STORE_CLAIM] = QUEUE_TEND,    [STORE_DUE] = QUEUE_TEND,    [STORE_PAUSE] = QUEUE_TEND,
+    [STORE_SWEEP] = QUEUE_TEND,  [STORE_CHANGE] = QUEUE_CHANGE, [STORE_FIND] = QUEUE_READ,   [STORE_LANES] = QUEUE_READ,
+    [STORE_GET] = QUEUE_READ,    [STORE_STATS] = QUEUE_READ,    [STORE_LIST] = QUEUE_READ,   [STORE_AMEND] = QUEUE_TEND,
+    [STORE_BULKS] = QUEUE_READ,  [STORE_BULK] = QUEUE_TEND,     [STORE_BACKUP] = QUEUE_READ, [STORE_TALLY] = QUEUE_TEND,
+    [STORE_SERIES] = QUEUE_READ, [STORE_TELL] = QUEUE_TEND,     [STORE_HEAR] = QUEUE_READ,   [STORE_REMOVE] = QUEUE_TEND,
+    [STORE_AHEAD] = QUEUE_READ,  [STORE_DROP] = QUEUE_TEND,
 };
 
 static int64_t now_ms(void)
@@ -70,20 +70,20 @@ static void fail_all(struct list *ops, enum err err, const char *why)
 {
     list_each (ops, node)
         store_op_fail(list_entry(node, struct store_op, link), err, why);
-    desk_give_back(ops);
+    op_queue_give_back(ops);
 }
 
 // True: it was carried out. Otherwise the session says what happened, and its connection is usable or gone.
-static bool try_group(struct pg_desk *desk, struct list *group)
+static bool try_group(struct pg_queue *queue, struct list *group)
 {
-    struct pg_session *session = &desk->session;
+    struct pg_session *session = &queue->session;
     for (int tries = 0; tries < TRIES_MAX; tries++) {
         list_each (group, node)
             store_op_clear(list_entry(node, struct store_op, link));
         session->err = ERR_OK;
         session->stored = false;
         session->careful = tries > 0;
-        desk->run(session, group);
+        queue->run(session, group);
         arena_done(&session->arena);
         arena_init(&session->arena);
         if (!session->err)
@@ -100,66 +100,68 @@ static bool try_group(struct pg_desk *desk, struct list *group)
 }
 
 // One operation may be the reason why a group was refused: its neighbours are tried without it.
-static void try_each(struct pg_desk *desk, struct list *group)
+static void try_each(struct pg_queue *queue, struct list *group)
 {
     struct list *node, one;
     list_init(&one);
     while ((node = list_take(group))) {
         list_append(&one, node);
-        if (!desk->session.conn || !try_group(desk, &one))
-            store_op_fail(list_entry(node, struct store_op, link), desk->session.err, desk->session.why);
-        desk_give_back(&one);
+        if (!queue->session.conn || !try_group(queue, &one))
+            store_op_fail(list_entry(node, struct store_op, link), queue->session.err, queue->session.why);
+        op_queue_give_back(&one);
     }
 }
 
-static void run_group(struct pg_desk *desk, struct list *group)
+static void run_group(struct pg_queue *queue, struct list *group)
 {
-    struct pg_session *session = &desk->session;
-    desk->began_ms = now_ms();
-    session->deadline_ms = desk->began_ms + PG_DEADLINE_MS;
-    if (try_group(desk, group))
-        desk_give_back(group);
+    struct pg_session *session = &queue->session;
+    queue->began_ms = now_ms();
+    session->deadline_ms = queue->began_ms + PG_DEADLINE_MS;
+    if (try_group(queue, group))
+        op_queue_give_back(group);
     else if (session->conn && session->err == ERR_INTERNAL && !session->stored && group->next != group->prev)
-        try_each(desk, group);
+        try_each(queue, group);
     else
         fail_all(group, session->err, session->why);
 }
 
-// ---- a desk
+// ---- a queue
 
 // A try that was not answered has waited long enough by itself: who comes back finds the next one before the door.
-static void try_connect(struct pg_desk *desk, int64_t until_ms)
+static void try_connect(struct pg_queue *queue, int64_t until_ms)
 {
-    struct pg_session *session = &desk->session;
+    struct pg_session *session = &queue->session;
     int64_t now = now_ms();
     session->deadline_ms = time_min(now + CONNECT_MS, until_ms);
     pg_session_connect(session);
-    desk->back_off_ms = session->conn ? 0 : time_min(time_max(desk->back_off_ms * 2, BACK_OFF_MIN_MS), BACK_OFF_MAX_MS);
-    desk->next_try_ms = now + desk->back_off_ms;
+    queue->back_off_ms = session->conn ? 0 : time_min(time_max(queue->back_off_ms * 2, BACK_OFF_MIN_MS), BACK_OFF_MAX_MS);
+    queue->next_try_ms = now + queue->back_off_ms;
 }
 
-// Sees to it that there is a connection. False: what waited has failed instead. A desk that closes tries once, and does not wait.
-static bool reach(struct pg_desk *desk, struct list *waiting)
+// Sees to it that there is a connection. False: what waited has failed instead. A queue that closes tries once, and does not
+// wait.
+static bool reach(struct pg_queue *queue, struct list *waiting)
 {
-    struct pg_session *session = &desk->session;
+    struct pg_session *session = &queue->session;
     while (!pg_session_alive(session)) {
         pg_session_drop(session);
-        int64_t now = now_ms(), end = desk->since_ms + PG_DEADLINE_MS;
+        int64_t now = now_ms(), end = queue->since_ms + PG_DEADLINE_MS;
         // The database may have come back since the last try: who has just come is not to fail for others who waited long.
-        if (now >= end && desk->back_off_ms)
-            try_connect(desk, now + LAST_TRY_MS);
+        if (now >= end && queue->back_off_ms)
+            try_connect(queue, now + LAST_TRY_MS);
         if (session->conn)
             continue;
-        if (now >= end || (desk->back_off_ms && desk_closing(&desk->desk))) {
-            desk_take(&desk->desk, 0, waiting); // those that came during the last try: they have waited for a part of it already
+        if (now >= end || (queue->back_off_ms && op_queue_closing(&queue->queue))) {
+            op_queue_take(&queue->queue, 0,
+                          waiting); // those that came during the last try: they have waited for a part of it already
             fail_all(waiting, ERR_STORE_UNAVAILABLE, session->err ? session->why : "PostgreSQL: no connection");
-            desk->began_ms = now;
+            queue->began_ms = now;
             return false;
         }
-        if (now >= desk->next_try_ms)
-            try_connect(desk, end);
+        if (now >= queue->next_try_ms)
+            try_connect(queue, end);
         else
-            desk_take(&desk->desk, (int)(time_min(desk->next_try_ms, end) - now), waiting);
+            op_queue_take(&queue->queue, (int)(time_min(queue->next_try_ms, end) - now), waiting);
     }
     return true;
 }
@@ -173,26 +175,26 @@ static bool runs_alone(const struct store_op *op)
 }
 
 // Those that come while a group is under way have waited since it began, at most.
-static bool take_waiting(struct pg_desk *desk, struct list *ret_waiting)
+static bool take_waiting(struct pg_queue *queue, struct list *ret_waiting)
 {
-    desk_take(&desk->desk, 0, ret_waiting);
-    desk->since_ms = desk->began_ms;
+    op_queue_take(&queue->queue, 0, ret_waiting);
+    queue->since_ms = queue->began_ms;
     if (!list_empty(ret_waiting))
         return true;
-    bool open = desk_take(&desk->desk, -1, ret_waiting);
-    desk->since_ms = now_ms();
+    bool open = op_queue_take(&queue->queue, -1, ret_waiting);
+    queue->since_ms = now_ms();
     return open;
 }
 
-static void *desk_main(void *ctx)
+static void *queue_main(void *ctx)
 {
-    struct pg_desk *desk = ctx;
+    struct pg_queue *queue = ctx;
     struct list waiting, group;
     list_init(&waiting);
-    while (take_waiting(desk, &waiting))
-        while (!list_empty(&waiting) && reach(desk, &waiting)) {
-            desk_take_group(&waiting, GROUP_ROWS_MAX, runs_alone, &group);
-            run_group(desk, &group);
+    while (take_waiting(queue, &waiting))
+        while (!list_empty(&waiting) && reach(queue, &waiting)) {
+            op_queue_take_group(&waiting, GROUP_ROWS_MAX, runs_alone, &group);
+            run_group(queue, &group);
         }
     return NULL;
 }
@@ -287,11 +289,11 @@ static enum err read_url(struct pg *pg, const char *url, char why[ERR_WHY_MAX])
 static void free_all(struct pg *pg)
 {
     for (int i = 0; i < DESKS; i++) {
-        pg_forget_lanes(&pg->desks[i].session);
-        pg_session_done(&pg->desks[i].session);
-        desk_done(&pg->desks[i].desk);
+        pg_forget_lanes(&pg->queues[i].session);
+        pg_session_done(&pg->queues[i].session);
+        op_queue_done(&pg->queues[i].queue);
     }
-    mem_free(pg->desks);
+    mem_free(pg->queues);
     mem_free(pg->conninfo);
     mem_free(pg);
 }
@@ -299,7 +301,7 @@ static void free_all(struct pg *pg)
 // The connection that brings the schema up to date is then the tenders'.
 static enum err prepare(struct pg *pg, char why[ERR_WHY_MAX])
 {
-    struct pg_session *session = &pg->desks[DESK_TEND].session;
+    struct pg_session *session = &pg->queues[QUEUE_TEND].session;
     session->deadline_ms = now_ms() + PG_DEADLINE_MS;
     pg_session_connect(session);
     if (!session->err)
@@ -317,11 +319,11 @@ static enum err pg_open(struct store **ret_store, const char *url, char why[ERR_
     struct pg *pg = mem_zero(sizeof *pg);
     pg->store.ops = &store_postgres_ops;
     atomic_init(&pg->node, -1);
-    pg->desks = mem_zero(DESKS * sizeof *pg->desks);
+    pg->queues = mem_zero(DESKS * sizeof *pg->queues);
     for (int i = 0; i < DESKS; i++) {
-        desk_init(&pg->desks[i].desk);
-        pg_session_init(&pg->desks[i].session, pg, i);
-        pg->desks[i].run = desk_rows[i].run;
+        op_queue_init(&pg->queues[i].queue);
+        pg_session_init(&pg->queues[i].session, pg, i);
+        pg->queues[i].run = queue_rows[i].run;
     }
     enum err err = read_url(pg, url, why);
     if (!err)
@@ -331,33 +333,33 @@ static enum err pg_open(struct store **ret_store, const char *url, char why[ERR_
         return err;
     }
     for (int i = 0; i < DESKS; i++)
-        pg->desks[i].began_ms = now_ms();
+        pg->queues[i].began_ms = now_ms();
     for (int i = 0; i < DESKS; i++)
-        desk_start(&pg->desks[i].desk, desk_rows[i].name, desk_main, &pg->desks[i]);
+        op_queue_start(&pg->queues[i].queue, queue_rows[i].name, queue_main, &pg->queues[i]);
     *ret_store = &pg->store;
     return ERR_OK;
 }
 
-static int desk_for_add(struct pg *pg, const struct store_add *add)
+static int queue_for_add(struct pg *pg, const struct store_add *add)
 {
-    int mine = add->count < BULK_ROWS ? DESK_ADD : DESK_BULK, other = add->count < BULK_ROWS ? DESK_BULK : DESK_ADD;
-    size_t rows = desk_waiting(&pg->desks[mine].desk);
-    return rows >= CROWD_ROWS && rows > desk_waiting(&pg->desks[other].desk) ? other : mine;
+    int mine = add->count < BULK_ROWS ? QUEUE_ADD : QUEUE_BULK, other = add->count < BULK_ROWS ? QUEUE_BULK : QUEUE_ADD;
+    size_t rows = op_queue_waiting(&pg->queues[mine].queue);
+    return rows >= CROWD_ROWS && rows > op_queue_waiting(&pg->queues[other].queue) ? other : mine;
 }
 
 static void pg_submit(struct store *store, struct store_op *op)
 {
     struct pg *pg = container_of(store, struct pg, store);
     bool adds = op->verb == STORE_ADD;
-    int desk = adds ? desk_for_add(pg, container_of(op, struct store_add, op)) : desk_of[op->verb];
-    desk_put(&pg->desks[desk].desk, op);
+    int queue = adds ? queue_for_add(pg, container_of(op, struct store_add, op)) : queue_of[op->verb];
+    op_queue_put(&pg->queues[queue].queue, op);
 }
 
 static void pg_close(struct store *store)
 {
     struct pg *pg = container_of(store, struct pg, store);
     for (int i = 0; i < DESKS; i++)
-        desk_close(&pg->desks[i].desk);
+        op_queue_close(&pg->queues[i].queue);
     free_all(pg);
 }
 

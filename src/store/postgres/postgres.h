@@ -2,10 +2,10 @@
 // Layer: port, private to this folder.
 #pragma once
 #include "base/map.h"
+#include "store/op_queue.h"
 #include "store/postgres/columns.h"
 #include "store/postgres/fragments.h"
 #include "store/postgres/sql.h"
-#include "store/store_desk.h"
 #include "store/store_private.h"
 
 #include <libpq-fe.h>
@@ -29,7 +29,7 @@ struct pg {
     bool allow_unsafe;
     bool prepared;   // the schema was brought up to date
     atomic_int node; // of the incarnation that joined last; -1 before
-    struct pg_desk *desks;
+    struct pg_queue *queues;
 };
 
 // What shall follow a failure.
@@ -165,7 +165,7 @@ void pg_tell_send(struct pg_session *session, struct store_op *op);
 void pg_hear_send(struct pg_session *session, struct store_op *op);
 void pg_sweep_journal_send(struct pg_session *session, const struct store_sweep *sweep, int64_t max);
 
-// ---- the desks: each runs a group of operations in one transaction
+// ---- the queues: each runs a group of operations in one transaction
 
 void pg_add_group(struct pg_session *session, struct list *group);
 void pg_change_group(struct pg_session *session, struct list *group);

@@ -112,7 +112,7 @@ static void *backup_main(void *ctx)
     struct backup *backup = ctx;
     struct list waiting, *node;
     list_init(&waiting);
-    while (desk_take(&backup->desk, -1, &waiting))
+    while (op_queue_take(&backup->queue, -1, &waiting))
         while ((node = list_take(&waiting)))
             run(backup, container_of(list_entry(node, struct store_op, link), struct store_backup, op));
     return NULL;
@@ -121,13 +121,13 @@ static void *backup_main(void *ctx)
 void backup_init(struct backup *backup)
 {
     pthread_mutex_init(&backup->lock, NULL);
-    desk_init(&backup->desk);
+    op_queue_init(&backup->queue);
 }
 
 void backup_start(struct backup *backup, const struct files *files)
 {
     backup->files = files;
-    desk_start(&backup->desk, "store-backup", backup_main, backup);
+    op_queue_start(&backup->queue, "store-backup", backup_main, backup);
 }
 
 void backup_close(struct backup *backup)
@@ -137,11 +137,11 @@ void backup_close(struct backup *backup)
     if (backup->handle)
         sqlite3_interrupt(backup->handle);
     pthread_mutex_unlock(&backup->lock);
-    desk_close(&backup->desk);
+    op_queue_close(&backup->queue);
 }
 
 void backup_done(struct backup *backup)
 {
-    desk_done(&backup->desk);
+    op_queue_done(&backup->queue);
     pthread_mutex_destroy(&backup->lock);
 }

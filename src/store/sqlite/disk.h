@@ -2,8 +2,8 @@
 // (sqlite/extent.c), the WAL (sqlite/wal.c), and copies (sqlite/backup.c).
 // Layer: port, private to this folder.
 #pragma once
+#include "store/op_queue.h"
 #include "store/sqlite/db.h"
-#include "store/store_desk.h"
 
 #include <sys/stat.h>
 
@@ -88,7 +88,7 @@ void wal_cut_off(struct wal *wal);    // after a rollback, before anybody is tol
 
 // What makes copies, on a thread of its own.
 struct backup {
-    struct desk desk;
+    struct op_queue queue;
     pthread_mutex_t lock;
     sqlite3 *handle; // under lock: the one that is at it, or NULL
     bool closing;    // under lock

@@ -79,8 +79,8 @@ void journal_series(struct db *db, struct store_op *op)
 void journal_tell(struct writer *writer, struct store_op *op)
 {
     const struct store_tell *tell = container_of(op, struct store_tell, op);
-    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_TELL, tell->news.source, tell->news.number, tell->now_ms);
-    db_bind_bytes(stmt, 4, tell->news.doc);
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_TELL, tell->events.source, tell->events.number, tell->now_ms);
+    db_bind_bytes(stmt, 4, tell->events.doc);
     db_run(&writer->db, stmt);
 }
 
@@ -96,8 +96,8 @@ static void read_news(struct db *db, struct store_hear *hear, int64_t source)
 {
     sqlite3_stmt *stmt = db_sql(db, SQL_HEAR, source, heard_of(hear, source), store_limit(hear->max));
     while (db_row(db, stmt)) {
-        hear->news = store_push(&hear->op.arena, hear->news, hear->news_count, sizeof *hear->news);
-        hear->news[hear->news_count++] =
+        hear->events = store_push(&hear->op.arena, hear->events, hear->events_count, sizeof *hear->events);
+        hear->events[hear->events_count++] =
             (struct store_news){source, sqlite3_column_int64(stmt, 0), db_bytes(stmt, 1, &hear->op.arena)};
     }
 }

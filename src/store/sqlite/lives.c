@@ -1,6 +1,6 @@
 // Incarnations: which processes there are, which node number each has, and whether it still lives.
 //
-// What it does not do: decide who is dead (flow/reap.c), or who goes first (sqlite/peers.c).
+// What it does not do: decide who is dead (flow/tend/reap.c), or who goes first (sqlite/peers.c).
 #include "core/id.h"
 #include "store/sqlite/sqlite.h"
 

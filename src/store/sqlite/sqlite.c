@@ -33,7 +33,7 @@ struct sqlite {
     bool lost; // the writer thread's: the files are not where they were, and nothing is written any more
     char lost_why[ERR_WHY_MAX];
     int64_t looked_at; // the writer thread's: when they still were
-    struct desk writes, reads;
+    struct op_queue writes, reads;
     struct claims claims;
     struct writer writer; // the writer thread's
     struct db reader;     // the reader thread's
@@ -94,7 +94,7 @@ static void run_group(struct sqlite *sqlite, struct list *group)
         fail_group(sqlite, group);
     else
         writer_settle(writer);
-    desk_give_back(group);
+    op_queue_give_back(group);
 }
 
 // ---- when its files are taken away
@@ -123,7 +123,7 @@ static void refuse_group(const struct sqlite *sqlite, struct list *group)
         store_op_clear(op);
         store_op_fail(op, ERR_STORE_LOST, sqlite->lost_why);
     }
-    desk_give_back(group);
+    op_queue_give_back(group);
 }
 
 // The writer looks with every beat, so that a loss is noticed when nothing else happens, and every LOOK_MS while there is much to
@@ -158,11 +158,11 @@ static void *writer_main(void *ctx)
     struct sqlite *sqlite = ctx;
     struct list waiting, group;
     list_init(&waiting);
-    while (desk_take(&sqlite->writes, wal_unmoved(&sqlite->wal) > 0 ? QUIET_MS : -1, &waiting)) {
+    while (op_queue_take(&sqlite->writes, wal_unmoved(&sqlite->wal) > 0 ? QUIET_MS : -1, &waiting)) {
         if (list_empty(&waiting) && !sqlite->lost)
             wal_empty(&sqlite->wal);
         while (!list_empty(&waiting)) {
-            desk_take_group(&waiting, GROUP_ROWS_MAX, NULL, &group);
+            op_queue_take_group(&waiting, GROUP_ROWS_MAX, NULL, &group);
             take_group(sqlite, &group);
         }
     }
@@ -191,7 +191,7 @@ static void *reader_main(void *ctx)
     struct sqlite *sqlite = ctx;
     struct list waiting, *node;
     list_init(&waiting);
-    while (desk_take(&sqlite->reads, -1, &waiting))
+    while (op_queue_take(&sqlite->reads, -1, &waiting))
         while ((node = list_take(&waiting)))
             run_read(&sqlite->reader, list_entry(node, struct store_op, link));
     return NULL;
@@ -246,8 +246,8 @@ static void free_all(struct sqlite *sqlite)
     claims_done(&sqlite->claims);
     extent_close(&sqlite->extent);
     files_close(&sqlite->files);
-    desk_done(&sqlite->writes);
-    desk_done(&sqlite->reads);
+    op_queue_done(&sqlite->writes);
+    op_queue_done(&sqlite->reads);
     backup_done(&sqlite->backup);
     mem_free(sqlite);
 }
@@ -265,8 +265,8 @@ static enum err sqlite_open(struct store **ret_store, const char *url, char why[
     sqlite->store.ops = &store_sqlite_ops;
     files_init(&sqlite->files);
     extent_init(&sqlite->extent);
-    desk_init(&sqlite->writes);
-    desk_init(&sqlite->reads);
+    op_queue_init(&sqlite->writes);
+    op_queue_init(&sqlite->reads);
     claims_init(&sqlite->claims);
     sqlite->writer.db.claims = &sqlite->claims;
     backup_init(&sqlite->backup);
@@ -275,8 +275,8 @@ static enum err sqlite_open(struct store **ret_store, const char *url, char why[
         free_all(sqlite);
         return err;
     }
-    desk_start(&sqlite->writes, "store-write", writer_main, sqlite);
-    desk_start(&sqlite->reads, "store-read", reader_main, sqlite);
+    op_queue_start(&sqlite->writes, "store-write", writer_main, sqlite);
+    op_queue_start(&sqlite->reads, "store-read", reader_main, sqlite);
     backup_start(&sqlite->backup, &sqlite->files);
     *ret_store = &sqlite->store;
     return ERR_OK;
@@ -285,18 +285,18 @@ static enum err sqlite_open(struct store **ret_store, const char *url, char why[
 static void sqlite_submit(struct store *store, struct store_op *op)
 {
     struct sqlite *sqlite = container_of(store, struct sqlite, store);
-    struct desk *desk = op->verb == STORE_BACKUP ? &sqlite->backup.desk
-                        : sqlite_reads[op->verb] ? &sqlite->reads
-                                                 : &sqlite->writes;
-    desk_put(desk, op);
+    struct op_queue *queue = op->verb == STORE_BACKUP ? &sqlite->backup.queue
+                             : sqlite_reads[op->verb] ? &sqlite->reads
+                                                      : &sqlite->writes;
+    op_queue_put(queue, op);
 }
 
 static void sqlite_close(struct store *store)
 {
     struct sqlite *sqlite = container_of(store, struct sqlite, store);
     backup_close(&sqlite->backup);
-    desk_close(&sqlite->writes);
-    desk_close(&sqlite->reads);
+    op_queue_close(&sqlite->writes);
+    op_queue_close(&sqlite->reads);
     wal_close(&sqlite->wal, true);
     free_all(sqlite);
 }

@@ -1,0 +1,601 @@
+// A command is a loop around the record (flow/revise): what it does next is decided by flow/command_next, and carried out here, a
+// function for each phase.
+//
+// What another node has in hand, that node is asked for through the store (STORE_ASK, flow/peers/peer_requests). The record is
+// read again until it shows what became of the job, or until the holder has been declared dead and the job taken back.
+#include "flow/commands/commands.h"
+
+#include "base/mark.h"
+#include "base/mem.h"
+#include "core/patch.h"
+#include "flow/commands/command_next.h"
+#include "flow/commands/revise.h"
+#include "flow/stages/pull.h"
+#include "flow/tend/sweep.h"
+#include "store/jobs.h"
+#include "store/peers.h"
+
+#include <stdio.h>
+
+enum {
+    REMOVE_MAX = 1000,    // jobs that one transaction removes with their task
+    LOOK_MS = 50,         // how soon the record is read while another node is at it, then less and less often
+    WISH_AGAIN_MS = 2000, // and how often that node is asked: a word may get lost
+    WISH_MAX_MS = 25000,  // by then a dead holder is found to be
+    RECALL_MS = 10000,    // for how long a job that was recalled is left alone: who recalled it writes what follows before
+};
+
+// One command under way. It has one operation or question out at a time; or its document is with whoever asked, to be merged.
+struct work {
+    struct revision revision;
+    struct commands *commands;
+    struct command *op;
+    struct command_past past;
+    struct addition addition;
+    struct store_new item;
+    struct store_ask wish;
+    struct amending amending;
+    struct removing removing;
+    struct pull_ask ask;
+    struct patched patched; // of a change: what the task becomes
+    struct arena merged;    // its texts
+    int64_t wished_holder;  // whom the last wish went to,
+    int64_t wished_at;      // and when, on the monotonic clock; 0: it is to be sent
+};
+
+struct commands {
+    struct reviser reviser;
+    struct pull *pull;
+    struct mailbox inbox;   // struct command, new
+    struct mailbox merged;  // struct command, with its changed document
+    struct mailbox answers; // struct store_op of wishes that were sent and jobs that were added
+};
+
+static void decide(struct revision *revision);
+static void written(struct revision *revision, enum err err);
+
+struct commands *commands_new(struct node *node, struct pull *pull, struct recorder *recorder)
+{
+    struct commands *commands = mem_zero(sizeof *commands);
+    reviser_init(&commands->reviser, node, recorder, MARK_COMMAND_AGAIN);
+    commands->pull = pull;
+    mailbox_init(&commands->inbox, node->flow_waker);
+    mailbox_init(&commands->merged, node->flow_waker);
+    mailbox_init(&commands->answers, node->flow_waker);
+    return commands;
+}
+
+static void work_free(struct work *work)
+{
+    revision_end(&work->revision);
+    arena_done(&work->merged);
+    mem_free(work);
+}
+
+static struct work *work_of(struct revision *revision)
+{
+    return container_of(revision, struct work, revision);
+}
+
+void commands_free(struct commands *commands)
+{
+    if (!commands)
+        return;
+    list_each (&commands->reviser.revisions, link)
+        work_free(work_of(list_entry(link, struct revision, link)));
+    reviser_done(&commands->reviser);
+    mailbox_done(&commands->inbox);
+    mailbox_done(&commands->merged);
+    mailbox_done(&commands->answers);
+    mem_free(commands);
+}
+
+bool commands_idle(const struct commands *commands)
+{
+    return reviser_idle(&commands->reviser);
+}
+
+void commands_submit(struct commands *commands, struct command *op)
+{
+    mailbox_post(&commands->inbox, &op->link);
+}
+
+static struct node *node_of(const struct work *work)
+{
+    return work->commands->reviser.node;
+}
+
+static struct now now_of(const struct work *work)
+{
+    return work->commands->reviser.now;
+}
+
+static void finish(struct work *work, enum err err, const char *why)
+{
+    struct command *op = work->op;
+    op->err = err;
+    snprintf(op->why, sizeof op->why, "%s", why);
+    work_free(work);
+    op->done(op);
+}
+
+static void do_done(struct work *work, const struct command_next *next)
+{
+    finish(work, next->err, next->why);
+}
+
+// ---- jobs in this node's hand
+
+static void fetched(struct pull_ask *ask)
+{
+    struct work *work = ask->ctx;
+    if (ask->begins)
+        command_note_beginning(&work->past, work->past.asked_id, work->past.asked_token);
+    if (ask->found && ask->end != ORDER_POSTPONED) // a recall changes nothing yet
+        work->past.did |= COMMAND_DID_HAND_ON;
+    if (ask->found || ask->begins)
+        revision_moved(&work->revision); // a task may have many jobs
+    revision_read(&work->revision);
+}
+
+static void fetch(struct work *work, const struct job *job, enum order_end end)
+{
+    work->past.asked_id = job->id;
+    work->past.asked_token = job->token;
+    if (job->state == JOB_CANCELLED)
+        work->past.did |= COMMAND_DID_CALL_OFF;
+    else
+        work->past.did &= ~(unsigned)COMMAND_DID_CALL_OFF;
+    work->ask = (struct pull_ask){.job_id = job->id,
+                                  .token = job->token,
+                                  .end = end,
+                                  .postpone_to = now_of(work).wall_ms + RECALL_MS,
+                                  .done = fetched,
+                                  .ctx = work};
+    pull_ask(work->commands->pull, &work->ask);
+}
+
+static void do_fetch(struct work *work, const struct command_next *next)
+{
+    fetch(work, next->job, next->end);
+}
+
+// ---- jobs in somebody's hand
+
+// Whether it may still be waited for what becomes of a job in somebody's hand. False: the command has been ended.
+static bool may_wait(struct work *work, const struct job *job)
+{
+    struct command_past *past = &work->past;
+    int64_t now = now_of(work).mono_ms;
+    if (past->wished_id != job->id)
+        past->wish_began = now;
+    if (past->wished_id != job->id || work->wished_holder != job->holder) {
+        past->wished_id = job->id;
+        work->wished_holder = job->holder;
+        work->wished_at = 0;
+        revision_moved(&work->revision);
+    }
+    if (atomic_load(&node_of(work)->stopping)) {
+        finish(work, ERR_STOPPING, "this node is stopping; another has the job in hand");
+        return false;
+    }
+    if (now - past->wish_began > WISH_MAX_MS) {
+        finish(work, ERR_BUSY, "the node that has the job in hand does not answer; try again");
+        return false;
+    }
+    return true;
+}
+
+static void do_wait(struct work *work, const struct command_next *next)
+{
+    if (!may_wait(work, next->job))
+        return;
+    work->past.asked_id = 0; // pull may know of it by then
+    revision_read_later(&work->revision, LOOK_MS);
+}
+
+// Sees to it that the holder has been asked, and looks again later.
+static void do_ask(struct work *work, const struct command_next *next)
+{
+    const struct job *job = next->job;
+    int64_t now = now_of(work).mono_ms;
+    if (!may_wait(work, job))
+        return;
+    if (work->wished_at && now - work->wished_at < WISH_AGAIN_MS) {
+        revision_read_later(&work->revision, LOOK_MS);
+        return;
+    }
+    mark(MARK_PEER_ASKED);
+    work->wished_at = now;
+    if (next->wish != STORE_WISH_RECALL)
+        work->past.did |= COMMAND_DID_HAND_ON;
+    work->wish = (struct store_ask){.holder = job->holder, .job = {.job_id = job->id, .tenant = job->tenant, .wish = next->wish}};
+    store_op_post(&work->wish.op, STORE_ASK, &work->commands->answers);
+    store_submit(node_of(work)->store, &work->wish.op);
+}
+
+static void take_wish(struct work *work)
+{
+    enum err err = work->wish.op.err;
+    store_op_done(&work->wish.op);
+    if (err && err != ERR_LEASE_LOST) // lost: the holder is gone, and the record will show it
+        finish(work, err, "the node that has the job in hand could not be asked");
+    else
+        revision_read_later(&work->revision, LOOK_MS);
+}
+
+static void do_begins(struct work *work, const struct command_next *next)
+{
+    command_note_beginning(&work->past, next->job->id, next->job->token);
+    decide(&work->revision);
+}
+
+// ---- steps of jobs
+
+static void do_end_job(struct work *work, const struct command_next *next)
+{
+    struct revision *revision = &work->revision;
+    struct job_policy policy = task_policy(revision->get.task.doc, &revision->get.op.arena);
+    revision->job = *next->job;
+    if (job_cancel_elsewhere(&revision->job, &policy, now_of(work).wall_ms, STR("cancelled by hand"), &revision->step))
+        finish(work, ERR_ILLEGAL_TRANSITION, "it has ended already");
+    else
+        revision_write(revision, next->job, 0);
+}
+
+static void do_hurry_job(struct work *work, const struct command_next *next)
+{
+    struct revision *revision = &work->revision;
+    revision->job = *next->job;
+    revision->step = (struct job_step){0};
+    if (job_run_now(&revision->job, now_of(work).wall_ms))
+        finish(work, ERR_ILLEGAL_TRANSITION, "it has ended already");
+    else
+        revision_write(revision, next->job, 0);
+}
+
+static void written(struct revision *revision, enum err err)
+{
+    struct work *work = work_of(revision);
+    if (err) {
+        finish(work, err, "the change could not be written");
+        return;
+    }
+    work->past.did |= COMMAND_DID_WRITE;
+    revision_moved(revision);
+    if (revision->job.state == JOB_CANCELLED)
+        fetch(work, &revision->job, ORDER_CANCELLED);
+    else
+        revision_read(revision);
+}
+
+static void added(struct addition *addition)
+{
+    struct work *work = container_of(addition, struct work, addition);
+    mailbox_post(&work->commands->answers, &addition->add.op.link);
+}
+
+static void do_add_job(struct work *work, const struct command_next *next)
+{
+    const struct job *old = next->job;
+    int64_t now_ms = now_of(work).wall_ms, incarnation = atomic_load(&node_of(work)->incarnation);
+    struct job *job = &work->revision.job;
+    if (!incarnation) { // until it has joined, its ids may be another's
+        finish(work, ERR_STORE_UNAVAILABLE, "this node has not joined the others yet; try again");
+        return;
+    }
+    work->op->new_job_id = node_make_id(node_of(work), now_ms);
+    *job = (struct job){.id = work->op->new_job_id,
+                        .task_id = old->task_id,
+                        .parent_id = old->id,
+                        .tenant = old->tenant,
+                        .priority = old->priority,
+                        .state = JOB_READY,
+                        .scheduled_at = now_ms,
+                        .ready_at = now_ms,
+                        .due_at = now_ms,
+                        .token = 1};
+    work->item = (struct store_new){.jobs = job, .job_count = 1};
+    work->addition = (struct addition){.task = &work->revision.get.task, .done = added};
+    store_op_init(&work->addition.add.op, STORE_ADD, NULL);
+    work->addition.add.now_ms = now_ms;
+    work->addition.add.holder = incarnation;
+    work->addition.add.items = &work->item;
+    work->addition.add.count = 1;
+    recorder_add(work->commands->reviser.recorder, &work->addition);
+}
+
+static void take_added(struct work *work)
+{
+    enum err err = work->addition.add.op.err ? work->addition.add.op.err : work->item.err;
+    store_op_done(&work->addition.add.op);
+    finish(work, err, err ? "the new job could not be added" : "");
+}
+
+// ---- tasks
+
+static void refuse_patch(struct work *work, const struct problem *why)
+{
+    work->op->problem = *why;
+    finish(work, why->err, why->detail);
+}
+
+static void do_merge(struct work *work, const struct command_next *next)
+{
+    work->op->merge(work->op);
+}
+
+// Only what was read is looked at, which nobody touches meanwhile.
+void commands_merge(struct commands *commands, struct command *op)
+{
+    struct work *work = op->work;
+    const struct store_task *task = &work->revision.get.task;
+    arena_done(&work->merged);
+    op->problem = (struct problem){0};
+    if (!patch_task(&work->patched, task->doc, op->patch, &work->merged, &op->problem))
+        work->past.merged_from = task->version;
+    mailbox_post(&commands->merged, &op->link);
+}
+
+static void take_merged(struct work *work)
+{
+    if (work->op->problem.err)
+        refuse_patch(work, &work->op->problem);
+    else
+        decide(&work->revision);
+}
+
+// Is a change that plans the task anew possible now? It is asked before anything is called back. False: the command was ended.
+static bool plan_fits(struct work *work)
+{
+    struct problem why = {0};
+    int64_t scheduled_at, expires_at;
+    bool merged = work->op->act == COMMAND_PATCH && work->past.merged_from == work->revision.get.task.version;
+    if (!merged || work->past.did & COMMAND_DID_AMEND || !work->patched.replanned ||
+        !task_plan(&work->patched.task, now_of(work).wall_ms, &scheduled_at, &expires_at, &why))
+        return true;
+    refuse_patch(work, &why);
+    return false;
+}
+
+static void amended(struct amending *amending, struct now now);
+
+// The task as it is; what is to be changed follows.
+static struct store_amend *begin_amend(struct work *work)
+{
+    static const enum event_type events[] = {
+        [COMMAND_PAUSE] = EVENT_TASK_PAUSED, [COMMAND_RESUME] = EVENT_TASK_RESUMED, [COMMAND_PATCH] = EVENT_TASK_CHANGED};
+    struct store_get *get = &work->revision.get;
+    bool again = work->past.did & COMMAND_DID_AMEND;
+    work->amending = (struct amending){.event = again ? EVENT_TYPE_COUNT : events[work->op->act], .done = amended};
+    struct store_amend *amend = &work->amending.amend;
+    amend->task = get->task;
+    amend->task.updated_at = now_of(work).wall_ms;
+    amend->steps = arena_array(&get->op.arena, struct store_step, get->job_count + 1);
+    return amend;
+}
+
+// What becomes of a job that waits, when its task is paused, resumed or changed. The jobs of a task that is paused are written as
+// they are: whoever is about to claim one has either done so by then, or sees the pause.
+static enum err amend_job(struct work *work, struct job *job, struct problem *why)
+{
+    int64_t now_ms = now_of(work).wall_ms;
+    if (work->op->act == COMMAND_PATCH)
+        return patch_job(&work->patched, job, now_ms, why);
+    if (work->op->act == COMMAND_PAUSE || !job_resume(job, now_ms))
+        return ERR_OK;
+    problem_set(why, ERR_INTERNAL, "", "a waiting job cannot be resumed");
+    return why->err;
+}
+
+// False: one of the jobs cannot follow its task, and the command has been ended.
+static bool amend_jobs(struct work *work, struct store_amend *amend)
+{
+    struct store_get *get = &work->revision.get;
+    struct problem why = {0};
+    for (size_t i = 0; i < get->job_count; i++) {
+        if (!job_state_waiting(get->jobs[i].state))
+            continue;
+        struct job *copy = arena_alloc(&get->op.arena, sizeof *copy);
+        *copy = get->jobs[i];
+        amend->steps[amend->count++] = (struct store_step){.token = copy->token, .job = copy};
+        if (amend_job(work, copy, &why)) {
+            refuse_patch(work, &why);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void do_amend(struct work *work, const struct command_next *next)
+{
+    struct store_amend *amend = begin_amend(work);
+    const struct task *patched = &work->patched.task;
+    if (work->op->act != COMMAND_PATCH) {
+        amend->task.paused = work->op->act == COMMAND_PAUSE;
+    } else {
+        amend->task.queue = patched->queue;
+        amend->task.name = patched->name;
+        amend->task.doc = work->patched.doc;
+        amend->retag = true;
+        store_task_tag(&amend->task, patched, &work->revision.get.op.arena);
+    }
+    if (amend_jobs(work, amend))
+        recorder_amend(work->commands->reviser.recorder, &work->amending);
+}
+
+// Is a task that cannot be found what was asked for? Its holder has ended it, or this command has, and retention was quick. Or
+// somebody else deleted it, but then what ran may still run.
+static bool gone_is_done(const struct work *work)
+{
+    enum command_act act = work->op->act;
+    bool ends =
+        act == COMMAND_CANCEL || act == COMMAND_RUN || act == COMMAND_RECALL || (act == COMMAND_DELETE && !work->op->running);
+    return ends && (work->past.wished_id || work->past.did & (COMMAND_DID_MEET | COMMAND_DID_WRITE));
+}
+
+static void take_gone(struct work *work, const char *why)
+{
+    bool done = gone_is_done(work);
+    finish(work, done ? ERR_OK : ERR_NOT_FOUND, done ? "" : why);
+}
+
+static void amended(struct amending *amending, struct now now)
+{
+    struct work *work = container_of(amending, struct work, amending);
+    const struct store_amend *amend = &amending->amend;
+    enum err err = amend->op.err;
+    work->commands->reviser.now = now;
+    store_op_done(&work->amending.amend.op);
+    if (err == ERR_LEASE_LOST) {
+        mark(MARK_COMMAND_AGAIN);
+        revision_read(&work->revision);
+        return;
+    }
+    for (size_t i = 0; !err && i < amend->count; i++) // who claims them from now on gets the new document
+        command_note_beginning(&work->past, amend->steps[i].job->id, amend->steps[i].job->token + 1);
+    if (!err)
+        work->past.did |= COMMAND_DID_AMEND | COMMAND_DID_WRITE;
+    if (!err && work->op->act != COMMAND_RESUME)
+        revision_read(&work->revision); // what is in hand is called back
+    else if (err == ERR_NOT_FOUND)
+        take_gone(work, "the task could not be changed");
+    else
+        finish(work, err, err ? "the task could not be changed" : "");
+}
+
+static void removed(struct removing *removing, struct now now);
+
+static void remove_task(struct work *work, bool goes_on)
+{
+    const struct store_task *task = &work->revision.get.task;
+    int64_t now_ms = now_of(work).wall_ms;
+    work->removing = (struct removing){.task = task, .done = removed};
+    work->removing.remove =
+        (struct store_remove){.task_id = task->id,
+                              .version = task->version,
+                              .tenant = task->tenant,
+                              .ended = work->op->running, // or a retry by hand that begins just now would run on
+                              .now_ms = now_ms,
+                              .keys_until = now_ms + SWEEP_KEYS_KEPT_MS,
+                              .max = REMOVE_MAX,
+                              .goes_on = goes_on};
+    recorder_remove(work->commands->reviser.recorder, &work->removing);
+}
+
+// While the task has more jobs, removing them goes on without reading it again: the store judges each job when it goes, and
+// refuses a job that has come meanwhile. Only then the task is read again, and the job is cancelled first.
+static void removed(struct removing *removing, struct now now)
+{
+    struct work *work = container_of(removing, struct work, removing);
+    enum err err = removing->remove.op.err;
+    work->commands->reviser.now = now;
+    store_op_done(&removing->remove.op);
+    if (!err)
+        work->past.did |= COMMAND_DID_WRITE;
+    if (err == ERR_LEASE_LOST) {
+        mark(MARK_COMMAND_AGAIN);
+        revision_read(&work->revision);
+    } else if (err == ERR_NOT_FOUND) {
+        take_gone(work, "the task is gone");
+    } else if (!err && removing->remove.more) {
+        revision_moved(&work->revision);
+        remove_task(work, true);
+    } else {
+        finish(work, err, err ? "the task could not be deleted" : "");
+    }
+}
+
+static void do_remove(struct work *work, const struct command_next *next)
+{
+    remove_task(work, false);
+}
+
+// ---- the loop
+
+// Is the command meant for the version that was read? Once it has written something, or whoever holds a job was asked to do it,
+// it goes on to its end: to refuse what has happened would be wrong.
+static bool is_meant(const struct work *work)
+{
+    const struct command *op = work->op;
+    for (size_t i = 0; i < op->version_count; i++)
+        if (op->versions[i] == work->revision.get.task.version)
+            return true;
+    return !op->versions || work->past.did & (COMMAND_DID_WRITE | COMMAND_DID_HAND_ON);
+}
+
+static void carry_out(struct work *work)
+{
+    static void (*const phases[COMMAND_PHASE_COUNT])(struct work *, const struct command_next *) = {
+        [COMMAND_DONE] = do_done,           [COMMAND_FETCH] = do_fetch,     [COMMAND_ASK] = do_ask,
+        [COMMAND_BEGINS] = do_begins,       [COMMAND_WAIT] = do_wait,       [COMMAND_END_JOB] = do_end_job,
+        [COMMAND_HURRY_JOB] = do_hurry_job, [COMMAND_ADD_JOB] = do_add_job, [COMMAND_MERGE] = do_merge,
+        [COMMAND_AMEND] = do_amend,         [COMMAND_REMOVE] = do_remove,
+    };
+    const struct job *open = command_open(&work->revision.get);
+    struct command_view view = {.act = work->op->act,
+                                .running = work->op->running,
+                                .life = atomic_load(&node_of(work)->incarnation),
+                                .now = now_of(work),
+                                .get = &work->revision.get,
+                                .queue_paused = open && lanes_is_paused(node_of(work)->lanes, open->lane),
+                                .past = &work->past};
+    struct command_next next = command_next(&view);
+    if (open && work->op->act == COMMAND_RUN)
+        work->past.did |= COMMAND_DID_MEET;
+    phases[next.phase](work, &next);
+}
+
+static void decide(struct revision *revision)
+{
+    struct work *work = work_of(revision);
+    const struct store_op *read = &revision->get.op;
+    if (read->err == ERR_NOT_FOUND && work->past.did & COMMAND_DID_WRITE && work->op->act == COMMAND_PATCH)
+        finish(work, ERR_OK, "");
+    else if (read->err == ERR_NOT_FOUND)
+        take_gone(work, read->why);
+    else if (read->err)
+        finish(work, read->err, read->why);
+    else if (!is_meant(work))
+        finish(work, ERR_VERSION_MISMATCH, "the task has another version by now: read it again and decide anew");
+    else if (plan_fits(work))
+        carry_out(work);
+}
+
+static void begin(struct commands *commands, struct command *op)
+{
+    struct work *work = mem_zero(sizeof *work);
+    work->commands = commands;
+    work->op = op;
+    op->work = work;
+    work->revision.decide = decide;
+    work->revision.written = written;
+    work->revision.get = (struct store_get){
+        .tenant = op->tenant, .task_id = op->task_id, .job_id = op->job_id, .max_jobs = COMMAND_JOBS_MAX, .open_first = true};
+    revision_begin(&work->revision, &commands->reviser);
+    revision_read(&work->revision);
+}
+
+int64_t commands_turn(struct commands *commands, struct now now)
+{
+    struct list items;
+    commands->reviser.now = now;
+    list_init(&items);
+    mailbox_take(&commands->inbox, &items);
+    list_each (&items, link)
+        begin(commands, list_entry(link, struct command, link));
+    list_init(&items);
+    mailbox_take(&commands->merged, &items);
+    list_each (&items, link)
+        take_merged(list_entry(link, struct command, link)->work);
+    list_init(&items);
+    mailbox_take(&commands->answers, &items);
+    list_each (&items, link) {
+        struct store_op *op = list_entry(link, struct store_op, link);
+        if (op->verb == STORE_ASK)
+            take_wish(container_of(op, struct work, wish.op));
+        else
+            take_added(container_of(op, struct work, addition.add.op));
+    }
+    return reviser_turn(&commands->reviser, now);
+}

@@ -1,0 +1,31 @@
+// What is said later about an attempt that goes on elsewhere: it succeeded, it failed, it goes on.
+// Layer: flow. Owned by the flow thread; lease_reports_submit may be called by any thread.
+#pragma once
+#include "base/clock.h"
+#include "flow/record.h"
+
+enum lease_report_kind { LEASE_COMPLETE, LEASE_FAIL, LEASE_HEARTBEAT };
+
+struct lease_report {
+    struct list link;
+    enum lease_report_kind word;
+    int64_t job_id;
+    struct str ticket; // as it was sent in Rota-Token
+    int32_t tenant;    // who asks. The ticket needs none, but whoever has no right one learns only of its own jobs
+    struct str result; // COMPLETE: JSON, or empty. BEAT: with .p, how far it has come
+    struct str reason; // FAIL
+    bool no_retry;     // FAIL: another try would be in vain
+    void (*done)(struct lease_report *op); // on the flow thread, when it is durable: may only enqueue
+    void *ctx;
+    enum err err; // ERR_NOT_FOUND, ERR_LEASE_LOST, ERR_ILLEGAL_TRANSITION, ERR_BUSY, ERR_STOPPING, a store error
+    char why[ERR_WHY_MAX];
+};
+
+struct reports;
+
+struct lease_reports *lease_reports_new(struct node *node, struct recorder *recorder, uint64_t seed);
+void lease_reports_free(struct lease_reports *reports);
+int64_t lease_reports_turn(struct lease_reports *reports, struct now now); // on the wall clock: when to turn again
+void lease_reports_submit(struct lease_reports *reports,
+                          struct lease_report *op); // its texts stay the caller's, and live until done()
+bool lease_reports_idle(const struct lease_reports *reports);

@@ -1,0 +1,322 @@
+// Nothing is written while nobody listens. A node with a client says so with its beat, and reads what others put out until, a
+// while after the last client left, it says the opposite. The others see it with their next beat, begin to put out what happens,
+// and say that with another beat at once. When all who live have said so, nothing is missed from then on: the clients are told
+// (`ready`).
+//
+// Beats that change what is said come one after the other (`in_turn`), so of one who begins to listen and one who wants to stop
+// telling, the later sees the earlier. Who has just joined tells, until a beat has shown that nobody listens.
+//
+// News travel in lots, numbered by their source. A number that is missing (the database crashed, or this process slept too long)
+// becomes a gap that the clients see.
+#include "flow/peers/event_relay.h"
+
+#include "base/mem.h"
+#include "flow/peers/peers.h"
+#include "store/journal.h"
+
+enum {
+    LINGER_MS = 60000, // events are kept so long for clients that come back
+    TELL_MS = 100,     // from one lot to the next
+    POLL_MS = 200,
+    BEAT_AGAIN_MS = 250, // while it waits for the others
+    COMPANY_MS = 10000,  // those who left may have told something just before
+    FAIL_WAIT_MS = 500,
+    LOTS_MAX = 50, // of each source at once
+    SOURCES_MAX = 512,
+};
+
+enum step { OFF, ASKING, CALLING, READY }; // asks where to begin; tells the others; all know
+
+struct event_relay {
+    struct node *node;
+    const struct peers *peers;
+    struct mailbox answers;
+    enum step step;
+    int64_t life;                  // the incarnation all this was said by
+    bool said_listens, said_tells; // with the last beat that was written
+    bool sent_listens, sent_tells; // with the one under way
+    bool tells;                    // what is to be said
+    int64_t client_at;             // monotonic: when there last was a client
+    int64_t company_at;            // … when there last was another node
+    int64_t call_at;               // … when the others were last looked at
+    int64_t tell_at, poll_at;      // … not before
+    bool telling, polling;         // an operation is under way
+    int64_t source;                // under which this process tells
+    int64_t number;                // of the lot that was told last
+    struct buf lot;                // being told
+    struct store_tell tell;
+    struct store_hear poll;
+    struct store_heard heard[SOURCES_MAX]; // newest last
+    size_t heard_count;
+};
+
+struct event_relay *event_relay_new(struct node *node, const struct peers *peers)
+{
+    struct event_relay *relay = mem_zero(sizeof *relay);
+    relay->node = node;
+    relay->peers = peers;
+    mailbox_init(&relay->answers, node->flow_waker);
+    return relay;
+}
+
+void event_relay_free(struct event_relay *relay)
+{
+    if (!relay)
+        return;
+    store_op_done(&relay->tell.op); // of answers that came too late
+    store_op_done(&relay->poll.op);
+    buf_done(&relay->lot);
+    mailbox_done(&relay->answers);
+    mem_free(relay);
+}
+
+// ---- what is said with the beat
+
+void event_relay_joined(struct event_relay *relay, bool alone)
+{
+    if (!relay)
+        return;
+    relay->life = atomic_load(&relay->node->incarnation);
+    relay->said_listens = false;
+    relay->said_tells = true;
+    relay->tells = !alone;
+    if (!relay->source)
+        relay->source = relay->life;
+    events_put_out(relay->node->events, relay->tells);
+    if (relay->step < CALLING)
+        return;
+    // The others have not heard of this life, and may have stopped telling the one before.
+    relay->step = CALLING;
+    events_tell(relay->node->events,
+                &(struct event_item){.type = EVENT_GAP, .reason = STR("this node was declared dead by others")});
+}
+
+void event_relay_fill(struct event_relay *relay, struct store_beat *beat)
+{
+    if (!relay)
+        return;
+    beat->listens = relay->sent_listens = relay->step >= CALLING;
+    beat->tells = relay->sent_tells = relay->tells;
+    beat->in_turn = beat->listens != relay->said_listens || beat->tells != relay->said_tells;
+}
+
+// Whether somebody listens, and whether all who live tell.
+static void look_at(const struct store_beat *beat, bool *ret_listened, bool *ret_told)
+{
+    *ret_listened = false;
+    *ret_told = true;
+    for (size_t i = 0; i < beat->peer_count; i++) {
+        if (beat->peers[i].dead)
+            continue;
+        *ret_listened |= beat->peers[i].listens;
+        *ret_told &= beat->peers[i].tells;
+    }
+}
+
+void event_relay_saw(struct event_relay *relay, const struct store_beat *beat)
+{
+    bool listened, told;
+    if (!relay || relay->life != beat->incarnation)
+        return;
+    relay->said_listens = relay->sent_listens;
+    relay->said_tells = relay->sent_tells;
+    look_at(beat, &listened, &told);
+    if (relay->step == CALLING && relay->said_listens && told) {
+        relay->step = READY;
+        events_set_ready(relay->node->events, true);
+    }
+    relay->tells = listened && !peers_are_none(relay->peers);
+    // It stops only when it has said so and there still is nobody: who came meanwhile has seen that it tells.
+    events_put_out(relay->node->events, relay->tells || relay->said_tells);
+    if (relay->tells != relay->said_tells)
+        relay->node->beat_soon = true;
+}
+
+// ---- telling
+
+static void send_lot(struct event_relay *relay, struct now now)
+{
+    struct store_tell *tell = &relay->tell;
+    store_op_post(&tell->op, STORE_TELL, &relay->answers);
+    tell->now_ms = now.wall_ms;
+    tell->events = (struct store_news){relay->source, relay->number, buf_str(&relay->lot)};
+    relay->telling = true;
+    store_submit(relay->node->store, &tell->op);
+}
+
+static void take_told(struct event_relay *relay, struct now now)
+{
+    struct store_op *op = &relay->tell.op;
+    relay->telling = false;
+    relay->tell_at = now.mono_ms + (op->err ? FAIL_WAIT_MS : TELL_MS);
+    if (op->err)
+        node_say_failed(relay->node, "events", op, now.mono_ms);
+    else
+        buf_done(&relay->lot);
+    store_op_done(op);
+}
+
+static int64_t tell_others(struct event_relay *relay, struct now now)
+{
+    if (relay->telling || !relay->source)
+        return TIME_NEVER;
+    if (now.mono_ms < relay->tell_at)
+        return now.wall_ms + relay->tell_at - now.mono_ms;
+    if (!relay->lot.n) {
+        if (!events_take_out(relay->node->events, &relay->lot))
+            return TIME_NEVER; // who tells something wakes
+        relay->number++;
+    }
+    send_lot(relay, now);
+    return TIME_NEVER;
+}
+
+// ---- hearing
+
+static struct store_heard *heard_of(struct event_relay *relay, int64_t source)
+{
+    for (size_t i = 0; i < relay->heard_count; i++)
+        if (relay->heard[i].source == source)
+            return &relay->heard[i];
+    return NULL;
+}
+
+static void note_heard(struct event_relay *relay, int64_t source, int64_t number)
+{
+    struct store_heard *known = heard_of(relay, source);
+    if (!known && relay->heard_count == SOURCES_MAX)
+        known = &relay->heard[0]; // the one that was silent for longest
+    if (known) {
+        size_t behind = (size_t)(&relay->heard[relay->heard_count] - known) - 1;
+        memmove(known, known + 1, behind * sizeof *known);
+        relay->heard_count--;
+    }
+    relay->heard[relay->heard_count++] = (struct store_heard){source, number};
+}
+
+static void take_lot(struct event_relay *relay, const struct store_news *lot, struct now now)
+{
+    const struct store_heard *known = heard_of(relay, lot->source);
+    if (known && lot->number != known->number + 1)
+        events_tell(
+            relay->node->events,
+            &(struct event_item){.type = EVENT_GAP, .at_ms = now.wall_ms, .reason = STR("events of another node are missing")});
+    note_heard(relay, lot->source, lot->number);
+    events_take_in(relay->node->events, lot->doc);
+}
+
+static void call_again(struct event_relay *relay, struct now now)
+{
+    relay->call_at = now.mono_ms;
+    relay->node->beat_soon = true;
+    relay->node->flow_waker->wake(relay->node->flow_waker); // the beat has had its turn already
+}
+
+static void take_heard(struct event_relay *relay, struct now now)
+{
+    struct store_hear *poll = &relay->poll;
+    relay->polling = false;
+    relay->poll_at = now.mono_ms + (poll->op.err ? FAIL_WAIT_MS : POLL_MS);
+    if (poll->op.err) {
+        node_say_failed(relay->node, "events", &poll->op, now.mono_ms);
+    } else if (poll->from_now && relay->step == ASKING) {
+        for (size_t i = 0; i < poll->last_count; i++)
+            note_heard(relay, poll->last[i].source, poll->last[i].number);
+        relay->step = CALLING;
+        call_again(relay, now);
+    } else if (relay->step >= CALLING) {
+        for (size_t i = 0; i < poll->events_count; i++)
+            take_lot(relay, &poll->events[i], now);
+    }
+    store_op_done(&poll->op);
+}
+
+static void send_poll(struct event_relay *relay)
+{
+    struct store_hear *poll = &relay->poll;
+    store_op_post(&poll->op, STORE_HEAR, &relay->answers);
+    poll->skip = relay->source;
+    poll->from_now = relay->step == ASKING;
+    poll->heard = relay->heard;
+    poll->heard_count = relay->heard_count;
+    poll->max = LOTS_MAX;
+    relay->polling = true;
+    store_submit(relay->node->store, &poll->op);
+}
+
+static int64_t event_relay_others(struct event_relay *relay, struct now now)
+{
+    if (relay->step == OFF || relay->polling)
+        return TIME_NEVER;
+    if (peers_has_company(relay->peers))
+        relay->company_at = now.mono_ms;
+    if (relay->step == READY && now.mono_ms - relay->company_at > COMPANY_MS)
+        return TIME_NEVER; // the beat that shows somebody wakes
+    if (now.mono_ms >= relay->poll_at)
+        send_poll(relay);
+    return relay->polling ? TIME_NEVER : now.wall_ms + relay->poll_at - now.mono_ms;
+}
+
+// ---- listening or not
+
+static void begin(struct event_relay *relay, struct now now)
+{
+    bool alone = peers_are_none(relay->peers);
+    relay->company_at = alone ? now.mono_ms - COMPANY_MS - 1 : now.mono_ms;
+    relay->poll_at = now.mono_ms;
+    relay->heard_count = 0;
+    relay->step = alone ? READY : ASKING;
+    if (alone)
+        events_set_ready(relay->node->events, true);
+}
+
+static int64_t look_round(struct event_relay *relay, struct now now)
+{
+    struct events *events = relay->node->events;
+    if (events_clients(events)) {
+        relay->client_at = now.mono_ms;
+        if (relay->step == OFF && !relay->polling && relay->life)
+            begin(relay, now);
+    } else if (relay->step != OFF && now.mono_ms - relay->client_at >= LINGER_MS) {
+        relay->step = OFF;
+        events_set_ready(events, false);
+        events_stop_keeping(events);
+    }
+    if (relay->step == CALLING && now.mono_ms - relay->call_at >= BEAT_AGAIN_MS)
+        call_again(relay, now);
+    if (relay->step == CALLING)
+        return now.wall_ms + relay->call_at + BEAT_AGAIN_MS - now.mono_ms;
+    return relay->step == OFF ? TIME_NEVER : now.wall_ms + LINGER_MS / 4;
+}
+
+int64_t event_relay_turn(struct event_relay *relay, struct now now)
+{
+    struct list answers;
+    list_init(&answers);
+    mailbox_take(&relay->answers, &answers);
+    list_each (&answers, link) {
+        if (list_entry(link, struct store_op, link) == &relay->tell.op)
+            take_told(relay, now);
+        else
+            take_heard(relay, now);
+    }
+    if (atomic_load(&relay->node->stopping) && !events_wanted(relay->node->events))
+        return TIME_NEVER;
+    int64_t next = look_round(relay, now);
+    next = time_min(next, tell_others(relay, now));
+    return time_min(next, event_relay_others(relay, now));
+}
+
+void event_relay_leave(struct event_relay *relay)
+{
+    for (bool more = relay->lot.n && !relay->telling; more || events_take_out(relay->node->events, &relay->lot); more = false) {
+        struct store_tell tell = {.now_ms = clock_now().wall_ms};
+        if (!more)
+            relay->number++;
+        store_op_init(&tell.op, STORE_TELL, NULL);
+        tell.events = (struct store_news){relay->source, relay->number, buf_str(&relay->lot)};
+        store_call(relay->node->store, &tell.op);
+        store_op_done(&tell.op);
+        buf_done(&relay->lot);
+    }
+}

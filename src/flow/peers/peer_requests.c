@@ -1,0 +1,99 @@
+// A request is carried out as if it had been made here: only the holder knows what becomes of a job in its hand. Nobody is
+// answered: who asked sees it in the record, or asks again.
+//
+// Who is alone does not look, and who has nothing in hand seldom.
+#include "flow/peers/peer_requests.h"
+
+#include "base/mark.h"
+#include "base/mem.h"
+#include "flow/commands/commands.h"
+#include "flow/peers/peers.h"
+#include "flow/stages/pull.h"
+#include "store/peers.h"
+
+enum {
+    LOOK_MS = 200,
+    IDLE_MS = 5000, // with nothing in hand: only what came too late is left to be taken away
+    ASKED_MAX = 500,
+};
+
+struct peer_requests {
+    struct node *node;
+    const struct peers *peers;
+    const struct pull *pull;
+    struct commands *commands;
+    struct mailbox answers;
+    bool waiting;
+    int64_t next_at; // monotonic
+    struct store_asked asked;
+};
+
+struct peer_requests *peer_requests_new(struct node *node, const struct peers *peers, const struct pull *pull,
+                                        struct commands *commands)
+{
+    struct peer_requests *requests = mem_zero(sizeof *requests);
+    requests->node = node;
+    requests->peers = peers;
+    requests->pull = pull;
+    requests->commands = commands;
+    mailbox_init(&requests->answers, node->flow_waker);
+    return requests;
+}
+
+void peer_requests_free(struct peer_requests *requests)
+{
+    if (!requests)
+        return;
+    store_op_done(&requests->asked.op); // of an answer that came too late
+    mailbox_done(&requests->answers);
+    mem_free(requests);
+}
+
+static void carried_out(struct command *op)
+{
+    if (!op->err)
+        mark(MARK_PEER_REQUEST_DONE);
+    mem_free(op);
+}
+
+static void take_asked(struct peer_requests *requests, struct now now)
+{
+    static const enum command_act acts[] = {
+        [STORE_WISH_CANCEL] = COMMAND_CANCEL, [STORE_WISH_RUN] = COMMAND_RUN, [STORE_WISH_RECALL] = COMMAND_RECALL};
+    struct store_asked *asked = &requests->asked;
+    size_t count = asked->op.err || atomic_load(&requests->node->stopping) ? 0 : asked->job_count;
+    for (size_t i = 0; i < count; i++) {
+        const struct store_asked_job *job = &asked->jobs[i];
+        if (job->wish >= STORE_WISH_COUNT)
+            continue; // of a newer rota
+        struct command *op = mem_zero(sizeof *op);
+        *op = (struct command){.act = acts[job->wish], .tenant = job->tenant, .job_id = job->job_id, .done = carried_out};
+        commands_submit(requests->commands, op);
+    }
+    requests->waiting = false;
+    requests->next_at = now.mono_ms + (count == ASKED_MAX ? 0 : pull_count(requests->pull) ? LOOK_MS : IDLE_MS);
+    store_op_done(&asked->op);
+}
+
+int64_t peer_requests_turn(struct peer_requests *requests, struct now now)
+{
+    struct node *node = requests->node;
+    struct list answers;
+    list_init(&answers);
+    mailbox_take(&requests->answers, &answers);
+    if (!list_empty(&answers))
+        take_asked(requests, now);
+    bool listens = node->pulls && peers_has_company(requests->peers) && node_alive(node, now.mono_ms);
+    if (requests->waiting || !listens || atomic_load(&node->stopping))
+        return TIME_NEVER; // the next beat or answer wakes
+    if (pull_count(requests->pull) && requests->next_at > now.mono_ms + LOOK_MS)
+        requests->next_at = now.mono_ms + LOOK_MS;
+    if (now.mono_ms < requests->next_at)
+        return now.wall_ms + requests->next_at - now.mono_ms;
+    store_op_post(&requests->asked.op, STORE_ASKED, &requests->answers);
+    requests->asked.holder = atomic_load(&node->incarnation);
+    requests->asked.max = ASKED_MAX;
+    requests->waiting = true;
+    store_submit(node->store, &requests->asked.op);
+    return TIME_NEVER;
+}
