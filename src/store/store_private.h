@@ -97,13 +97,3 @@ void store_list_give(const struct store_list *list, struct store_page *page, con
 
 // The members of a bulk as they are stored, in their order; `id`, `tenant` and `version` come before them, `doc` behind.
 #define BULK_MOVING(X) X(state) X(holder) X(created_at) X(ended_at) X(matched) X(changed) X(unchanged) X(failed)
-
-// The members of a job as they are stored, in the order they are selected, inserted and updated: the ones that never
-// change, and the ones a step writes. `id` comes before them, `reason` and `response` behind.
-#define JOB_FIXED(X) X(task_id) X(parent_id) X(tenant) X(lane) X(priority) X(nominal_at)
-// Left alone by clang-format, which breaks it at another place each time.
-// clang-format off
-#define JOB_MOVING(X) \
-    X(state) X(token) X(holder) X(due_at) X(ready_at) X(scheduled_at) X(expires_at) X(purge_at) X(picked_at) X(started_at) \
-    X(completed_at) X(attempts) X(retries) X(losses) X(status) X(outcome) X(late_stage) X(response_truncated)
-// clang-format on
