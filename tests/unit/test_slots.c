@@ -59,6 +59,13 @@ static void release_all(struct slots *slots, struct slots_user **users, int coun
     }
 }
 
+static void close_slots(struct slots *slots)
+{
+    for (struct slots_user *user; (user = slots_take(slots));)
+        mem_free(user);
+    slots_free(slots);
+}
+
 static void what_is_taken_is_given_back_to_the_last_slot(void **state)
 {
     struct slots *slots = slots_new(8);
@@ -73,7 +80,7 @@ static void what_is_taken_is_given_back_to_the_last_slot(void **state)
         release_all(slots, users, count);
         assert_int_equal(slots_used(slots), 0);
     }
-    slots_free(slots);
+    close_slots(slots);
 }
 
 static void a_hanging_host_leaves_slots_for_the_other_hosts_of_its_lane(void **state)
@@ -89,7 +96,7 @@ static void a_hanging_host_leaves_slots_for_the_other_hosts_of_its_lane(void **s
     assert_int_equal(id_of(other), 100);
     release_all(slots, users, count);
     release_all(slots, &other, 1);
-    slots_free(slots);
+    close_slots(slots);
 }
 
 static void a_full_host_has_room_again_when_one_of_its_orders_ends(void **state)
@@ -102,7 +109,7 @@ static void a_full_host_has_room_again_when_one_of_its_orders_ends(void **state)
     for (int count; (count = start_all(slots, users)) > 0; left -= count)
         release_all(slots, users, count);
     assert_int_equal(left, 0);
-    slots_free(slots);
+    close_slots(slots);
 }
 
 static void what_waits_long_for_a_full_host_is_set_aside_one_after_the_other(void **state)
@@ -123,7 +130,7 @@ static void what_waits_long_for_a_full_host_is_set_aside_one_after_the_other(voi
     assert_int_equal(stuck, 6 - count);
     assert_int_equal(slots_waiting(slots), 0);
     release_all(slots, running, count);
-    slots_free(slots);
+    close_slots(slots);
 }
 
 static void fresh_urgent_orders_do_not_hide_what_is_stuck_behind_them(void **state)
@@ -143,7 +150,7 @@ static void fresh_urgent_orders_do_not_hide_what_is_stuck_behind_them(void **sta
     }
     assert_int_equal(stuck, 6 - count);
     release_all(slots, running, count);
-    slots_free(slots);
+    close_slots(slots);
 }
 
 static void what_is_withdrawn_is_nobody_s_turn(void **state)
@@ -159,7 +166,7 @@ static void what_is_withdrawn_is_nobody_s_turn(void **state)
     assert_null(slots_next(slots));
     release_all(slots, &next, 1);
     assert_null(slots_take(slots));
-    slots_free(slots);
+    close_slots(slots);
 }
 
 static void all_that_waits_can_be_taken_out_of_full_hosts_too(void **state)
@@ -173,7 +180,7 @@ static void all_that_waits_can_be_taken_out_of_full_hosts_too(void **state)
         mem_free(user);
     assert_int_equal(taken, 20 - count);
     release_all(slots, running, count);
-    slots_free(slots);
+    close_slots(slots);
 }
 
 static void a_limit_per_host_counts_over_all_lanes_and_leaves_other_hosts_alone(void **state)
@@ -196,7 +203,7 @@ static void a_limit_per_host_counts_over_all_lanes_and_leaves_other_hosts_alone(
         release_all(slots, rest, count);
     }
     assert_int_equal(left, 0);
-    slots_free(slots);
+    close_slots(slots);
 }
 
 static void a_limit_per_host_can_be_raised_lowered_and_lifted(void **state)
@@ -219,7 +226,7 @@ static void a_limit_per_host_can_be_raised_lowered_and_lifted(void **state)
     count = 1 + start_all(slots, users + 1);
     assert_int_equal(count, 8);
     release_all(slots, users, count);
-    slots_free(slots);
+    close_slots(slots);
 }
 
 static struct slots_view look_at(struct slots *slots, const struct slots_user *user)
@@ -264,7 +271,7 @@ static void the_limit_that_holds_an_order_is_named(void **state)
     assert_int_equal(view.limit, SLOTS_PER_HOST);
     assert_int_equal(view.most, 2);
     release_all(slots, users, count);
-    slots_free(slots);
+    close_slots(slots);
 }
 
 static void a_lane_that_has_its_share_and_slots_that_are_all_taken_are_named(void **state)
@@ -289,7 +296,7 @@ static void a_lane_that_has_its_share_and_slots_that_are_all_taken_are_named(voi
     assert_int_equal(view.limit, SLOTS_ALL);
     assert_int_equal(view.most, 4);
     release_all(slots, users, count);
-    slots_free(slots);
+    close_slots(slots);
 }
 
 static void the_place_in_line_is_counted_and_no_more_than_the_line_is_long(void **state)
@@ -309,7 +316,7 @@ static void the_place_in_line_is_counted_and_no_more_than_the_line_is_long(void 
     assert_int_equal(look_at(slots, waiting[2]).before, 0);
     assert_int_equal(look(slots, 99, 1, "h", NOW).before, 3); // one that comes now
     release_all(slots, users, 1);
-    slots_free(slots);
+    close_slots(slots);
 }
 
 static void of_very_many_hosts_only_some_are_looked_at_and_that_is_said(void **state)
@@ -332,7 +339,7 @@ static void of_very_many_hosts_only_some_are_looked_at_and_that_is_said(void **s
     assert_true(view.before > 900 && view.before < HOSTS);
     assert_int_equal(slots_wait_ms(&view, 0), -1);
     release_all(slots, users, 1);
-    slots_free(slots);
+    close_slots(slots);
 }
 
 static void how_long_it_takes_is_known_once_a_call_has_ended(void **state)
@@ -353,7 +360,7 @@ static void how_long_it_takes_is_known_once_a_call_has_ended(void **state)
     assert_int_equal(slots_wait_ms(&view, 3), 500);
     end_one(slots, users[1], 200);
     end_one(slots, users[0], 200);
-    slots_free(slots);
+    close_slots(slots);
 }
 
 static void what_will_be_set_aside_is_expected_behind_those_that_were(void **state)
@@ -374,7 +381,7 @@ static void what_will_be_set_aside_is_expected_behind_those_that_were(void **sta
     assert_int_equal(slots_wait_ms(&view, 0), 1000); // it may be in time, before it is set aside
     assert_true(slots_wait_ms(&view, 1) > aside_ms);
     end_one(slots, users[0], 1000);
-    slots_free(slots);
+    close_slots(slots);
 }
 
 int main(void)
