@@ -14,7 +14,7 @@ enum { CHUNK_MIN = 1024, CHUNK_MAX = 256 * 1024, ALIGN = 16 };
 
 struct arena_chunk {
     struct arena_chunk *older;
-    size_t size;
+    size_t size; // the next one has twice as many bytes
     _Alignas(ALIGN) char bytes[];
 };
 
@@ -56,6 +56,7 @@ void arena_init_for(struct arena *arena, size_t size)
 {
     arena_init(arena);
     add_chunk(arena, size);
+    arena->chunk->size = CHUNK_MIN / 2; // whatever comes besides begins small, as in an arena that had nothing
 }
 
 static void *take(struct arena *arena, size_t size)
