@@ -1,4 +1,4 @@
-// Steering by hand: cancel, run now, retry; pause, resume, change and delete a task.
+// Commands, given by hand: cancel, run now, retry; pause, resume, change and delete a task.
 // Layer: flow. Owned by the flow thread; commands_submit may be called by any thread.
 #pragma once
 #include "base/clock.h"
@@ -34,7 +34,7 @@ struct command {
     char why[ERR_WHY_MAX];
     struct problem problem; // PATCH: what is wrong with the patch, when problem.err is set
     int64_t new_job_id;     // RETRY: the job that was made
-    void *work;             // commands's own
+    void *work;             // of the commands
 };
 
 struct commands;
