@@ -89,19 +89,28 @@ static void paused(struct store_op *op)
     http_resume(container_of(op, struct pausing, pause.op)->call.request);
 }
 
-// This node's lanes hear of it before the answer goes out: what is submitted afterwards is not pushed into a held queue.
+// This node's lanes are told before the answer goes out: what is submitted afterwards is not pushed into a held queue. The event
+// stands on the right side of the starts that a pause ends and that a resume lets begin.
+static void apply_pause(const struct api_call *call, const struct store_pause *pause)
+{
+    const struct api *api = call->api;
+    if (!pause->paused)
+        tell(call, EVENT_QUEUE_RESUMED, pause->queue);
+    lanes_pause(api->lanes, pause->lane, pause->tenant, pause->queue, pause->paused);
+    if (pause->paused)
+        tell(call, EVENT_QUEUE_PAUSED, pause->queue);
+    if (api->node && api->node->flow_waker)
+        api->node->flow_waker->wake(api->node->flow_waker);
+}
+
 static void answer_pause(struct http_request *request, void *state)
 {
     struct pausing *pausing = state;
-    const struct api *api = pausing->call.api;
     struct store_pause *pause = &pausing->pause;
     if (pause->op.err) {
         problem_store(request, pause->op.err, pause->op.why);
     } else {
-        lanes_pause(api->lanes, pause->lane, pause->tenant, pause->queue, pause->paused);
-        if (api->node && api->node->flow_waker)
-            api->node->flow_waker->wake(api->node->flow_waker);
-        tell(&pausing->call, pause->paused ? EVENT_QUEUE_PAUSED : EVENT_QUEUE_RESUMED, pause->queue);
+        apply_pause(&pausing->call, pause);
         struct buf body = {0};
         buf_puts(&body, "{\"queue\":");
         json_put_string(&body, pause->queue);

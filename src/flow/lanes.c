@@ -198,7 +198,7 @@ static void note_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
         set_next_due(lanes, lane, due_ms);
 }
 
-static void event_relay_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
+static void heard_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
 {
     lane->heard.dues = ++lanes->heard.dues;
     note_due(lanes, lane, due_ms);
@@ -283,7 +283,7 @@ bool lanes_note(struct lanes *lanes, int64_t id, int32_t tenant, struct str queu
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = learn(lanes, id, tenant, queue);
     bool sooner = due_ms < lane->next_due;
-    event_relay_due(lanes, lane, due_ms);
+    heard_due(lanes, lane, due_ms);
     pthread_mutex_unlock(&lanes->lock);
     return sooner;
 }
@@ -293,7 +293,7 @@ void lanes_due(struct lanes *lanes, int64_t id, int64_t due_ms)
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = map_get(&lanes->by_id, id);
     if (lane)
-        event_relay_due(lanes, lane, due_ms);
+        heard_due(lanes, lane, due_ms);
     pthread_mutex_unlock(&lanes->lock);
 }
 
