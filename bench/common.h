@@ -30,7 +30,7 @@ struct http_head {
 struct http_head http_head_read(struct str in);
 struct str http_head_field(struct str head, struct str name); // .p == NULL when absent; any case
 
-// "2026-11-15T20:22:00.123Z" and nothing else; -1 when it is not that. Apart from base/when, so that a mistake there shows.
+// "2026-11-15T20:22:00.123Z" and nothing else; -1 when it is not that. Apart from base/text/when, so that a mistake there shows.
 int64_t time_read_ms(struct str text);
 enum { TIME_TEXT_SIZE = 25 };
 void time_write(char ret_text[TIME_TEXT_SIZE], int64_t ms);

@@ -4,7 +4,7 @@
 #include "api/render.h"
 #include "api/reply.h"
 #include "base/clock.h"
-#include "base/when.h"
+#include "base/text/when.h"
 #include "core/bulk_plan.h"
 #include "store/jobs.h"
 #include "store/journal.h"

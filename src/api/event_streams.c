@@ -12,8 +12,8 @@
 #include "api/reply.h"
 #include "base/cond.h"
 #include "base/mem.h"
-#include "base/when.h"
-#include "core/task.h"
+#include "base/text/when.h"
+#include "core/task/task.h"
 
 #include <pthread.h>
 #include <stdio.h>

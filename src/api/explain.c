@@ -8,7 +8,7 @@
 #include "api/render.h"
 #include "api/reply.h"
 #include "base/clock.h"
-#include "base/when.h"
+#include "base/text/when.h"
 #include "store/jobs.h"
 
 enum { REASONS_MAX = 3, AHEAD_MAX = 100000 };

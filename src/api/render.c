@@ -2,8 +2,8 @@
 #include "api/render.h"
 
 #include "base/clock.h"
-#include "base/when.h"
-#include "core/task_state.h"
+#include "base/text/when.h"
+#include "core/task/task_state.h"
 
 // `head` is the comma, the name and the colon, as they stand in the document.
 static void put_time(struct buf *buf, const char *head, int64_t ms)

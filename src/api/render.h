@@ -2,7 +2,7 @@
 // Layer: api, pure: everything shown is an argument.
 #pragma once
 #include "core/id.h"
-#include "core/task.h"
+#include "core/task/task.h"
 #include "store/jobs.h"
 
 // What is known of a task. Jobs are newest first, as STORE_GET gives them; attempts are those of the jobs.

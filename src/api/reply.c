@@ -1,10 +1,10 @@
 // What it does not do: decide what is wrong. Words and statuses come from the table in base/err.
 #include "api/reply.h"
 
-#include "base/json.h"
 #include "base/log.h"
 #include "base/rand.h"
-#include "core/task.h"
+#include "base/text/json.h"
+#include "core/task/task.h"
 
 #include <stdio.h>
 

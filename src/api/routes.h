@@ -2,7 +2,7 @@
 // Layer: api. Finding a route is pure.
 #pragma once
 #include "api/handlers.h"
-#include "core/task.h"
+#include "core/task/task.h"
 
 enum {
     ROUTE_BODY_NONE = 0,

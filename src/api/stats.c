@@ -6,7 +6,7 @@
 #include "api/render.h"
 #include "api/reply.h"
 #include "base/clock.h"
-#include "base/when.h"
+#include "base/text/when.h"
 #include "store/jobs.h"
 #include "store/journal.h"
 

@@ -10,9 +10,9 @@
 #include "api/reply.h"
 #include "api/routes.h"
 #include "base/clock.h"
-#include "base/digest.h"
-#include "base/when.h"
-#include "core/task_headers.h"
+#include "base/data/digest.h"
+#include "base/text/when.h"
+#include "core/task/task_headers.h"
 #include "store/jobs.h"
 
 #include <stdio.h>

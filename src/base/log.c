@@ -3,10 +3,10 @@
 #include "base/log.h"
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/mask.h"
-#include "base/utf8.h"
-#include "base/when.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
+#include "base/text/when.h"
 
 #include <stdio.h>
 #include <unistd.h>

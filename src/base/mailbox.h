@@ -3,7 +3,7 @@
 // (connections, lane room, operations in flight).
 // Layer: base. mailbox_post: any thread. The rest: the owner.
 #pragma once
-#include "base/list.h"
+#include "base/data/list.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -6,8 +6,8 @@
 // with the header beside it.
 #include "cli/compose.h"
 
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/text/json.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
 #include "cli/show/times.h"

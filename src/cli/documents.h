@@ -6,7 +6,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/json.h"
+#include "base/text/json.h"
 
 #include <stdbool.h>
 #include <stdint.h>

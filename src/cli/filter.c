@@ -3,7 +3,7 @@
 #include "cli/filter.h"
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/text/json.h"
 #include "cli/server/call.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"

@@ -2,7 +2,7 @@
 #include "core/filter.h"
 
 #include "base/mem.h"
-#include "base/when.h"
+#include "base/text/when.h"
 #include "core/fnv.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // What a list shows and what a bulk acts on: exact matches, all of which must hold.
 // Layer: core, pure. The slices are the caller's.
 #pragma once
-#include "core/task.h"
-#include "core/task_state.h"
+#include "core/task/task.h"
+#include "core/task/task_state.h"
 
 enum filter_of { FILTER_TASKS, FILTER_JOBS };
 

@@ -2,7 +2,7 @@
 // That block has room for the few words the dispatcher adds, and for the outcome.
 #include "core/order.h"
 
-#include "base/hash.h"
+#include "base/data/hash.h"
 #include "core/outcome.h"
 
 enum { ROOM = 192 + sizeof(struct outcome) };

@@ -4,9 +4,9 @@
 // time, who is whoever it was handed to last. Nothing of it changes after it was made but its ticket; what becomes of it is an
 // outcome (core/outcome).
 #pragma once
-#include "base/list.h"
+#include "base/data/list.h"
 #include "core/job.h"
-#include "core/task.h"
+#include "core/task/task.h"
 
 enum { ORDER_TICKET_SIZE = 56 };
 

@@ -5,7 +5,7 @@
 #include "exec/exec.h"
 
 #include "base/mem.h"
-#include "base/when.h"
+#include "base/text/when.h"
 #include "core/id.h"
 #include "core/url.h"
 #include "http/client/client.h"

@@ -7,10 +7,10 @@
 // A line that is put out is "TYPE TENANT TASK DATA\n": what a filter of the other node needs, and the data as it is.
 #include "flow/events.h"
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/rand.h"
-#include "base/when.h"
+#include "base/text/json.h"
+#include "base/text/when.h"
 #include "core/id.h"
 
 #include <pthread.h>

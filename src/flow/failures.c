@@ -4,8 +4,8 @@
 // Time enters with the turn alone: what ends between two turns belongs to the second of the first.
 #include "flow/failures.h"
 
-#include "base/json.h"
 #include "base/log.h"
+#include "base/text/json.h"
 #include "core/id.h"
 
 bool failures_count(struct failures *failures, enum job_state state)

@@ -15,9 +15,9 @@
 #include "flow/lanes.h"
 
 #include "base/clock.h"
-#include "base/hash.h"
-#include "base/heap.h"
-#include "base/map.h"
+#include "base/data/hash.h"
+#include "base/data/heap.h"
+#include "base/data/map.h"
 #include "base/mark.h"
 #include "base/mem.h"
 #include "core/share.h"

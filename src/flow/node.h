@@ -1,7 +1,7 @@
 // What the stages of one node have in common: its incarnation, its clock rights, its ports.
 // Layer: flow. Plain members are set before the stages start and do not change; the rest says who may touch it.
 #pragma once
-#include "base/digest.h"
+#include "base/data/digest.h"
 #include "base/mailbox.h"
 #include "base/rand.h"
 #include "broker/broker.h"

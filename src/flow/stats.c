@@ -3,8 +3,8 @@
 // What it does not do: decide when something is to be counted. Stages do, and node.c for what several of them share.
 #include "flow/stats.h"
 
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/text/json.h"
 
 static const struct stats_row counters[STATS_COUNTER_COUNT] = {
 #define X(name, text, metric, label, help) {text, metric, label, help},

@@ -1,7 +1,7 @@
 // See config_show.h. What these functions write is compared by tests with the files in the repository.
 #include "node/config_show.h"
 
-#include "base/json.h"
+#include "base/text/json.h"
 
 #include <stdio.h>
 #include <string.h>

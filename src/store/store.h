@@ -95,7 +95,7 @@ void store_close(struct store *store); // accepts NULL
 
 void store_op_init(struct store_op *op, enum store_verb verb, void (*done)(struct store_op *op));
 void store_op_post(struct store_op *op, enum store_verb verb, struct mailbox *answers); // done() puts it into the mailbox
-void store_op_to(struct store_op *op, struct mailbox *answers); // the same for one that was made already
+void store_op_to(struct store_op *op, struct mailbox *answers);                         // the same for one that was made already
 void store_op_done(struct store_op *op);                                                // frees the results
 
 // Submits and waits: for tools, tests and the start of a server.

@@ -1,6 +1,6 @@
 // The sentences of broker.h, for every broker: the shipped ones, and one that does all that the port allows (it loses deliveries
 // and brings them again, doubles, delays and reorders them, and is full now and then), on which the simulator runs the stages.
-#include "base/map.h"
+#include "base/data/map.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "broker/broker.h"

@@ -56,7 +56,7 @@ def check_api():
     page = (ROOT / "docs" / "api.md").read_text()
     for method, path in ROUTE.findall((ROOT / "src" / "api" / "routes.c").read_text()):
         yield f"`{method} {path}`" in page, f"docs/api.md has no `{method} {path}`"
-    for field in FIELD.findall((ROOT / "src" / "core" / "task_fields.c").read_text()):
+    for field in FIELD.findall((ROOT / "src" / "core" / "task" / "task_fields.c").read_text()):
         yield f"`{field}`" in page, f"docs/api.md does not explain the field `{field}`"
 
 

@@ -4,7 +4,7 @@
 #include "unit/fake_api.h"
 
 #include "api/routes.h"
-#include "core/patch.h"
+#include "core/task/patch.h"
 #include "fuzz.h"
 
 // The store is empty: nothing is found, no list has a row.

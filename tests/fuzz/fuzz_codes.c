@@ -1,7 +1,7 @@
 // core/codes and the field success_codes: for each status, a task says what its list says. Input: the list, as JSON.
 #include "base/mem.h"
 #include "core/codes.h"
-#include "core/task.h"
+#include "core/task/task.h"
 #include "fuzz.h"
 
 // One entry, read the simple way: does it speak of this status?

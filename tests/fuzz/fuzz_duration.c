@@ -1,5 +1,5 @@
-// base/when, durations: what is read is written and read again as the same length, and the written form is a fixed point.
-#include "base/when.h"
+// base/text/when, durations: what is read is written and read again as the same length, and the written form is a fixed point.
+#include "base/text/when.h"
 #include "fuzz.h"
 
 static const int64_t HUNDRED_YEARS_MS = 36525LL * 24 * 3600 * 1000;

@@ -1,6 +1,7 @@
-// base/json: what is checked can be walked, decoded and written again; and jansson, an independent reader, takes the same texts.
-#include "base/json.h"
+// base/text/json: what is checked can be walked, decoded and written again; and jansson, an independent reader, takes the same
+// texts.
 #include "base/mem.h"
+#include "base/text/json.h"
 #include "fuzz.h"
 #include "other_json.h"
 

@@ -1,7 +1,7 @@
 // cli/options: any words are options and arguments, or wrong; what they were read as, written plainly, is read as the same. And
 // what `rota submit` and `rota update` make of them is JSON. Input: the words with a line feed between them, the first being the
 // verb.
-#include "base/json.h"
+#include "base/text/json.h"
 #include "cli/compose.h"
 #include "cli/verb.h"
 #include "fuzz.h"

@@ -1,6 +1,6 @@
-// core/patch: what a patch makes of a task is a task; the same patch again changes nothing more; an empty one changes nothing.
-// The input is the document, a line feed, and the patch.
-#include "core/patch.h"
+// core/task/patch: what a patch makes of a task is a task; the same patch again changes nothing more; an empty one changes
+// nothing. The input is the document, a line feed, and the patch.
+#include "core/task/patch.h"
 
 #include "fuzz.h"
 

@@ -1,8 +1,8 @@
-// core/task: a document that is taken is shown as one that means the same, and shown again as the same text; its plan keeps to
-// the rules; a refusal names a field and says what is right.
+// core/task/task: a document that is taken is shown as one that means the same, and shown again as the same text; its plan keeps
+// to the rules; a refusal names a field and says what is right.
 #include "base/mem.h"
 #include "cli/show/text.h"
-#include "core/task.h"
+#include "core/task/task.h"
 #include "fuzz.h"
 
 static const int64_t NOW_MS = 1794700000000, HORIZON_MS = 3653LL * 24 * 3600 * 1000;

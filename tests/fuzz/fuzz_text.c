@@ -1,6 +1,6 @@
 // cli/show/text: whatever a server says, what reaches a terminal is UTF-8 without control characters; and JSON laid out anew is
 // the same JSON.
-#include "base/json.h"
+#include "base/text/json.h"
 #include "cli/show/text.h"
 #include "fuzz.h"
 

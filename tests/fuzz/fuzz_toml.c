@@ -1,6 +1,6 @@
-// base/toml: what is read lies within the text and comes once; what is refused has a place in it and words. As a file of settings
-// it never does more than say what is wrong.
-#include "base/toml.h"
+// base/text/toml: what is read lies within the text and comes once; what is refused has a place in it and words. As a file of
+// settings it never does more than say what is wrong.
+#include "base/text/toml.h"
 
 #include "base/buf.h"
 #include "fuzz.h"

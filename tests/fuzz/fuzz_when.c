@@ -1,5 +1,5 @@
-// base/when, times: what is read is written and read again as the same instant, and the C library counts the same seconds.
-#include "base/when.h"
+// base/text/when, times: what is read is written and read again as the same instant, and the C library counts the same seconds.
+#include "base/text/when.h"
 #include "fuzz.h"
 
 #include <time.h>

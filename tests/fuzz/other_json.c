@@ -1,4 +1,4 @@
-// The other reader of JSON, in a file of its own: it and base/json give the same names to their types.
+// The other reader of JSON, in a file of its own: it and base/text/json give the same names to their types.
 #include "other_json.h"
 
 #include <jansson.h>

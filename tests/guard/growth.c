@@ -6,7 +6,7 @@
 #include "unit/fake_api.h"
 
 #include "api/routes.h"
-#include "core/patch.h"
+#include "core/task/patch.h"
 #include "http/server/head.h"
 #include "store/jobs.h"
 

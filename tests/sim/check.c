@@ -2,7 +2,7 @@
 // accepted and what reached the targets, never on what a node believes. What can only be judged at the end is in check_end.c.
 #include "world.h"
 
-#include "base/hash.h"
+#include "base/data/hash.h"
 #include "store/jobs.h"
 #include "store/journal.h"
 #include "store/lives.h"

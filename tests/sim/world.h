@@ -3,8 +3,8 @@
 // Nothing here decides what rota decides. The world plays the clock, the store's delays and failures, the broker's doubles, the
 // targets, the clients and misfortune; the nodes are struct flow as the server runs it.
 #pragma once
-#include "base/heap.h"
-#include "base/map.h"
+#include "base/data/heap.h"
+#include "base/data/map.h"
 #include "base/rand.h"
 #include "flow/flow.h"
 #include "store/jobs.h"

@@ -91,8 +91,8 @@ def check_states(spec):
 
 
 def field_rows(table):
-    """{name: (type, {min, max, any})} of a table of fields in core/task_fields.c, with names of numbers as what they are."""
-    sources = ("task_fields.c", "task.h", "target_http.h", "target_http.c", "job.h")
+    """{name: (type, {min, max, any})} of a table of fields in core/task/task_fields.c, with names of numbers as what they are."""
+    sources = ("task/task_fields.c", "task/task.h", "task/target_http.h", "task/target_http.c", "job.h")
     text = "".join((ROOT / "src/core" / name).read_text() for name in sources)
     numbers = dict(re.findall(r"(\w+_MAX|JOB_PRIORITIES) = (\d+)", text))
     rows = re.search(rf"{table}\[\] = \{{(.*?)\n\}};", text, re.S).group(1)
@@ -139,7 +139,7 @@ def check_limits(spec, what, rows, schema):
 
 def check_task_fields(spec):
     schemas, rows, retry = spec["components"]["schemas"], field_rows("task_rows"), field_rows("retry_rows")
-    expect(len(rows) > 20 and len(retry) > 4, "the rows of fields in core/task_fields.c do not look as they did")
+    expect(len(rows) > 20 and len(retry) > 4, "the rows of fields in core/task/task_fields.c do not look as they did")
     check_limits(spec, "fields of a task", rows, schemas["TaskDocument"])
     check_limits(spec, "fields of a patch", rows, schemas["TaskPatch"])
     check_limits(spec, "fields of retry", retry, schemas["Retry"])

@@ -1,7 +1,7 @@
 // For tests of task documents: reading one from a text, and showing it.
 #pragma once
 #include "base/mem.h"
-#include "core/task.h"
+#include "core/task/task.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "core/patch.h"
+#include "core/task/patch.h"
 #include "store/jobs.h"
 #include "store/journal.h"
 

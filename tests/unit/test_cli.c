@@ -1,7 +1,7 @@
 // The command line's parts that need no server: options, what submit sends, what is shown, and that nothing shown can harm a
 // terminal.
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/text/json.h"
 #include "cli/compose.h"
 #include "cli/manual/completion.h"
 #include "cli/manual/help.h"

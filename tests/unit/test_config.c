@@ -1,7 +1,7 @@
 // The table of settings and what is read by it: names, types, who counts more, what is said about what is wrong.
-#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text/json.h"
 #include "node/config.h"
 #include "node/config_show.h"
 #include "node/roles.h"

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "base/digest.h"
+#include "base/data/digest.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 // Tables of fields, with tables of the test's own: what is read is what is written, however many rows there are.
-#include "core/field_type.h"
+#include "core/task/field_type.h"
 
 #include "base/mem.h"
 

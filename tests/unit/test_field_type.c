@@ -1,5 +1,5 @@
 // The plain types of fields: what each takes, how it shows that again, and what it refuses.
-#include "core/field_type.h"
+#include "core/task/field_type.h"
 
 #include "base/mem.h"
 

@@ -1,5 +1,5 @@
 // The heap against the simplest thing that is right: the least of an array.
-#include "base/heap.h"
+#include "base/data/heap.h"
 
 #include "base/rand.h"
 

@@ -1,5 +1,5 @@
 // The strict checker, and the slices it leaves behind.
-#include "base/json.h"
+#include "base/text/json.h"
 
 #include "base/mem.h"
 

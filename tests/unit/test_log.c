@@ -1,9 +1,9 @@
 // Lines of the log: always one line, always valid, never a secret.
-#include "base/json.h"
 #include "base/log.h"
 #include "base/mask.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

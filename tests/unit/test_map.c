@@ -1,7 +1,7 @@
 // The map against the simplest thing that is right: an array of what should be in it.
-#include "base/map.h"
+#include "base/data/map.h"
 
-#include "base/hash.h"
+#include "base/data/hash.h"
 #include "base/rand.h"
 
 #include <setjmp.h>

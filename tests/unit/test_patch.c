@@ -1,5 +1,5 @@
 // Changing a task: the merge of RFC 7386, what a patch may not do, and what follows for a job that waits.
-#include "core/patch.h"
+#include "core/task/patch.h"
 
 #include "base/mem.h"
 

@@ -1,5 +1,5 @@
 // The latest are remembered, the oldest forgotten, and an id that comes again counts as new.
-#include "base/recent.h"
+#include "base/data/recent.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

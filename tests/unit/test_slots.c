@@ -1,7 +1,7 @@
 // Slots: who is next, and that no lane, host or priority stands in everybody's way.
 #include "flow/stages/slots.h"
 
-#include "base/hash.h"
+#include "base/data/hash.h"
 #include "base/mem.h"
 
 #include <setjmp.h>

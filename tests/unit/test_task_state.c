@@ -1,5 +1,5 @@
 // What is said of a task by its jobs: its state, its outcome, and which of them is shown.
-#include "core/task_state.h"
+#include "core/task/task_state.h"
 
 #include "base/mem.h"
 

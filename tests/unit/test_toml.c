@@ -1,7 +1,7 @@
 // The reader of settings files: what of TOML is understood, and where and how the rest is refused.
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/toml.h"
+#include "base/text/toml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

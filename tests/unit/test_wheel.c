@@ -1,5 +1,5 @@
 // The wheel against the simplest thing that is right: an array of what waits and when it is due.
-#include "base/wheel.h"
+#include "base/data/wheel.h"
 
 #include "base/clock.h"
 #include "base/rand.h"

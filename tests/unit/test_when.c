@@ -1,5 +1,5 @@
 // Times and durations as text.
-#include "base/when.h"
+#include "base/text/when.h"
 
 #include "base/mem.h"
 

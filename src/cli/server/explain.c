@@ -1,7 +1,7 @@
 // See explain.h.
 #include "cli/server/explain.h"
 
-#include "core/task_state.h"
+#include "core/task/task_state.h"
 
 void explain_get(struct caller *caller, struct str job_id, struct reply *ret_reply)
 {

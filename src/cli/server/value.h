@@ -1,8 +1,8 @@
 // A server's answer, read: JSON values looked at by path. jansson is known only to value.c.
 // Layer: cli. One owner at a time.
 //
-// The API's own reader (base/json) is stricter than this one may be: it refuses NUL in strings, and a target may have answered
-// one.
+// The API's own reader (base/text/json) is stricter than this one may be: it refuses NUL in strings, and a target may have
+// answered one.
 #pragma once
 #include "base/buf.h"
 #include "base/str.h"

@@ -2,7 +2,7 @@
 // Layer: cli. Pure: the present is given; the local zone is the process's.
 #pragma once
 #include "base/buf.h"
-#include "base/when.h"
+#include "base/text/when.h"
 #include "cli/server/value.h"
 
 #include <stdbool.h>

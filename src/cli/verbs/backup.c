@@ -3,7 +3,7 @@
 // The copy is written to FILE.tmp, synced, and only then given its name, so that FILE is at any time either the old backup or a
 // whole new one. What is not whole (the server went away, the disk is full, Ctrl-C) is removed. The server makes the copy
 // consistent; that all of it came is checked here by what a SQLite file says of itself.
-#include "base/json.h"
+#include "base/text/json.h"
 #include "cli/server/failure.h"
 #include "cli/server/print.h"
 #include "cli/show/terminal.h"

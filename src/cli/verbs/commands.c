@@ -1,7 +1,7 @@
 // rota cancel, run, retry, pause, resume and delete: one call for each id, and a line about what it is now. With filters instead
 // of ids they are carried out by the server on all that match (cli/verbs/bulk).
 #include "base/mem.h"
-#include "base/when.h"
+#include "base/text/when.h"
 #include "cli/filter.h"
 #include "cli/server/failure.h"
 #include "cli/server/print.h"

@@ -7,7 +7,7 @@
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
 #include "cli/verbs/submit_file.h"
-#include "core/task_state.h"
+#include "core/task/task_state.h"
 
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
 // rota tail: what happens, as it happens. A connection that ends is made again, from the event that came last, so that nothing is
 // missed as long as the server still has it.
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/text/json.h"
 #include "cli/server/call.h"
 #include "cli/server/failure.h"
 #include "cli/server/sse.h"

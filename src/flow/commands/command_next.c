@@ -9,7 +9,7 @@
 // it is. Of one in another's only the record tells: its time has not come, or nothing happens to it for a while.
 #include "flow/commands/command_next.h"
 
-#include "core/task_state.h"
+#include "core/task/task_state.h"
 
 enum {
     BEGIN_MS = 1000,    // in another's hand and due for so long: it has begun, or is about to

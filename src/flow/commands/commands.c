@@ -7,7 +7,7 @@
 
 #include "base/mark.h"
 #include "base/mem.h"
-#include "core/patch.h"
+#include "core/task/patch.h"
 #include "flow/commands/command_next.h"
 #include "flow/commands/revise.h"
 #include "flow/stages/pull.h"

@@ -2,7 +2,7 @@
 // Layer: flow. Owned by the flow thread; commands_submit may be called by any thread.
 #pragma once
 #include "base/clock.h"
-#include "core/task.h"
+#include "core/task/task.h"
 #include "flow/record.h"
 
 enum command_act {

@@ -10,7 +10,7 @@
 
 #include "base/mark.h"
 #include "base/mem.h"
-#include "core/task.h"
+#include "core/task/task.h"
 #include "flow/commands/revise.h"
 #include "flow/commands/ticket.h"
 #include "store/jobs.h"

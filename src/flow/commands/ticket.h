@@ -5,7 +5,7 @@
 // remembered about tickets, and any node that shares the store reads them. It is worth what that number is worth: see
 // job_standing().
 #pragma once
-#include "base/digest.h"
+#include "base/data/digest.h"
 #include "core/order.h"
 
 enum { TICKET_TEXT_SIZE = ORDER_TICKET_SIZE };

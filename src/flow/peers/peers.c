@@ -2,7 +2,7 @@
 // seen standing still for BEAT_DEAD_MS is silent. What follows is for flow/reap to do.
 #include "flow/peers/peers.h"
 
-#include "base/map.h"
+#include "base/data/map.h"
 #include "base/mem.h"
 #include "flow/tend/beat.h"
 

@@ -1,4 +1,4 @@
-// Ids, push or not, one addition. It does not parse (core/task) nor answer (api/), nor does it write (flow/record).
+// Ids, push or not, one addition. It does not parse (core/task/task) nor answer (api/), nor does it write (flow/record).
 #include "flow/stages/admit.h"
 
 #include "base/mem.h"

@@ -5,7 +5,7 @@
 // inserted already held by this node, in the same commit, and handed to the puller: the push path.
 #pragma once
 #include "base/clock.h"
-#include "core/task.h"
+#include "core/task/task.h"
 #include "flow/record.h"
 #include "store/jobs.h"
 

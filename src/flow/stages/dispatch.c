@@ -9,10 +9,10 @@
 #include "flow/stages/dispatch.h"
 
 #include "base/crash.h"
-#include "base/map.h"
+#include "base/data/map.h"
+#include "base/data/recent.h"
 #include "base/mark.h"
 #include "base/mem.h"
-#include "base/recent.h"
 
 #include <stdatomic.h>
 

@@ -8,12 +8,12 @@
 #include "flow/stages/pull.h"
 
 #include "base/crash.h"
+#include "base/data/map.h"
+#include "base/data/recent.h"
+#include "base/data/wheel.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/mark.h"
 #include "base/mem.h"
-#include "base/recent.h"
-#include "base/wheel.h"
 #include "flow/commands/ticket.h"
 #include "store/jobs.h"
 

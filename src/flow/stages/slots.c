@@ -12,8 +12,8 @@
 #include "flow/stages/slots.h"
 
 #include "base/clock.h"
-#include "base/hash.h"
-#include "base/map.h"
+#include "base/data/hash.h"
+#include "base/data/map.h"
 #include "base/mem.h"
 #include "core/share.h"
 

@@ -3,7 +3,7 @@
 // Layer: flow. Owned by the dispatcher's thread. Decides by counting only; time is an argument.
 #pragma once
 #include "base/clock.h"
-#include "base/list.h"
+#include "base/data/list.h"
 #include "core/job.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 // The records that are written are those that were found, so what was found lives until the recording is done.
 #include "flow/tend/round.h"
 
-#include "core/task.h"
+#include "core/task/task.h"
 
 void round_init(struct round *round, struct node *node, struct recorder *recorder, const char *who, struct mailbox *answers)
 {

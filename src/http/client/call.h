@@ -3,7 +3,7 @@
 // Layer: port (http/client), private to this folder; beginning and cancelling one is in client.h. Everything on the thread that
 // polls the client. A call that has ended is told by the end of the poll, so nothing here but http_call_tell() calls done().
 #pragma once
-#include "base/list.h"
+#include "base/data/list.h"
 #include "http/client/client.h"
 
 void http_call_go_on(struct http_call *call, bool readable); // its connection has something to say, or room

@@ -4,7 +4,7 @@
 // and nobody can tell whether it was read.
 #include "http/client/conn.h"
 
-#include "base/hash.h"
+#include "base/data/hash.h"
 #include "base/mem.h"
 
 #include <errno.h>

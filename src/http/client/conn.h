@@ -4,8 +4,8 @@
 // a call to such a place gets the connection that became idle last, or a new one. Nothing here blocks: epoll says when to go
 // on, with the connection as its data.
 #pragma once
-#include "base/list.h"
-#include "base/map.h"
+#include "base/data/list.h"
+#include "base/data/map.h"
 #include "http/client/addr.h"
 #include "http/client/tls.h"
 

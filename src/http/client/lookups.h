@@ -9,8 +9,8 @@
 // A name whose last waiter has gone stands behind all of its lane that somebody waits for. Whoever waited will mostly come back,
 // so it is asked for when there is nothing else to do; but only so many are remembered, or dead names would fill the memory.
 #pragma once
-#include "base/list.h"
-#include "base/map.h"
+#include "base/data/list.h"
+#include "base/data/map.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // Buckets by the hash of a name, which is compared in lower case.
 #include "http/client/names.h"
 
-#include "base/hash.h"
+#include "base/data/hash.h"
 #include "base/mem.h"
 
 enum { KEPT_MAX = 2048 }; // names with addresses, and as many without

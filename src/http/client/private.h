@@ -2,7 +2,7 @@
 //
 // Layer: port (http/client), private to this folder. Everything belongs to the thread that polls, but for the waker.
 #pragma once
-#include "base/wheel.h"
+#include "base/data/wheel.h"
 #include "http/client/client.h"
 #include "http/client/conn.h"
 #include "http/client/resolve.h"

@@ -5,8 +5,8 @@
 // failed is kept for 1 s, and that nobody answered for 10 s; at most 2,048 names, which take no room from those that are known.
 // Of the names that nobody waits for any more before they were asked for, 2,048 stay in line behind the others.
 #pragma once
+#include "base/data/list.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/str.h"
 #include "http/client/addr.h"
 

@@ -6,8 +6,8 @@
 // it has not read. drive.c takes it from one state to the next.
 #pragma once
 #include "base/buf.h"
-#include "base/list.h"
-#include "base/wheel.h"
+#include "base/data/list.h"
+#include "base/data/wheel.h"
 #include "http/server/server.h"
 
 enum peer_state { PEER_HEAD, PEER_BODY, PEER_WORK, PEER_SEND, PEER_STREAM, PEER_LINGER, PEER_DEAD };

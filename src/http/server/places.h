@@ -6,7 +6,7 @@
 // else, and the connection ends. So none is closed without a word, and a crowd does not keep out a client that asks whether the
 // server lives.
 #pragma once
-#include "base/list.h"
+#include "base/data/list.h"
 #include "http/server/server.h"
 
 struct peer;

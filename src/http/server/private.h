@@ -3,8 +3,8 @@
 // Layer: port (http/server), private to this folder. The HTTP thread owns everything, but for the first part: that is written by
 // the thread that starts and stops the server, is atomic, or is a mailbox.
 #pragma once
+#include "base/data/wheel.h"
 #include "base/mailbox.h"
-#include "base/wheel.h"
 #include "http/server/body.h"
 #include "http/server/places.h"
 #include "http/server/reply.h"

@@ -4,7 +4,7 @@
 // it waits another thread may post it to the server's mailbox (http_resume), once. It may outlive its connection, when the client
 // left while it waited: it goes on without one, so that whatever waits for its end is not forgotten.
 #pragma once
-#include "base/list.h"
+#include "base/data/list.h"
 #include "http/chunks.h"
 #include "http/server/head.h"
 #include "http/server/query.h"

@@ -3,7 +3,7 @@
 // Layer: port (http/server), private to this folder; what handlers do with it is in server.h. The HTTP thread owns it. Any thread
 // may wake or cut it until closed() was called: whoever does holds the lock that closed() takes.
 #pragma once
-#include "base/list.h"
+#include "base/data/list.h"
 #include "http/server/server.h"
 
 #include <stdatomic.h>

@@ -4,7 +4,7 @@
 // connection that has moved least recently is closed. So clients that do not read neither fill the memory nor keep answers from
 // those that do.
 #pragma once
-#include "base/list.h"
+#include "base/data/list.h"
 #include "http/server/server.h"
 
 struct peer;

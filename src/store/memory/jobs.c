@@ -1,7 +1,7 @@
 // The memory store's verbs about jobs: adding, taking, changing, removing. They run under its lock.
 #include "store/memory/memory.h"
 
-#include "base/hash.h"
+#include "base/data/hash.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // What the files of the memory store share: the records it keeps and how they are found.
 // Layer: port, private to this folder. Everything is under the lock of struct memory.
 #pragma once
-#include "base/map.h"
+#include "base/data/map.h"
 #include "store/store_private.h"
 
 #include <pthread.h>

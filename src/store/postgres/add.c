@@ -1,7 +1,7 @@
 // ADD: new tasks with their jobs, and jobs for tasks that exist. All operations of a group are one list of items and, nearly
 // always, one batch. Items that could meet (the same key, the same id) are cut into batches, one statement a batch (batch.c), so
 // that what comes later finds what came before.
-#include "base/hash.h"
+#include "base/data/hash.h"
 #include "store/postgres/batch.h"
 
 // First: nobody declares one of these dead until this is committed. $1 the holders.

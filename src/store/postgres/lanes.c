@@ -4,7 +4,7 @@
 // floor lowers it (PG_LOWER_FLOORS); a read of lanes that found nothing up to some time raises it.
 #include "store/postgres/postgres.h"
 
-#include "base/hash.h"
+#include "base/data/hash.h"
 
 enum { LANES_REMEMBERED_MAX = 262144 };
 enum { FLOOR_STEP_MS = 1000, FLOOR_LAG_MS = 2000, FLOOR_TURN_MS = 5000 };

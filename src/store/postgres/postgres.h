@@ -1,7 +1,7 @@
 // What the files of the PostgreSQL backend share: a session, which is one connection used by one thread, and the verbs.
 // Layer: port, private to this folder.
 #pragma once
-#include "base/map.h"
+#include "base/data/map.h"
 #include "store/op_queue.h"
 #include "store/postgres/columns.h"
 #include "store/postgres/fragments.h"

@@ -14,7 +14,7 @@
 // third step on; a database that has them gets it by a step of its own (ALTER TABLE … ADD COLUMN IF NOT EXISTS, for both tables).
 #include "store/postgres/postgres.h"
 
-#include "base/hash.h"
+#include "base/data/hash.h"
 
 #include <stdio.h>
 

@@ -8,7 +8,7 @@
 // matters.
 #include "base/crash.h"
 
-#include "base/hash.h"
+#include "base/data/hash.h"
 #include "store/postgres/postgres.h"
 
 #include <poll.h>

@@ -1,8 +1,8 @@
 // Which jobs are in whose hand, in memory and in a log: sqlite/claims.c. The writer changes it, the reader looks at it.
 // Layer: port, private to this folder.
 #pragma once
-#include "base/list.h"
-#include "base/map.h"
+#include "base/data/list.h"
+#include "base/data/map.h"
 #include "core/job.h"
 
 #include <pthread.h>

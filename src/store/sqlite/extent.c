@@ -14,7 +14,7 @@
 // What it does not do: notice damage in the middle of the database.
 #include "store/sqlite/disk.h"
 
-#include "base/hash.h"
+#include "base/data/hash.h"
 
 #include <errno.h>
 #include <fcntl.h>

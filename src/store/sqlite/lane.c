@@ -4,7 +4,7 @@
 // writer remembers lanes because nearly every job asks for one; a rollback throws away what is remembered.
 //
 // What it does not do: know which jobs wait in a lane (sqlite/waiting.c).
-#include "base/hash.h"
+#include "base/data/hash.h"
 #include "store/sqlite/sqlite.h"
 
 enum { LANES_REMEMBERED_MAX = 65536 };

@@ -1,6 +1,6 @@
 // One level of millisecond slots is enough: the puller claims only what is due within its horizon of 5 s.
 // A node that is further away than the wheel is long waits in the furthest slot and is added again from there.
-#include "base/wheel.h"
+#include "base/data/wheel.h"
 
 #include "base/clock.h"
 

@@ -1,4 +1,4 @@
-#include "base/hash.h"
+#include "base/data/hash.h"
 
 uint64_t hash_bytes(const void *bytes, size_t n)
 {

@@ -4,10 +4,10 @@
 // gathered as they come and sorted, so that ten thousand of them cost n log n, however deep they lie. The walks trust the text:
 // they only look for where a value ends. What it does not do: build a tree, turn numbers into doubles, or change a byte of what
 // came.
-#include "base/json.h"
+#include "base/text/json.h"
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 #include <endian.h>
 #include <stdio.h>

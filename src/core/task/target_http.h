@@ -1,7 +1,7 @@
 // A target that is called over HTTP: what is sent where, and which answers are a success.
 // Layer: core, pure. The struct holds slices of a task's document.
 #pragma once
-#include "base/json.h"
+#include "base/text/json.h"
 #include "core/codes.h"
 
 enum { TARGET_URL_MAX = 8192, TARGET_HEADERS_MAX = 64, TARGET_HEADERS_BYTES = 8192 };

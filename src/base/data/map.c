@@ -1,8 +1,8 @@
 // Removal shifts the rest of the probe run back instead of leaving a mark, so a map that lives for
 // months and sees a billion keys pass stays as fast as on its first day.
-#include "base/map.h"
+#include "base/data/map.h"
 
-#include "base/hash.h"
+#include "base/data/hash.h"
 #include "base/mem.h"
 
 #include <assert.h>

@@ -2,10 +2,10 @@
 // Layer: core, pure. The struct holds slices of the document, or of the arena where escapes had to be decoded.
 #pragma once
 #include "base/arena.h"
-#include "base/json.h"
+#include "base/text/json.h"
 #include "core/job.h"
 #include "core/problem.h"
-#include "core/target.h"
+#include "core/task/target.h"
 
 enum { TASK_LABELS_MAX = 16, TASK_NAME_MAX = 256, TASK_QUEUE_MAX = 64, TASK_KEY_MAX = 255, TASK_DOC_MAX = 1 << 20 };
 

@@ -1,7 +1,7 @@
 // A timing wheel: what is due in the next seconds, released at its millisecond.
 // Layer: base. One owner at a time. O(1) to add and remove; finding the next due slot reads a bitmap.
 #pragma once
-#include "base/list.h"
+#include "base/data/list.h"
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 // Each node knows its place, so that one whose key changed is moved from where it is instead of being looked for.
 // What it does not do: keep the order of equal keys.
-#include "base/heap.h"
+#include "base/data/heap.h"
 
 #include "base/mem.h"
 

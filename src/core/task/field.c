@@ -1,7 +1,7 @@
 // This runs on every submit and again on every claim, so the good way neither allocates nor prints: words are only made for a
-// refusal. What it does not do: know which fields there are (core/task_fields), or what a value of one looks like
-// (core/field_type).
-#include "core/field.h"
+// refusal. What it does not do: know which fields there are (core/task/task_fields), or what a value of one looks like
+// (core/task/field_type).
+#include "core/task/field.h"
 
 // ---- refusals
 

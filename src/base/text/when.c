@@ -3,7 +3,7 @@
 //
 // What it does not do: time zones with names, calendars with seconds that are 61 long. Leap seconds are folded into the one
 // before.
-#include "base/when.h"
+#include "base/text/when.h"
 
 #include "base/mem.h"
 

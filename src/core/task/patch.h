@@ -1,7 +1,7 @@
 // Changing a task: a JSON merge patch (RFC 7396) onto its document, and what follows for a job of it that waits.
 // Layer: core, pure but for the arena.
 #pragma once
-#include "core/task.h"
+#include "core/task/task.h"
 
 // What a patched task is.
 struct patched {

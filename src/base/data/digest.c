@@ -1,5 +1,5 @@
 // OpenSSL 3 looks an algorithm up by name on every call unless it is handed one: it is fetched once and kept.
-#include "base/digest.h"
+#include "base/data/digest.h"
 
 #include "base/mem.h"
 

@@ -4,7 +4,7 @@
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/text/json.h"
 #include "core/problem.h"
 
 #include <stdint.h>
@@ -23,9 +23,9 @@ struct field_reader {
     const struct field *form_field; // the first of them
 };
 
-// How one type of field is read and written (core/field_type has the plain ones). take() gets a value that is not null, unless
-// null counts. put() writes the value, or returns false when there is none to show. A field that is an object of fields has those
-// instead of a put().
+// How one type of field is read and written (core/task/field_type has the plain ones). take() gets a value that is not null,
+// unless null counts. put() writes the value, or returns false when there is none to show. A field that is an object of fields
+// has those instead of a put().
 struct field_type {
     enum err (*take)(struct field_reader *reader, const struct field *field, struct json value, void *to);
     bool (*put)(const struct field *field, const void *from, struct buf *buf);

@@ -2,7 +2,7 @@
 // to it.
 // Layer: core, pure.
 #pragma once
-#include "core/target_http.h"
+#include "core/task/target_http.h"
 
 enum target_kind {
     TARGET_NONE, // of a document that cannot be read

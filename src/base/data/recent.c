@@ -1,6 +1,6 @@
-#include "base/recent.h"
+#include "base/data/recent.h"
 
-#include "base/map.h"
+#include "base/data/map.h"
 #include "base/mem.h"
 
 struct recent {

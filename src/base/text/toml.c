@@ -3,11 +3,11 @@
 //
 // What it does not do: numbers with a point or another base, dates, strings over several lines, inline tables, arrays of tables.
 // A file of settings does without them, and each is refused with what to write instead.
-#include "base/toml.h"
+#include "base/text/toml.h"
 
-#include "base/json.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // How a task is doing is told from its jobs and from whether it is paused. So a store keeps no state of a task, and none can be
 // out of step with its jobs. What this file does not do: say what a job is (core/job), or which tasks a list shows (core/filter).
-#include "core/task_state.h"
+#include "core/task/task_state.h"
 
 #include "base/mem.h"
 

@@ -1,11 +1,11 @@
 // The fields of an HTTP target are checked when a task is submitted, and again whenever its document is read. What this file does
 // not do: look at addresses, or make a request (exec/exec_http).
-#include "core/target_http.h"
+#include "core/task/target_http.h"
 
 #include "base/mem.h"
-#include "core/field_type.h"
 #include "core/header.h"
-#include "core/target.h"
+#include "core/task/field_type.h"
+#include "core/task/target.h"
 #include "core/url.h"
 
 enum { CODES_MAX = 64 };

@@ -1,6 +1,6 @@
 // The names are those of other schedulers and queues, and of earlier designs of this one. They are refused all the same: a field
 // that is taken under two names can be given twice and mean two things.
-#include "core/synonym.h"
+#include "core/task/synonym.h"
 
 #include "base/mem.h"
 

@@ -1,9 +1,9 @@
 // A type does not know which field it is read for: what is allowed stands in the row. Texts and values are kept as slices, so
 // none is copied unless it has escapes.
-#include "core/field_type.h"
+#include "core/task/field_type.h"
 
 #include "base/clock.h"
-#include "base/when.h"
+#include "base/text/when.h"
 
 #include <stdio.h>
 

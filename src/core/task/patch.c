@@ -1,5 +1,5 @@
 // The patched document is put together from slices of both, and then checked as if it had been submitted.
-#include "core/patch.h"
+#include "core/task/patch.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
-// Reading a document is one walk of it along the table of fields (core/task_fields), and then what no field can say alone.
+// Reading a document is one walk of it along the table of fields (core/task/task_fields), and then what no field can say alone.
 // What it does not do: read a clock, look at addresses, or keep anything.
-#include "core/task.h"
+#include "core/task/task.h"
 
 #include "base/clock.h"
-#include "core/field.h"
-#include "core/task_fields.h"
+#include "core/task/field.h"
+#include "core/task/task_fields.h"
 
 #include <stdio.h>
 

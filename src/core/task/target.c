@@ -1,7 +1,7 @@
 // A kind of target is a row here, a struct in the union of target.h, a file target_KIND with its form and the types of its
-// fields, and its rows in the table of core/task_fields. Nothing else asks of which kind a target is, but for the executor that
-// calls it.
-#include "core/target.h"
+// fields, and its rows in the table of core/task/task_fields. Nothing else asks of which kind a target is, but for the executor
+// that calls it.
+#include "core/task/target.h"
 
 static const struct target_rule rules[TARGET_KIND_COUNT] = {
     [TARGET_NONE] = {.dispatch = TARGET_NOT_DISPATCHED, .timeout_ms = 30000},

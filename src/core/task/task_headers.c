@@ -1,7 +1,7 @@
 // A member that rota adds takes the place of one of the same name that is null, which says nothing: a name that stood there
 // twice would make a document that nobody can read any more. So the document is put together anew, and read again as it will be
 // read when its job is due. Only requests with such a header pay for it.
-#include "core/task_headers.h"
+#include "core/task/task_headers.h"
 
 #include "base/mem.h"
 

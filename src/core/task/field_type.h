@@ -1,7 +1,7 @@
 // The plain types of fields: texts, choices, numbers, times and JSON as it came.
 // Layer: core, pure.
 #pragma once
-#include "core/field.h"
+#include "core/task/field.h"
 
 extern const struct field_type field_type_text;     // a struct str of min to max bytes
 extern const struct field_type field_type_word;     // a struct str that is one of `any`

@@ -1,5 +1,5 @@
 // See utf8.h.
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 int utf8_length(const char *at, const char *end)
 {

@@ -1,12 +1,12 @@
 // A new field is a new row: parsing looks a name up in the table, rendering walks down it. What this file does not do: read a
 // clock, look at addresses, or keep anything.
-#include "core/task_fields.h"
+#include "core/task/task_fields.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/when.h"
-#include "core/field_type.h"
-#include "core/synonym.h"
+#include "base/text/when.h"
+#include "core/task/field_type.h"
+#include "core/task/synonym.h"
 
 #define DAY_MS (24LL * 3600 * 1000)
 

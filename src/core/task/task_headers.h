@@ -2,7 +2,7 @@
 // becomes part of the document, and what is stored is checked as a whole before it is acknowledged.
 // Layer: core, pure but for the arena.
 #pragma once
-#include "core/task.h"
+#include "core/task/task.h"
 
 struct task_headers {
     struct str key, traceparent; // .n == 0: the request has none
