@@ -13,7 +13,7 @@
 enum {
     PAGE = 1000, // rows at once
     POINTS_MAX = 1500,
-    MINUTE_MS = REPORT_MINUTE_MS,
+    MINUTE_MS = STATS_MINUTE_MS,
     RANGE_DEFAULT_MS = 60 * MINUTE_MS,
 };
 
@@ -79,7 +79,7 @@ static void put_values(struct buf *buf, const char *counts, const struct stats_v
 
 // What this process has counted in the minute that is not over.
 struct own {
-    struct store_minute key;
+    struct store_minute_row key;
     struct stats_values values;
     bool counted;
 };
@@ -90,7 +90,7 @@ static void take_own(const struct api *api, struct own *ret_own)
     ret_own->counted = api->stats_writer && stats_writer_now(api->stats_writer, &ret_own->key, &ret_own->values);
 }
 
-static bool is_own(const struct own *own, const struct store_minute *minute)
+static bool is_own(const struct own *own, const struct store_minute_row *minute)
 {
     return own->counted && own->key.at == minute->at && own->key.source == minute->source;
 }

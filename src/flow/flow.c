@@ -15,7 +15,7 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     struct flow *flow = mem_zero(sizeof *flow);
     struct node *node = &flow->node;
     flow->lanes = lanes_new(config->room, config->room_bytes);
-    lanes_tell(flow->lanes, broker);
+    lanes_control(flow->lanes, broker);
     node_init(node, store, broker, flow->lanes, flow_waker);
     node->pulls = !config->api_only;
     node->correct_clock = config->correct_clock;

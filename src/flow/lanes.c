@@ -61,10 +61,10 @@ struct lane {
     int64_t anew_ms;       // when a claim was last planned for all ids
     int64_t due_meanwhile; // noted while a claim was under way
     int64_t served_ms;
-    int64_t planned_ms;       // when the claim that is under way was planned
-    struct lanes_heard heard; // lanes->heard when it was last paused or let go here, and when its next_due was last heard of
-    int64_t promoted_ms;      // what is due up to here is marked ready,
-    int64_t promoted_id;      // and of the next millisecond what is up to this id
+    int64_t planned_ms;           // when the claim that is under way was planned
+    struct lanes_version version; // lanes->version when it was last paused or let go here, and when its next_due last changed
+    int64_t promoted_ms;          // what is due up to here is marked ready,
+    int64_t promoted_id;          // and of the next millisecond what is up to this id
     struct heap_node turn;
     struct list link; // in lanes->aside
 };
@@ -75,7 +75,7 @@ struct lanes {
     int64_t bytes_room, bytes_used;
     struct broker *broker; // whose executors are told of pauses; NULL: nobody
     _Atomic int paused;    // how many lanes are: while none is, nobody has to ask under the lock
-    struct lanes_heard heard;
+    struct lanes_version version;
     int64_t behind_ms;                    // when a claim last left something that was due
     bool mine[BUCKETS], buckets[BUCKETS]; // where this node goes first; what lanes fall into
     struct map by_id, by_name;            // by_name: hash of tenant and queue -> chain
@@ -96,7 +96,7 @@ struct lanes *lanes_new(int room, size_t bytes)
     return lanes;
 }
 
-void lanes_tell(struct lanes *lanes, struct broker *broker)
+void lanes_control(struct lanes *lanes, struct broker *broker)
 {
     lanes->broker = broker;
 }
@@ -200,7 +200,7 @@ static void note_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
 
 static void heard_due(struct lanes *lanes, struct lane *lane, int64_t due_ms)
 {
-    lane->heard.dues = ++lanes->heard.dues;
+    lane->version.dues = ++lanes->version.dues;
     note_due(lanes, lane, due_ms);
 }
 
@@ -297,15 +297,15 @@ void lanes_due(struct lanes *lanes, int64_t id, int64_t due_ms)
     pthread_mutex_unlock(&lanes->lock);
 }
 
-void lanes_learn(struct lanes *lanes, const struct store_lane *from, struct lanes_heard asked)
+void lanes_learn(struct lanes *lanes, const struct store_lane *from, struct lanes_version asked)
 {
     pthread_mutex_lock(&lanes->lock);
     bool is_new = !map_get(&lanes->by_id, from->id);
     struct lane *lane = learn(lanes, from->id, from->tenant, from->queue);
     lane->told = true;
-    if (lane->heard.pauses <= asked.pauses)
+    if (lane->version.pauses <= asked.pauses)
         set_paused(lanes, lane, from->paused);
-    if (from->next_due && lane->heard.dues <= asked.dues && !lane->planned)
+    if (from->next_due && lane->version.dues <= asked.dues && !lane->planned)
         set_next_due(lanes, lane, from->next_due);
     else if (from->next_due || is_new) // of one that is new, a claim finds out
         note_due(lanes, lane, from->next_due);
@@ -374,18 +374,18 @@ void lanes_pause(struct lanes *lanes, int64_t id, int32_t tenant, struct str que
     pthread_mutex_lock(&lanes->lock);
     struct lane *lane = learn(lanes, id, tenant, queue);
     set_paused(lanes, lane, paused);
-    lane->heard.pauses = ++lanes->heard.pauses;
+    lane->version.pauses = ++lanes->version.pauses;
     lane->told = true;
     arrange(lanes, lane);
     pthread_mutex_unlock(&lanes->lock);
 }
 
-struct lanes_heard lanes_heard(struct lanes *lanes)
+struct lanes_version lanes_version(struct lanes *lanes)
 {
     pthread_mutex_lock(&lanes->lock);
-    struct lanes_heard heard = lanes->heard;
+    struct lanes_version version = lanes->version;
     pthread_mutex_unlock(&lanes->lock);
-    return heard;
+    return version;
 }
 
 // How many bytes a claim of so many jobs may bring: as many as it is likely to, within the lane's share.
@@ -460,7 +460,7 @@ void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t go
         lane->size = (int64_t)(bytes / got);
     if (known) {
         lane->ask = got > ASK_MIN / 4 ? 4 * got : ASK_MIN;
-        lane->heard.dues = ++lanes->heard.dues;
+        lane->version.dues = ++lanes->version.dues;
         bool sooner = lane->due_meanwhile <= want->next_due;
         lane->next_due = sooner ? lane->due_meanwhile : want->next_due;
         lane->next_id = sooner ? 0 : want->next_id;

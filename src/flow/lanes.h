@@ -15,7 +15,7 @@ struct lanes;
 
 struct lanes *lanes_new(int room, size_t bytes); // how many jobs this node holds at most, and how many bytes of documents
 void lanes_free(struct lanes *lanes);
-void lanes_tell(struct lanes *lanes, struct broker *broker); // executors are told which lanes are held, from now on
+void lanes_control(struct lanes *lanes, struct broker *broker); // from now on its executors are told which lanes are held
 
 // Takes one place for a job that is due now or soon and has a document of so many bytes, if its lane is known to the store as not
 // paused, without backlog and within its share of both: the push path. Returns the lane, or 0.
@@ -29,15 +29,15 @@ bool lanes_hold(struct lanes *lanes, int64_t lane, size_t bytes);
 bool lanes_note(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, int64_t due_ms);
 void lanes_due(struct lanes *lanes, int64_t lane, int64_t due_ms); // the same, of a lane that is known
 
-// How much this node has heard of its lanes, other than by lanes_learn().
-struct lanes_heard {
+// Counts what this node was told of its lanes, other than by lanes_learn().
+struct lanes_version {
     int64_t pauses, dues;
 };
-struct lanes_heard lanes_heard(struct lanes *lanes);
+struct lanes_version lanes_version(struct lanes *lanes);
 
-// As the store says in answer to a question that was asked when this much had been heard (`asked`): what was heard of a lane
-// since is newer. With a next_due of 0 it says nothing of what is due.
-void lanes_learn(struct lanes *lanes, const struct store_lane *lane, struct lanes_heard asked);
+// What the store says of a lane in answer to a question. `asked` is lanes_version() of when the question was asked: what this
+// node was told of the lane since is newer. With a next_due of 0 it says nothing of what is due.
+void lanes_learn(struct lanes *lanes, const struct store_lane *lane, struct lanes_version asked);
 
 // Who goes first (core/bucket). Before it is told, a node goes first everywhere.
 void lanes_assign(struct lanes *lanes, const bool mine[BUCKETS]);

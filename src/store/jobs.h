@@ -156,7 +156,7 @@ enum { STORE_PAGE_BYTES = 8 << 20 };
 enum store_find_what {
     STORE_FIND_HELD,    // jobs that `holder` has in hand, by id, beginning behind `after_id`
     STORE_FIND_EXPIRED, // jobs blocked or waiting with 0 < expires_at <= now_ms, earliest first, then lowest id
-    STORE_FIND_LAPSED,  // jobs with 0 < lease_until <= now_ms, earliest first, then lowest id
+    STORE_FIND_LEASES,  // jobs whose lease ran out: 0 < lease_until <= now_ms, earliest first, then lowest id
     STORE_FIND_COUNT
 };
 
@@ -167,7 +167,7 @@ struct store_find {
     enum store_find_what what;
     int64_t holder, after_id; // of what is held
     bool to_run;              // the same
-    int64_t now_ms;           // of what has expired or lapsed
+    int64_t now_ms;           // of what has expired and of leases that ran out
     size_t max;
     struct store_job *jobs; // out
     size_t job_count;       // out

@@ -1,5 +1,5 @@
-// What the store keeps beside tasks and jobs: bulks, what processes counted minute by minute, what they tell each other, and
-// copies of everything.
+// What the store keeps beside tasks and jobs: bulks, what processes counted minute by minute, the events they relay to each
+// other, and copies of everything.
 // Layer: port. What an operation is: store/store.h.
 #pragma once
 #include "store/jobs.h"
@@ -44,7 +44,7 @@ struct store_backup {
 };
 
 // What one process counted for a tenant in one minute, as a text that only its writer and reader understand.
-struct store_minute {
+struct store_minute_row {
     int32_t tenant;
     int64_t at;     // when the minute began
     int64_t source; // which process
@@ -52,9 +52,9 @@ struct store_minute {
 };
 
 // Written again, it replaces what was there.
-struct store_tally {
+struct store_minute {
     struct store_op op;
-    struct store_minute minute;
+    struct store_minute_row minute;
 };
 
 // A tenant's minutes with from_ms <= at < to_ms, by time, then by source. A caller that goes on behind the last one given
@@ -65,39 +65,40 @@ struct store_series {
     int32_t tenant;
     int64_t from_ms, to_ms, from_source;
     size_t max;
-    struct store_minute *minutes; // out
+    struct store_minute_row *minutes; // out
     size_t minute_count;
 };
 
-// News of one process. A source counts its own up from 1, so that a reader notices when some are missing: they are kept for
-// a short time, and need not survive a crash of the database.
-struct store_news {
+// Events of one process, several in one text. A source numbers its own from 1, so that a reader notices when some are missing:
+// they are kept for a short time, and need not survive a crash of the database.
+struct store_event_row {
     int64_t source, number;
     struct str doc;
 };
 
-// Told again, it changes nothing.
-struct store_tell {
+// Written again, they change nothing.
+struct store_relay {
     struct store_op op;
     int64_t now_ms;
-    struct store_news events;
+    struct store_event_row events;
 };
 
-struct store_heard {
+// How far the events of a source are known.
+struct store_event_place {
     int64_t source, number;
 };
 
-// News behind those that were heard, by source, then by number; of a source that is not named, all. `skip` is who asks.
-// With from_now nothing is given, but `last`: the latest number of every source.
-struct store_hear {
+// Events behind those that are known, by source, then by number; of a source that is not named, all. `skip` is who reads.
+// With from_now no events are given, but `last`: the latest number of every source.
+struct store_events {
     struct store_op op;
     int64_t skip;
-    const struct store_heard *heard; // no source twice
-    size_t heard_count;
+    const struct store_event_place *known; // no source twice
+    size_t known_count;
     size_t max; // of each source
     bool from_now;
-    struct store_news *events; // out
-    size_t events_count;
-    struct store_heard *last; // out
+    struct store_event_row *rows; // out
+    size_t row_count;
+    struct store_event_place *last; // out
     size_t last_count;
 };

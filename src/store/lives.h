@@ -27,7 +27,7 @@ struct store_peer {
     bool pulls;   // as it said when it joined
     bool dead;    // has been declared dead
     bool listens; // as it said with its latest beat; false before the first
-    bool tells;   // the same; true before the first
+    bool relays;  // the same; true before the first
 };
 
 // ERR_FENCED: this incarnation was declared dead, or is unknown.
@@ -35,7 +35,7 @@ struct store_beat {
     struct store_op op;
     int64_t incarnation;
     bool listens;             // it has clients that want to hear what happens elsewhere
-    bool tells;               // it writes down what happens at it (STORE_TELL)
+    bool relays;              // it writes down what happens at it (STORE_RELAY)
     bool in_turn;             // one after the other with all others that say so: what one of them wrote, the next one sees
     int64_t clock_ms;         // out: the wall clock of the store, read after the beat was asked for; 0: it has none of its own
     struct store_peer *peers; // out: all but itself, by incarnation

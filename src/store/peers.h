@@ -1,5 +1,5 @@
-// What incarnations agree on through the store: which of them goes first in which bucket, and what the holder of a job is asked
-// to do with it.
+// What incarnations agree on through the store: which of them goes first in which bucket, and requests to the holder
+// of a job.
 // Layer: port. What an operation is: store/store.h.
 #pragma once
 #include "store/store.h"
@@ -24,32 +24,32 @@ struct store_divide {
     size_t owner_count;
 };
 
-enum store_wish {
-    STORE_WISH_CANCEL,
-    STORE_WISH_RUN,
-    STORE_WISH_RECALL, // give it back, if it still waits for its time
-    STORE_WISH_COUNT
+enum store_request_kind {
+    STORE_REQUEST_CANCEL,
+    STORE_REQUEST_RUN,
+    STORE_REQUEST_RECALL, // give it back, if it still waits for its time
+    STORE_REQUEST_COUNT
 };
 
-struct store_asked_job {
+struct store_job_request {
     int64_t job_id;
     int32_t tenant;
-    enum store_wish wish;
+    enum store_request_kind kind;
 };
 
-// Of two wishes about one job the first of the above counts: a cancel is not taken back. ERR_LEASE_LOST: there is no such
+// Of two requests about one job the first of the above counts: a cancel is not taken back. ERR_LEASE_LOST: there is no such
 // incarnation any more.
-struct store_ask {
+struct store_request {
     struct store_op op;
     int64_t holder;
-    struct store_asked_job job;
+    struct store_job_request job;
 };
 
-// Takes what `holder` was asked, by job id, at most `max`: it is not told again.
-struct store_asked {
+// Takes the requests to `holder`, by job id, at most `max`: they are not given again.
+struct store_requests {
     struct store_op op;
     int64_t holder;
     size_t max;
-    struct store_asked_job *jobs; // out
+    struct store_job_request *jobs; // out
     size_t job_count;
 };

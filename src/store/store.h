@@ -27,10 +27,10 @@ enum store_verb {
     STORE_BURY,   // an incarnation is declared dead
     STORE_FORGET, // an incarnation that holds nothing is removed
     // store/peers.h
-    STORE_OWNERS, // who goes first in which bucket
-    STORE_DIVIDE, // … is decided anew
-    STORE_ASK,    // a wish about a job goes to the incarnation that has it in hand
-    STORE_ASKED,  // … which takes the wishes it was sent
+    STORE_OWNERS,   // who goes first in which bucket
+    STORE_DIVIDE,   // … is decided anew
+    STORE_REQUEST,  // a request about a job goes to the incarnation that has it in hand
+    STORE_REQUESTS, // … which takes the requests it was sent
     // store/jobs.h
     STORE_ADD,    // new tasks with their jobs, or jobs for tasks that exist
     STORE_CLAIM,  // take waiting jobs in hand
@@ -51,10 +51,10 @@ enum store_verb {
     STORE_BULKS,  // read bulks
     STORE_BULK,   // a bulk begins, goes on, or ends
     STORE_BACKUP, // a copy of everything, as it is at one moment
-    STORE_TALLY,  // what a process counted in a minute
+    STORE_MINUTE, // what a process counted in a minute
     STORE_SERIES, // … of all of them, over time
-    STORE_TELL,   // what happened at a process, for others who listen
-    STORE_HEAR,   // … which they read
+    STORE_RELAY,  // events of a process, for others that listen
+    STORE_EVENTS, // … which they read
     STORE_VERB_COUNT
 };
 

@@ -395,7 +395,7 @@ static void a_task_is_removed_with_all_its_jobs_also_those_that_run(void **state
     assert_int_equal(remove_task(world, id, false), ERR_NOT_FOUND);
     assert_int_equal(claim(world, A, NOW + 1000, lane_of(world, TENANT, "hand"), 10)->job_count, 0);
     struct store_find *lapsed = OP(world, store_find, STORE_FIND);
-    lapsed->what = STORE_FIND_LAPSED;
+    lapsed->what = STORE_FIND_LEASES;
     lapsed->now_ms = NOW + 1000;
     lapsed->max = 10;
     assert_int_equal(call(world, &lapsed->op), ERR_OK);

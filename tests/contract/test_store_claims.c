@@ -397,7 +397,7 @@ static void a_job_is_not_added_with_a_lease(void **state)
 static struct store_find *lapsed(struct world *world, int64_t now_ms, size_t max)
 {
     struct store_find *op = OP(world, store_find, STORE_FIND);
-    op->what = STORE_FIND_LAPSED;
+    op->what = STORE_FIND_LEASES;
     op->now_ms = now_ms;
     op->max = max;
     assert_int_equal(call(world, &op->op), ERR_OK);
@@ -539,10 +539,10 @@ static struct page expired_page(struct world *world)
     return (struct page){op->jobs, op->job_count, op->more};
 }
 
-static struct page lapsed_page(struct world *world)
+static struct page leases_page(struct world *world)
 {
     struct store_find *op = OP(world, store_find, STORE_FIND);
-    op->what = STORE_FIND_LAPSED;
+    op->what = STORE_FIND_LEASES;
     op->now_ms = NOW + 100;
     op->max = 100;
     assert_int_equal(call(world, &op->op), ERR_OK);
@@ -560,7 +560,7 @@ static void a_page_of_jobs_ends_when_their_documents_fill_it(void **state)
         add(world, (struct sample){.expires_at = NOW - 100 + i, .doc = large});
         lease(world, (struct sample){.doc = large}, i);
     }
-    struct page pages[] = {held_page(world, 0, false), expired_page(world), lapsed_page(world)};
+    struct page pages[] = {held_page(world, 0, false), expired_page(world), leases_page(world)};
     for (size_t i = 0; i < array_count(pages); i++) {
         assert_int_equal(pages[i].count, FILL); // the one that reaches it is in it
         assert_int_equal(pages[i].jobs[FILL - 1].doc.n, SIZE);

@@ -191,14 +191,14 @@ static void divide(struct session *session)
 
 static void ask_first(struct session *session)
 {
-    struct store_ask *op = NEW_OP(session, store_ask, STORE_ASK);
+    struct store_request *op = NEW_OP(session, store_request, STORE_REQUEST);
     op->holder = FIRST;
-    op->job = (struct store_asked_job){.job_id = session->stage->ids[0], .tenant = TENANT};
+    op->job = (struct store_job_request){.job_id = session->stage->ids[0], .tenant = TENANT};
 }
 
 static void asked_of_first(struct session *session)
 {
-    struct store_asked *op = NEW_OP(session, store_asked, STORE_ASKED);
+    struct store_requests *op = NEW_OP(session, store_requests, STORE_REQUESTS);
     op->holder = FIRST;
     op->max = 10;
 }
@@ -777,7 +777,7 @@ static void no_wish_is_left_to_the_gone(struct stage *stage)
 // A wish is told, still there, or was refused.
 static void no_wish_is_lost(struct stage *stage)
 {
-    const struct store_asked *asked = container_of(stage->sessions[1].op, struct store_asked, op);
+    const struct store_requests *asked = container_of(stage->sessions[1].op, struct store_requests, op);
     assert_int_equal(stage->sessions[0].op->err, ERR_OK);
     assert_int_equal((long long)asked->job_count + ask(stage, "SELECT count(*) FROM @asks"), 1);
 }

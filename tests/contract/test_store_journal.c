@@ -5,10 +5,10 @@
 
 // ---- what is counted and told
 
-static void tally(struct world *world, int32_t tenant, int64_t at, int64_t source, const char *doc)
+static void minute(struct world *world, int32_t tenant, int64_t at, int64_t source, const char *doc)
 {
-    struct store_tally *op = OP(world, store_tally, STORE_TALLY);
-    op->minute = (struct store_minute){.tenant = tenant, .at = at, .source = source, .doc = str_of(doc)};
+    struct store_minute *op = OP(world, store_minute, STORE_MINUTE);
+    op->minute = (struct store_minute_row){.tenant = tenant, .at = at, .source = source, .doc = str_of(doc)};
     assert_int_equal(call(world, &op->op), ERR_OK);
 }
 
@@ -33,11 +33,11 @@ static void assert_minute(const struct store_series *op, size_t i, int64_t at, i
 static void minutes_are_given_by_time_then_by_source(void **state)
 {
     struct world *world = *state;
-    tally(world, TENANT, 180, 5, "{\"c\":1}");
-    tally(world, TENANT, 60, 9, "{\"b\":1}");
-    tally(world, TENANT, 60, 5, "{\"a\":1}");
-    tally(world, TENANT, 240, 5, "{}");
-    tally(world, TENANT + 1, 60, 5, "{\"x\":1}");
+    minute(world, TENANT, 180, 5, "{\"c\":1}");
+    minute(world, TENANT, 60, 9, "{\"b\":1}");
+    minute(world, TENANT, 60, 5, "{\"a\":1}");
+    minute(world, TENANT, 240, 5, "{}");
+    minute(world, TENANT + 1, 60, 5, "{\"x\":1}");
     struct store_series *all = series(world, 60, 240, 0, 10);
     assert_int_equal(all->minute_count, 3);
     assert_minute(all, 0, 60, 5, "{\"a\":1}");
@@ -53,66 +53,66 @@ static void minutes_are_given_by_time_then_by_source(void **state)
 static void a_minute_written_again_replaces_what_was_there(void **state)
 {
     struct world *world = *state;
-    tally(world, TENANT, 60, 5, "{\"a\":1}");
-    tally(world, TENANT, 60, 5, "{\"a\":2}");
+    minute(world, TENANT, 60, 5, "{\"a\":1}");
+    minute(world, TENANT, 60, 5, "{\"a\":2}");
     struct store_series *op = series(world, 0, 100, 0, 10);
     assert_int_equal(op->minute_count, 1);
     assert_minute(op, 0, 60, 5, "{\"a\":2}");
 }
 
-static void tell(struct world *world, int64_t at, int64_t source, int64_t number, const char *doc)
+static void relay(struct world *world, int64_t at, int64_t source, int64_t number, const char *doc)
 {
-    struct store_tell *op = OP(world, store_tell, STORE_TELL);
+    struct store_relay *op = OP(world, store_relay, STORE_RELAY);
     op->now_ms = at;
-    op->events = (struct store_news){source, number, str_of(doc)};
+    op->events = (struct store_event_row){source, number, str_of(doc)};
     assert_int_equal(call(world, &op->op), ERR_OK);
 }
 
-static struct store_hear *hear(struct world *world, const struct store_heard *heard, size_t count, size_t max)
+static struct store_events *events(struct world *world, const struct store_event_place *known, size_t count, size_t max)
 {
-    struct store_hear *op = OP(world, store_hear, STORE_HEAR);
-    *op = (struct store_hear){.op = op->op, .skip = A, .heard = heard, .heard_count = count, .max = max};
+    struct store_events *op = OP(world, store_events, STORE_EVENTS);
+    *op = (struct store_events){.op = op->op, .skip = A, .known = known, .known_count = count, .max = max};
     assert_int_equal(call(world, &op->op), ERR_OK);
     return op;
 }
 
-static void assert_news(const struct store_hear *op, size_t i, int64_t source, int64_t number, const char *doc)
+static void assert_events(const struct store_events *op, size_t i, int64_t source, int64_t number, const char *doc)
 {
-    assert_true(i < op->events_count);
-    assert_int_equal(op->events[i].source, source);
-    assert_int_equal(op->events[i].number, number);
-    assert_true(str_is(op->events[i].doc, doc));
+    assert_true(i < op->row_count);
+    assert_int_equal(op->rows[i].source, source);
+    assert_int_equal(op->rows[i].number, number);
+    assert_true(str_is(op->rows[i].doc, doc));
 }
 
 static void events_are_heard_from_where_one_was(void **state)
 {
     struct world *world = *state;
     for (int i = 1; i <= 3; i++)
-        tell(world, NOW, B, i, i == 1 ? "one" : i == 2 ? "two" : "three");
-    tell(world, NOW, 33, 1, "other");
-    tell(world, NOW, A, 1, "its own");
-    tell(world, NOW, B, 2, "told again");
-    struct store_hear *op = hear(world, (struct store_heard[]){{B, 1}, {404, 7}}, 2, 10);
-    assert_int_equal(op->events_count, 3);
-    assert_news(op, 0, B, 2, "two");
-    assert_news(op, 1, B, 3, "three");
-    assert_news(op, 2, 33, 1, "other");
-    op = hear(world, NULL, 0, 1);
-    assert_int_equal(op->events_count, 2);
-    assert_news(op, 0, B, 1, "one");
-    assert_news(op, 1, 33, 1, "other");
+        relay(world, NOW, B, i, i == 1 ? "one" : i == 2 ? "two" : "three");
+    relay(world, NOW, 33, 1, "other");
+    relay(world, NOW, A, 1, "its own");
+    relay(world, NOW, B, 2, "told again");
+    struct store_events *op = events(world, (struct store_event_place[]){{B, 1}, {404, 7}}, 2, 10);
+    assert_int_equal(op->row_count, 3);
+    assert_events(op, 0, B, 2, "two");
+    assert_events(op, 1, B, 3, "three");
+    assert_events(op, 2, 33, 1, "other");
+    op = events(world, NULL, 0, 1);
+    assert_int_equal(op->row_count, 2);
+    assert_events(op, 0, B, 1, "one");
+    assert_events(op, 1, 33, 1, "other");
 }
 
 static void who_begins_to_listen_learns_where_to_begin(void **state)
 {
     struct world *world = *state;
-    tell(world, NOW, B, 4, "four");
-    tell(world, NOW, B, 5, "five");
-    tell(world, NOW, A, 1, "one");
-    struct store_hear *op = OP(world, store_hear, STORE_HEAR);
+    relay(world, NOW, B, 4, "four");
+    relay(world, NOW, B, 5, "five");
+    relay(world, NOW, A, 1, "one");
+    struct store_events *op = OP(world, store_events, STORE_EVENTS);
     op->from_now = true;
     assert_int_equal(call(world, &op->op), ERR_OK);
-    assert_int_equal(op->events_count, 0);
+    assert_int_equal(op->row_count, 0);
     assert_int_equal(op->last_count, 2);
     assert_int_equal(op->last[0].source, A);
     assert_int_equal(op->last[0].number, 1);
@@ -124,19 +124,19 @@ static void sweeping_removes_old_minutes_and_news(void **state)
 {
     struct world *world = *state;
     for (int i = 0; i < 4; i++) {
-        tally(world, TENANT, 60 * i, 5, "{}");
-        tell(world, 100 + i, B, i + 1, "news");
+        minute(world, TENANT, 60 * i, 5, "{}");
+        relay(world, 100 + i, B, i + 1, "news");
     }
     struct store_sweep *op = OP(world, store_sweep, STORE_SWEEP);
     *op = (struct store_sweep){.op = op->op, .now_ms = NOW, .max = 2, .series_before = 180, .events_before = 103};
     assert_int_equal(call(world, &op->op), ERR_OK);
     assert_int_equal(series(world, 0, 1000, 0, 10)->minute_count, 2); // at most two, and the earliest first
     assert_int_equal(series(world, 120, 1000, 0, 10)->minute_count, 2);
-    assert_int_equal(hear(world, NULL, 0, 10)->events_count, 2);
+    assert_int_equal(events(world, NULL, 0, 10)->row_count, 2);
     assert_int_equal(call(world, &op->op), ERR_OK);
     assert_int_equal(series(world, 0, 1000, 0, 10)->minute_count, 1);
     assert_int_equal(series(world, 180, 1000, 0, 10)->minute_count, 1);
-    assert_news(hear(world, NULL, 0, 10), 0, B, 4, "news");
+    assert_events(events(world, NULL, 0, 10), 0, B, 4, "news");
 }
 
 // ---- bulks

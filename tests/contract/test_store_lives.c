@@ -171,14 +171,14 @@ static void a_beat_shows_who_listens_and_who_tells(void **state)
     join(world, B);
     struct store_beat *seen = beat(world, A);
     assert_false(seen->peers[0].listens);
-    assert_true(seen->peers[0].tells); // who has just come cannot know that nobody listens
+    assert_true(seen->peers[0].relays); // who has just come cannot know that nobody listens
     struct store_beat *op = OP(world, store_beat, STORE_BEAT);
     op->incarnation = B;
     op->listens = op->in_turn = true;
     assert_int_equal(call(world, &op->op), ERR_OK);
     seen = beat(world, A);
     assert_true(seen->peers[0].listens);
-    assert_false(seen->peers[0].tells);
+    assert_false(seen->peers[0].relays);
 }
 
 int contract_lives(void)

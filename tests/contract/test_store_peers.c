@@ -56,17 +56,17 @@ static void who_divides_in_an_old_term_is_refused(void **state)
     assert_int_equal(owners(world)->term, 1);
 }
 
-static enum err ask(struct world *world, int64_t holder, int64_t job_id, enum store_wish wish)
+static enum err ask(struct world *world, int64_t holder, int64_t job_id, enum store_request_kind kind)
 {
-    struct store_ask *op = OP(world, store_ask, STORE_ASK);
+    struct store_request *op = OP(world, store_request, STORE_REQUEST);
     op->holder = holder;
-    op->job = (struct store_asked_job){.job_id = job_id, .tenant = TENANT, .wish = wish};
+    op->job = (struct store_job_request){.job_id = job_id, .tenant = TENANT, .kind = kind};
     return call(world, &op->op);
 }
 
-static struct store_asked *asked(struct world *world, int64_t holder, size_t max)
+static struct store_requests *asked(struct world *world, int64_t holder, size_t max)
 {
-    struct store_asked *op = OP(world, store_asked, STORE_ASKED);
+    struct store_requests *op = OP(world, store_requests, STORE_REQUESTS);
     op->holder = holder;
     op->max = max;
     assert_int_equal(call(world, &op->op), ERR_OK);
@@ -78,16 +78,16 @@ static void a_holder_is_told_once_what_it_was_asked(void **state)
     struct world *world = *state;
     join(world, B);
     assert_int_equal(asked(world, A, 10)->job_count, 0);
-    assert_int_equal(ask(world, A, 30, STORE_WISH_RUN), ERR_OK);
-    assert_int_equal(ask(world, A, 20, STORE_WISH_RUN), ERR_OK);
-    assert_int_equal(ask(world, A, 20, STORE_WISH_CANCEL), ERR_OK);
-    assert_int_equal(ask(world, A, 20, STORE_WISH_RUN), ERR_OK); // a cancel is not taken back
-    assert_int_equal(ask(world, B, 20, STORE_WISH_RUN), ERR_OK);
-    struct store_asked *first = asked(world, A, 1);
+    assert_int_equal(ask(world, A, 30, STORE_REQUEST_RUN), ERR_OK);
+    assert_int_equal(ask(world, A, 20, STORE_REQUEST_RUN), ERR_OK);
+    assert_int_equal(ask(world, A, 20, STORE_REQUEST_CANCEL), ERR_OK);
+    assert_int_equal(ask(world, A, 20, STORE_REQUEST_RUN), ERR_OK); // a cancel is not taken back
+    assert_int_equal(ask(world, B, 20, STORE_REQUEST_RUN), ERR_OK);
+    struct store_requests *first = asked(world, A, 1);
     assert_int_equal(first->job_count, 1);
     assert_int_equal(first->jobs[0].job_id, 20);
     assert_int_equal(first->jobs[0].tenant, TENANT);
-    assert_int_equal(first->jobs[0].wish, STORE_WISH_CANCEL);
+    assert_int_equal(first->jobs[0].kind, STORE_REQUEST_CANCEL);
     assert_int_equal(asked(world, A, 10)->jobs[0].job_id, 30);
     assert_int_equal(asked(world, A, 10)->job_count, 0);
     assert_int_equal(asked(world, B, 10)->job_count, 1);
@@ -97,10 +97,10 @@ static void wishes_go_with_the_incarnation_they_were_sent_to(void **state)
 {
     struct world *world = *state;
     join(world, B);
-    assert_int_equal(ask(world, 404, 1, STORE_WISH_CANCEL), ERR_LEASE_LOST);
-    assert_int_equal(ask(world, B, 1, STORE_WISH_CANCEL), ERR_OK);
+    assert_int_equal(ask(world, 404, 1, STORE_REQUEST_CANCEL), ERR_LEASE_LOST);
+    assert_int_equal(ask(world, B, 1, STORE_REQUEST_CANCEL), ERR_OK);
     assert_int_equal(forget(world, B), ERR_OK);
-    assert_int_equal(ask(world, B, 2, STORE_WISH_CANCEL), ERR_LEASE_LOST);
+    assert_int_equal(ask(world, B, 2, STORE_REQUEST_CANCEL), ERR_LEASE_LOST);
     join(world, B);
     assert_int_equal(asked(world, B, 10)->job_count, 0);
 }

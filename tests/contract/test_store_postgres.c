@@ -261,7 +261,7 @@ static void of_two_beats_in_turn_the_second_sees_the_first(void **state)
 {
     enum { B = 22 };
     struct world *world = *state;
-    struct beater first = {.beat = {.listens = true, .tells = true}}, second = {.beat = {.tells = false}};
+    struct beater first = {.beat = {.listens = true, .relays = true}}, second = {.beat = {.relays = false}};
     char sql[120];
     join(world, B);
     PGconn *session = session_new(false);
@@ -279,7 +279,7 @@ static void of_two_beats_in_turn_the_second_sees_the_first(void **state)
     pthread_join(second.thread, NULL);
     assert_int_equal(first.beat.op.err, ERR_OK);
     assert_int_equal(second.beat.op.err, ERR_OK);
-    assert_true(first.beat.peers[0].tells);
+    assert_true(first.beat.peers[0].relays);
     assert_true(second.beat.peers[0].listens);
     store_op_done(&first.beat.op);
     store_op_done(&second.beat.op);

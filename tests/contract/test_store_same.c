@@ -112,7 +112,7 @@ static void put_answer(struct buf *buf, struct store_op *op)
     if (op->verb == STORE_BEAT)
         for (size_t i = 0; i < container_of(op, struct store_beat, op)->peer_count; i++) {
             const struct store_peer *peer = &container_of(op, struct store_beat, op)->peers[i];
-            PUT(buf, "peer", peer->incarnation, peer->beat, peer->pulls, peer->dead, peer->listens, peer->tells);
+            PUT(buf, "peer", peer->incarnation, peer->beat, peer->pulls, peer->dead, peer->listens, peer->relays);
         }
     if (op->verb == STORE_OWNERS) {
         const struct store_owners *owners = container_of(op, struct store_owners, op);
@@ -120,10 +120,10 @@ static void put_answer(struct buf *buf, struct store_op *op)
         for (size_t i = 0; i < owners->owner_count; i++)
             PUT(buf, "owner", owners->owners[i].bucket, owners->owners[i].puller);
     }
-    if (op->verb == STORE_ASKED)
-        for (size_t i = 0; i < container_of(op, struct store_asked, op)->job_count; i++) {
-            const struct store_asked_job *job = &container_of(op, struct store_asked, op)->jobs[i];
-            PUT(buf, "asked", job->job_id, job->tenant, job->wish);
+    if (op->verb == STORE_REQUESTS)
+        for (size_t i = 0; i < container_of(op, struct store_requests, op)->job_count; i++) {
+            const struct store_job_request *job = &container_of(op, struct store_requests, op)->jobs[i];
+            PUT(buf, "request", job->job_id, job->tenant, job->kind);
         }
     if (op->verb == STORE_ADD)
         for (size_t i = 0; i < container_of(op, struct store_add, op)->count; i++) {
@@ -171,17 +171,17 @@ static void put_answer(struct buf *buf, struct store_op *op)
         PUT(buf, "ahead", (int64_t)container_of(op, struct store_ahead, op)->count);
     if (op->verb == STORE_SERIES)
         for (size_t i = 0; i < container_of(op, struct store_series, op)->minute_count; i++) {
-            const struct store_minute *minute = &container_of(op, struct store_series, op)->minutes[i];
+            const struct store_minute_row *minute = &container_of(op, struct store_series, op)->minutes[i];
             PUT(buf, "minute", minute->tenant, minute->at, minute->source);
             put_bytes(buf, minute->doc);
         }
-    if (op->verb == STORE_HEAR) {
-        const struct store_hear *hear = container_of(op, struct store_hear, op);
-        for (size_t i = 0; i < hear->last_count; i++)
-            PUT(buf, "last", hear->last[i].source, hear->last[i].number);
-        for (size_t i = 0; i < hear->events_count; i++) {
-            PUT(buf, "news", hear->events[i].source, hear->events[i].number);
-            put_bytes(buf, hear->events[i].doc);
+    if (op->verb == STORE_EVENTS) {
+        const struct store_events *events = container_of(op, struct store_events, op);
+        for (size_t i = 0; i < events->last_count; i++)
+            PUT(buf, "last", events->last[i].source, events->last[i].number);
+        for (size_t i = 0; i < events->row_count; i++) {
+            PUT(buf, "events", events->rows[i].source, events->rows[i].number);
+            put_bytes(buf, events->rows[i].doc);
         }
     }
 }
@@ -417,26 +417,26 @@ static void step_divide(struct pair *pair, struct store_op *ops[2])
     BOTH(store_divide, STORE_DIVIDE, .term = term, .owners = rows, .owner_count = count)
 }
 
-static void step_ask(struct pair *pair, struct store_op *ops[2])
+static void step_request(struct pair *pair, struct store_op *ops[2])
 {
     int64_t holder = some_holder(pair), id = below(pair, 4);
     int32_t tenant = (int32_t)below(pair, 3);
-    enum store_wish wish = (enum store_wish)below(pair, STORE_WISH_COUNT);
-    BOTH(store_ask, STORE_ASK, .holder = holder, .job = {.job_id = id, .tenant = tenant, .wish = wish})
+    enum store_request_kind kind = (enum store_request_kind)below(pair, STORE_REQUEST_COUNT);
+    BOTH(store_request, STORE_REQUEST, .holder = holder, .job = {.job_id = id, .tenant = tenant, .kind = kind})
 }
 
-static void step_asked(struct pair *pair, struct store_op *ops[2])
+static void step_requests(struct pair *pair, struct store_op *ops[2])
 {
     int64_t holder = some_holder(pair);
     size_t max = (size_t)below(pair, 4);
-    BOTH(store_asked, STORE_ASKED, .holder = holder, .max = max)
+    BOTH(store_requests, STORE_REQUESTS, .holder = holder, .max = max)
 }
 
 static void step_beat(struct pair *pair, struct store_op *ops[2])
 {
     int64_t holder = some_holder(pair);
     bool listens = below(pair, 2), tells = below(pair, 2), in_turn = below(pair, 2);
-    BOTH(store_beat, STORE_BEAT, .incarnation = holder, .listens = listens, .tells = tells, .in_turn = in_turn)
+    BOTH(store_beat, STORE_BEAT, .incarnation = holder, .listens = listens, .relays = tells, .in_turn = in_turn)
 }
 
 static void step_bury(struct pair *pair, struct store_op *ops[2])
@@ -474,11 +474,11 @@ static void step_expired(struct pair *pair, struct store_op *ops[2])
     BOTH(store_find, STORE_FIND, .what = STORE_FIND_EXPIRED, .now_ms = now, .max = max)
 }
 
-static void step_lapsed(struct pair *pair, struct store_op *ops[2])
+static void step_leases(struct pair *pair, struct store_op *ops[2])
 {
     int64_t now = some_time(pair);
     size_t max = (size_t)below(pair, 6);
-    BOTH(store_find, STORE_FIND, .what = STORE_FIND_LAPSED, .now_ms = now, .max = max)
+    BOTH(store_find, STORE_FIND, .what = STORE_FIND_LEASES, .now_ms = now, .max = max)
 }
 
 static void step_lanes(struct pair *pair, struct store_op *ops[2])
@@ -647,11 +647,12 @@ static void step_ahead(struct pair *pair, struct store_op *ops[2])
     BOTH(store_ahead, STORE_AHEAD, .lane = lane, .priority = priority, .due_at = due_at, .id = id, .max = max)
 }
 
-static void step_tally(struct pair *pair, struct store_op *ops[2])
+static void step_minute(struct pair *pair, struct store_op *ops[2])
 {
-    struct store_minute minute = {.tenant = (int32_t)(1 + below(pair, 2)), .at = below(pair, 8), .source = 1 + below(pair, 3)};
+    struct store_minute_row minute = {
+        .tenant = (int32_t)(1 + below(pair, 2)), .at = below(pair, 8), .source = 1 + below(pair, 3)};
     minute.doc = below(pair, 2) ? STR("{}") : STR("{\"submitted\":1}");
-    BOTH(store_tally, STORE_TALLY, .minute = minute)
+    BOTH(store_minute, STORE_MINUTE, .minute = minute)
 }
 
 static void step_series(struct pair *pair, struct store_op *ops[2])
@@ -662,29 +663,29 @@ static void step_series(struct pair *pair, struct store_op *ops[2])
     BOTH(store_series, STORE_SERIES, .tenant = tenant, .from_ms = from, .to_ms = to, .from_source = source, .max = max)
 }
 
-static void step_tell(struct pair *pair, struct store_op *ops[2])
+static void step_relay(struct pair *pair, struct store_op *ops[2])
 {
     int64_t now = below(pair, 50), source = 1 + below(pair, 3), number = 1 + below(pair, 9);
-    BOTH(store_tell, STORE_TELL, .now_ms = now, .events = {source, number, STR("news")})
+    BOTH(store_relay, STORE_RELAY, .now_ms = now, .events = {source, number, STR("events")})
 }
 
-static void step_hear(struct pair *pair, struct store_op *ops[2])
+static void step_events(struct pair *pair, struct store_op *ops[2])
 {
-    static const struct store_heard heard[] = {{1, 2}, {3, 4}, {9, 1}};
+    static const struct store_event_place known[] = {{1, 2}, {3, 4}, {9, 1}};
     int64_t skip = below(pair, 4);
     size_t count = (size_t)below(pair, 4), max = (size_t)below(pair, 4);
     bool from_now = below(pair, 3) == 0;
-    BOTH(store_hear, STORE_HEAR, .skip = skip, .heard = heard, .heard_count = count, .max = max, .from_now = from_now)
+    BOTH(store_events, STORE_EVENTS, .skip = skip, .known = known, .known_count = count, .max = max, .from_now = from_now)
 }
 
 // What is common comes more than once.
 static void (*const steps_of[])(struct pair *pair, struct store_op *ops[2]) = {
-    step_add,    step_add,    step_add,    step_add,    step_add,     step_claim,  step_claim, step_claim,  step_claim,
-    step_change, step_change, step_change, step_change, step_change,  step_join,   step_join,  step_beat,   step_bury,
-    step_forget, step_due,    step_due,    step_held,   step_expired, step_lanes,  step_pause, step_sweep,  step_sweep,
-    step_get,    step_get,    step_stats,  step_owners, step_divide,  step_divide, step_ask,   step_ask,    step_asked,
-    step_remove, step_remove, step_list,   step_list,   step_list,    step_amend,  step_amend, step_lapsed, step_change,
-    step_tally,  step_tally,  step_series, step_tell,   step_tell,    step_hear,   step_bulk,  step_bulk,   step_bulks,
+    step_add,    step_add,    step_add,    step_add,    step_add,     step_claim,  step_claim,   step_claim,   step_claim,
+    step_change, step_change, step_change, step_change, step_change,  step_join,   step_join,    step_beat,    step_bury,
+    step_forget, step_due,    step_due,    step_held,   step_expired, step_lanes,  step_pause,   step_sweep,   step_sweep,
+    step_get,    step_get,    step_stats,  step_owners, step_divide,  step_divide, step_request, step_request, step_requests,
+    step_remove, step_remove, step_list,   step_list,   step_list,    step_amend,  step_amend,   step_leases,  step_change,
+    step_minute, step_minute, step_series, step_relay,  step_relay,   step_events, step_bulk,    step_bulk,    step_bulks,
     step_ahead,  step_drop,   step_drop,
 };
 
@@ -702,7 +703,7 @@ static void compare_all_that_can_be_read(struct pair *pair)
     }
     BOTH(store_find, STORE_FIND, .what = STORE_FIND_EXPIRED, .now_ms = NOW * 2, .max = 1000)
     ask_both(pair, ops);
-    BOTH(store_find, STORE_FIND, .what = STORE_FIND_LAPSED, .now_ms = NOW * 2, .max = 1000)
+    BOTH(store_find, STORE_FIND, .what = STORE_FIND_LEASES, .now_ms = NOW * 2, .max = 1000)
     ask_both(pair, ops);
     BOTH(store_lanes, STORE_LANES, .max = 1000, .counts = true)
     ask_both(pair, ops);

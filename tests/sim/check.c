@@ -107,7 +107,7 @@ static bool by_target(enum job_outcome outcome)
 }
 
 // I18: a lease ends an attempt by running out, and by nothing else that nobody asked for: no node had it in hand.
-static void check_lapse(struct world *world, const struct shadow *shadow, const struct store_step *step, enum job_outcome outcome)
+static void check_lease(struct world *world, const struct shadow *shadow, const struct store_step *step, enum job_outcome outcome)
 {
     int64_t early = step->attempt ? shadow->job.lease_until - step->attempt->completed_at : 0;
     if (outcome != OUTCOME_TIMEOUT)
@@ -122,7 +122,7 @@ static void check_outcome(struct world *world, const struct shadow *shadow, cons
     enum job_outcome outcome = step->attempt ? step->attempt->outcome : step->job->outcome;
     const struct said *said = said_to(shadow, step->token, outcome);
     if (shadow->job.lease_until && !step->job->lease_until && outcome != OUTCOME_CANCELLED && !said)
-        check_lapse(world, shadow, step, outcome);
+        check_lease(world, shadow, step, outcome);
     else if (by_target(outcome) && !said)
         violate(world, 2, "job %lld is written as %s, which its target did not say", (long long)step->job->id,
                 job_outcome_text(outcome));

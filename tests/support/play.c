@@ -193,7 +193,7 @@ int64_t play_lane(struct play *play, const char *queue)
 {
     int64_t lane = pause_lane(play, queue, false);
     struct store_lane told = {.id = lane, .tenant = PLAY_TENANT, .queue = str_of(queue), .next_due = TIME_NEVER};
-    lanes_learn(play->lanes, &told, (struct lanes_heard){-1, -1}); // asked before anything was heard
+    lanes_learn(play->lanes, &told, (struct lanes_version){-1, -1}); // asked before anything was heard
     return lane;
 }
 

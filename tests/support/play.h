@@ -9,7 +9,7 @@ enum { PLAY_LIFE = 77, PLAY_TENANT = 1 };
 // The store: the reference backend behind a front that can hold operations back, refuse them, or lose their answers.
 //
 // Its moods are one a verb. STORE_FIND is the exception: it has a mood for each enum store_find_what, in rows behind the verbs.
-enum { PLAY_FIND_HELD = STORE_VERB_COUNT, PLAY_FIND_EXPIRED, PLAY_FIND_LAPSED, PLAY_VERB_COUNT };
+enum { PLAY_FIND_HELD = STORE_VERB_COUNT, PLAY_FIND_EXPIRED, PLAY_FIND_LEASES, PLAY_VERB_COUNT };
 
 struct play_store {
     struct store store;

@@ -181,7 +181,7 @@ void http_stream_cut(struct http_stream *stream)
 
 // --- flow
 
-bool stats_writer_now(struct stats_writer *stats_writer, struct store_minute *ret_key, struct stats_values *ret_values)
+bool stats_writer_now(struct stats_writer *stats_writer, struct store_minute_row *ret_key, struct stats_values *ret_values)
 {
     return false;
 }

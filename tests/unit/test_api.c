@@ -851,12 +851,13 @@ static void a_page_of_large_tasks_ends_early(void **state)
 // Two processes counted in the minute that is not over.
 static void give_minutes(struct store_series *series)
 {
-    static struct store_minute minutes[2];
+    static struct store_minute_row minutes[2];
     minutes[0] =
-        (struct store_minute){.source = 5, .doc = STR("{\"submitted\":3,\"success\":2,\"start\":{\"us\":9000,\"5\":3}}")};
-    minutes[1] = (struct store_minute){.source = 6, .doc = STR("{\"submitted\":4,\"aborted\":1,\"sla_met\":2,\"late_queue\":1}")};
+        (struct store_minute_row){.source = 5, .doc = STR("{\"submitted\":3,\"success\":2,\"start\":{\"us\":9000,\"5\":3}}")};
+    minutes[1] =
+        (struct store_minute_row){.source = 6, .doc = STR("{\"submitted\":4,\"aborted\":1,\"sla_met\":2,\"late_queue\":1}")};
     for (size_t i = 0; i < array_count(minutes); i++)
-        minutes[i].at = series->to_ms - REPORT_MINUTE_MS;
+        minutes[i].at = series->to_ms - STATS_MINUTE_MS;
     series->minutes = minutes;
     series->minute_count = array_count(minutes);
 }

@@ -21,13 +21,13 @@ struct row {
     int64_t due_in; // ms
     bool task_paused, queue_paused, running;
     unsigned did;
-    bool asked;           // pull was asked for this very record
-    bool begins;          // it is known to begin
-    int64_t wished_for;   // its holder was asked so long ago, in ms; 0: it was not
-    int64_t merged_from;  // the task has version 4
-    enum order_end end;   // with COMMAND_FETCH
-    enum store_wish wish; // with COMMAND_ASK
-    bool refused;         // with COMMAND_DONE
+    bool asked;                      // pull was asked for this very record
+    bool begins;                     // it is known to begin
+    int64_t wished_for;              // its holder was asked so long ago, in ms; 0: it was not
+    int64_t merged_from;             // the task has version 4
+    enum order_end end;              // with COMMAND_FETCH
+    enum store_request_kind request; // with COMMAND_ASK
+    bool refused;                    // with COMMAND_DONE
 };
 
 static const struct row rows[] = {
@@ -35,7 +35,7 @@ static const struct row rows[] = {
     {"cancel fetches what is in this hand", COMMAND_CANCEL, JOB_WATCHING, COMMAND_FETCH, US, .end = ORDER_CANCELLED},
     {"cancel fetches what runs in this hand", COMMAND_CANCEL, JOB_RESERVED, COMMAND_FETCH, US, .end = ORDER_CANCELLED},
     {"cancel writes what is held here without being in hand", COMMAND_CANCEL, JOB_WATCHING, COMMAND_END_JOB, US, .asked = true},
-    {"cancel asks for what another has", COMMAND_CANCEL, JOB_RESERVED, COMMAND_ASK, OTHER, .wish = STORE_WISH_CANCEL},
+    {"cancel asks for what another has", COMMAND_CANCEL, JOB_RESERVED, COMMAND_ASK, OTHER, .request = STORE_REQUEST_CANCEL},
     {"cancel of a cancelled job is told to pull", COMMAND_CANCEL, JOB_CANCELLED, COMMAND_FETCH, .end = ORDER_CANCELLED},
     {"… once", COMMAND_CANCEL, JOB_CANCELLED, COMMAND_DONE, .did = COMMAND_DID_CALL_OFF},
     {"cancel of what has ended is refused", COMMAND_CANCEL, JOB_SUCCESS, COMMAND_DONE, .refused = true},
@@ -43,7 +43,7 @@ static const struct row rows[] = {
     {"run brings forward what waits", COMMAND_RUN, JOB_DELAYED, COMMAND_HURRY_JOB, .due_in = 1000},
     {"run leaves what is due", COMMAND_RUN, JOB_READY, COMMAND_DONE},
     {"run hurries what is in this hand", COMMAND_RUN, JOB_WATCHING, COMMAND_FETCH, US, 1000, .end = ORDER_HURRIED},
-    {"run asks who has it", COMMAND_RUN, JOB_WATCHING, COMMAND_ASK, OTHER, 1000, .wish = STORE_WISH_RUN},
+    {"run asks who has it", COMMAND_RUN, JOB_WATCHING, COMMAND_ASK, OTHER, 1000, .request = STORE_REQUEST_RUN},
     {"run of a paused task is refused", COMMAND_RUN, JOB_DELAYED, COMMAND_DONE, 0, 1000, .task_paused = true, .refused = true},
     {"run in a paused queue is refused", COMMAND_RUN, JOB_DELAYED, COMMAND_DONE, 0, 1000, .queue_paused = true, .refused = true},
     {"run of what has ended is refused", COMMAND_RUN, JOB_SUCCESS, COMMAND_DONE, .refused = true},
@@ -59,11 +59,11 @@ static const struct row rows[] = {
     {"pause waits for what pull does not know of", COMMAND_PAUSE, JOB_WATCHING, COMMAND_WAIT, US, .task_paused = true,
      .asked = true},
     {"pause asks another to give it back", COMMAND_PAUSE, JOB_WATCHING, COMMAND_ASK, OTHER, .task_paused = true,
-     .wish = STORE_WISH_RECALL},
+     .request = STORE_REQUEST_RECALL},
     {"pause takes what stays there for begun", COMMAND_PAUSE, JOB_WATCHING, COMMAND_BEGINS, OTHER, .task_paused = true,
      .wished_for = 10000},
     {"… but not before its time", COMMAND_PAUSE, JOB_WATCHING, COMMAND_ASK, OTHER, 1000, .task_paused = true, .wished_for = 10000,
-     .wish = STORE_WISH_RECALL},
+     .request = STORE_REQUEST_RECALL},
     {"pause lets go what begins", COMMAND_PAUSE, JOB_WATCHING, COMMAND_DONE, US, .task_paused = true, .begins = true},
     {"pause lets go what runs", COMMAND_PAUSE, JOB_RESERVED, COMMAND_DONE, US, .task_paused = true},
     {"pause writes again what came back meanwhile", COMMAND_PAUSE, JOB_READY, COMMAND_AMEND, .task_paused = true,
@@ -118,16 +118,16 @@ static void try(const struct row *row)
     if (row->begins)
         command_note_beginning(&past, ID, TOKEN);
     if (row->wished_for) {
-        past.wished_id = ID;
-        past.wish_began = NOW - row->wished_for;
+        past.requested_id = ID;
+        past.request_began = NOW - row->wished_for;
     }
     struct command_next next = command_next(&view);
     if (next.phase != row->next)
         fail_msg("%s: phase %d, not %d", row->what, next.phase, row->next);
     if (next.phase == COMMAND_FETCH && next.end != row->end)
         fail_msg("%s: fetched as %d, not %d", row->what, next.end, row->end);
-    if (next.phase == COMMAND_ASK && next.wish != row->wish)
-        fail_msg("%s: wish %d, not %d", row->what, next.wish, row->wish);
+    if (next.phase == COMMAND_ASK && next.request != row->request)
+        fail_msg("%s: request %d, not %d", row->what, next.request, row->request);
     if (next.phase == COMMAND_DONE && (next.err != ERR_OK) != row->refused)
         fail_msg("%s: error %d", row->what, next.err);
     if (next.phase == COMMAND_DONE && (next.err != ERR_OK) != (next.why[0] != 0))

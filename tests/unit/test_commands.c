@@ -145,14 +145,14 @@ static void a_job_whose_claim_is_on_its_way_is_cancelled(void **state)
 enum { OTHER = 55 };
 
 // What the other node was asked; 0: nothing. It is not told again.
-static int64_t asked_of_other(struct play *play, enum store_wish *ret_wish)
+static int64_t asked_of_other(struct play *play, enum store_request_kind *ret_wish)
 {
-    struct store_asked asked = {.holder = OTHER, .max = 10};
-    store_op_init(&asked.op, STORE_ASKED, NULL);
+    struct store_requests asked = {.holder = OTHER, .max = 10};
+    store_op_init(&asked.op, STORE_REQUESTS, NULL);
     store_call(play->store.memory, &asked.op);
     int64_t id = asked.job_count ? asked.jobs[0].job_id : 0;
     if (id)
-        *ret_wish = asked.jobs[0].wish;
+        *ret_wish = asked.jobs[0].kind;
     store_op_done(&asked.op);
     return id;
 }
@@ -191,17 +191,17 @@ static void a_job_in_another_hand_is_cancelled_by_that_hand(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     struct request request;
-    enum store_wish wish;
+    enum store_request_kind kind;
     play_peer(play, OTHER);
     int64_t id = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER});
     ask(play, &request, COMMAND_CANCEL, id, 0);
     pass_turning(play, 1000);
     assert_false(request.done); // only its holder knows what becomes of it
-    assert_int_equal(asked_of_other(play, &wish), id);
-    assert_int_equal(wish, STORE_WISH_CANCEL);
+    assert_int_equal(asked_of_other(play, &kind), id);
+    assert_int_equal(kind, STORE_REQUEST_CANCEL);
     assert_int_equal(play_job_of(play, id).state, JOB_WATCHING);
     pass_turning(play, 3000);
-    assert_int_equal(asked_of_other(play, &wish), id); // a word may get lost: it is asked again
+    assert_int_equal(asked_of_other(play, &kind), id); // a request may get lost: it is asked again
     cancel_as_other(play, id);
     pass_turning(play, 600);
     assert_true(request.done);
@@ -236,12 +236,12 @@ static void a_cancel_that_another_hand_carried_out_is_confirmed_though_the_task_
 {
     struct play *play = play_new((struct play_config){0});
     struct request request;
-    enum store_wish wish;
+    enum store_request_kind kind;
     play_peer(play, OTHER);
     int64_t id = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER});
     ask_for_first_version(play, &request, COMMAND_CANCEL, id);
     pass_turning(play, 200);
-    assert_int_equal(asked_of_other(play, &wish), id);
+    assert_int_equal(asked_of_other(play, &kind), id);
     change_task(play, id);
     cancel_as_other(play, id);
     pass_turning(play, 600);
@@ -289,14 +289,14 @@ static void each_job_in_another_hand_is_asked_for_without_delay(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     struct request request;
-    enum store_wish wish;
+    enum store_request_kind kind;
     play_peer(play, OTHER);
     int64_t task = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER});
     play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER, .task_id = task});
     ask(play, &request, COMMAND_CANCEL, task, 0);
     for (int i = 0; i < 2; i++) {
         pass_turning(play, 600);
-        int64_t id = asked_of_other(play, &wish);
+        int64_t id = asked_of_other(play, &kind);
         assert_int_not_equal(id, 0);
         cancel_as_other(play, id);
     }
@@ -347,13 +347,13 @@ static void a_run_by_hand_of_a_job_in_another_hand_is_asked_of_that_hand(void **
 {
     struct play *play = play_new((struct play_config){0});
     struct request request;
-    enum store_wish wish;
+    enum store_request_kind kind;
     play_peer(play, OTHER);
     int64_t id = play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER, .due_at = play->now.wall_ms + 4000});
     ask(play, &request, COMMAND_RUN, id, 0);
     pass_turning(play, 200);
-    assert_int_equal(asked_of_other(play, &wish), id);
-    assert_int_equal(wish, STORE_WISH_RUN);
+    assert_int_equal(asked_of_other(play, &kind), id);
+    assert_int_equal(kind, STORE_REQUEST_RUN);
     assert_false(request.done);
     pass_turning(play, 4500); // its time has come anyway
     assert_true(request.done);
@@ -945,7 +945,7 @@ static void a_job_in_another_hand_is_called_back_by_that_hand(void **state)
     for (size_t i = 0; i < array_count(acts); i++) {
         struct play *play = play_new((struct play_config){0});
         struct request request;
-        enum store_wish wish;
+        enum store_request_kind kind;
         play_peer(play, OTHER);
         int64_t id =
             play_add(play, (struct play_job){.state = JOB_WATCHING, .holder = OTHER, .due_at = play->now.wall_ms + 9000});
@@ -953,8 +953,8 @@ static void a_job_in_another_hand_is_called_back_by_that_hand(void **state)
         request.op.patch = (struct json){JSON_OBJECT, STR("{\"in\":\"1h\"}")};
         pass_turning(play, 500);
         assert_false(request.done);
-        assert_int_equal(asked_of_other(play, &wish), id);
-        assert_int_equal(wish, STORE_WISH_RECALL);
+        assert_int_equal(asked_of_other(play, &kind), id);
+        assert_int_equal(kind, STORE_REQUEST_RECALL);
         struct job job = play_job_of(play, id);
         int64_t token = job.token;
         assert_int_equal(job_release(&job, play->now.wall_ms + 10000, play->now.wall_ms), ERR_OK);

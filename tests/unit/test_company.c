@@ -1,4 +1,4 @@
-// The tender that divides buckets, and the one that heeds what other nodes wish.
+// The tender that divides buckets, and the one that carries out what other nodes request.
 #include "support/play.h"
 
 #include "core/bucket.h"
@@ -124,10 +124,10 @@ static void who_divides_too_late_reads_again(void **state)
     play_free(play);
 }
 
-static void wish(struct play *play, int64_t id, enum store_wish what)
+static void request(struct play *play, int64_t id, enum store_request_kind what)
 {
-    struct store_ask op = {.holder = PLAY_LIFE, .job = {.job_id = id, .tenant = PLAY_TENANT, .wish = what}};
-    store_op_init(&op.op, STORE_ASK, NULL);
+    struct store_request op = {.holder = PLAY_LIFE, .job = {.job_id = id, .tenant = PLAY_TENANT, .kind = what}};
+    store_op_init(&op.op, STORE_REQUEST, NULL);
     store_call(play->store.memory, &op.op);
     assert_int_equal(op.op.err, ERR_OK);
     store_op_done(&op.op);
@@ -144,9 +144,9 @@ static void what_others_wish_is_done(void **state)
     pass(play, 1000);
     assert_int_equal(play_job_of(play, cancelled).state, JOB_WATCHING);
     assert_non_null(play_running(play, running));
-    wish(play, cancelled, STORE_WISH_CANCEL);
-    wish(play, running, STORE_WISH_CANCEL);
-    wish(play, hurried, STORE_WISH_RUN);
+    request(play, cancelled, STORE_REQUEST_CANCEL);
+    request(play, running, STORE_REQUEST_CANCEL);
+    request(play, hurried, STORE_REQUEST_RUN);
     pass(play, 500);
     assert_int_equal(play_job_of(play, cancelled).state, JOB_CANCELLED);
     assert_int_equal(play_job_of(play, running).state, JOB_CANCELLED);
@@ -161,15 +161,15 @@ static void who_is_alone_does_not_listen_and_who_has_nothing_in_hand_seldom(void
     int64_t id = play_add(play, (struct play_job){0});
     pass(play, 10000);
     assert_non_null(play_running(play, id));
-    assert_int_equal(play->store.count[STORE_ASKED], 0);
+    assert_int_equal(play->store.count[STORE_REQUESTS], 0);
     join(play, LARGER, false);
     pass(play, 5000);
-    assert_in_range(play->store.count[STORE_ASKED], 5, 25);
+    assert_in_range(play->store.count[STORE_REQUESTS], 5, 25);
     play_end(play, id, OUTCOME_SUCCESS);
     pass(play, 1000);
-    int asked = play->store.count[STORE_ASKED];
+    int asked = play->store.count[STORE_REQUESTS];
     pass(play, 20000);
-    assert_in_range(play->store.count[STORE_ASKED], asked, asked + 5);
+    assert_in_range(play->store.count[STORE_REQUESTS], asked, asked + 5);
     play_free(play);
 }
 

@@ -31,9 +31,9 @@ static void turn(struct play *play, int64_t ms)
 }
 
 // One beat of the other, and what it sees of this node.
-static struct store_peer other_beats(struct play *play, bool listens, bool tells)
+static struct store_peer other_beats(struct play *play, bool listens, bool relays)
 {
-    struct store_beat beat = {.incarnation = OTHER, .listens = listens, .tells = tells, .in_turn = true};
+    struct store_beat beat = {.incarnation = OTHER, .listens = listens, .relays = relays, .in_turn = true};
     store_op_init(&beat.op, STORE_BEAT, NULL);
     store_call(play->store.memory, &beat.op);
     assert_int_equal(beat.op.err, ERR_OK);
@@ -43,21 +43,21 @@ static struct store_peer other_beats(struct play *play, bool listens, bool tells
     return self;
 }
 
-static void other_tells(struct play *play, int64_t number, const char *lines)
+static void other_relays(struct play *play, int64_t number, const char *lines)
 {
-    struct store_tell tell = {.now_ms = play->now.wall_ms, .events = {OTHER, number, str_of(lines)}};
-    store_op_init(&tell.op, STORE_TELL, NULL);
+    struct store_relay tell = {.now_ms = play->now.wall_ms, .events = {OTHER, number, str_of(lines)}};
+    store_op_init(&tell.op, STORE_RELAY, NULL);
     store_call(play->store.memory, &tell.op);
     store_op_done(&tell.op);
 }
 
 static size_t told(struct play *play)
 {
-    struct store_hear hear = {.skip = OTHER, .max = 100};
-    store_op_init(&hear.op, STORE_HEAR, NULL);
-    store_call(play->store.memory, &hear.op);
-    size_t count = hear.events_count;
-    store_op_done(&hear.op);
+    struct store_events events = {.skip = OTHER, .max = 100};
+    store_op_init(&events.op, STORE_EVENTS, NULL);
+    store_call(play->store.memory, &events.op);
+    size_t count = events.row_count;
+    store_op_done(&events.op);
     return count;
 }
 
@@ -90,7 +90,7 @@ static void a_lone_node_is_ready_at_once(void **state)
     events_listen(play->node->events);
     turn(play, 0);
     assert_true(events_ready(play->node->events));
-    assert_int_equal(play->store.count[STORE_HEAR], 0);
+    assert_int_equal(play->store.count[STORE_EVENTS], 0);
     play_free(play);
 }
 
@@ -104,7 +104,7 @@ static void who_has_just_come_tells_until_it_knows_that_nobody_listens(void **st
     turn(play, 2500);
     turn(play, 100);
     assert_int_equal(told(play), 1);
-    assert_false(other_beats(play, false, false).tells);
+    assert_false(other_beats(play, false, false).relays);
     assert_false(events_wanted(play->node->events));
     happens(play);
     turn(play, 2500);
@@ -118,9 +118,9 @@ static void who_sees_a_listener_tells_and_says_so_at_once(void **state)
     play_peer(play, OTHER);
     turn(play, 2500);
     turn(play, 100);
-    assert_false(other_beats(play, true, false).tells);
+    assert_false(other_beats(play, true, false).relays);
     turn(play, 2500);
-    assert_true(other_beats(play, true, false).tells);
+    assert_true(other_beats(play, true, false).relays);
     happens(play);
     turn(play, 100);
     assert_int_equal(told(play), 1);
@@ -131,7 +131,7 @@ static void who_sees_a_listener_tells_and_says_so_at_once(void **state)
     other_beats(play, false, false);
     turn(play, 2500);
     turn(play, 100);
-    assert_false(other_beats(play, false, false).tells);
+    assert_false(other_beats(play, false, false).relays);
     assert_false(events_wanted(play->node->events));
     play_free(play);
 }
@@ -151,7 +151,7 @@ static void a_client_is_ready_when_the_others_tell(void **state)
     other_beats(play, false, true);
     turn(play, 300);
     assert_true(events_ready(play->node->events));
-    other_tells(play, 1, "started 1 5 {\"type\":\"started\"}\nsuccess 1 5 {\"type\":\"success\"}\n");
+    other_relays(play, 1, "started 1 5 {\"type\":\"started\"}\nsuccess 1 5 {\"type\":\"success\"}\n");
     turn(play, 300);
     assert_int_equal(heard(play, &at), 2);
     turn(play, 300);
@@ -177,16 +177,16 @@ static void what_was_told_before_is_not_heard_and_what_is_missing_is_a_gap(void 
     struct play *play = begin();
     play_peer(play, OTHER);
     other_beats(play, false, true);
-    other_tells(play, 7, "started 1 5 {\"type\":\"started\"}\n");
+    other_relays(play, 7, "started 1 5 {\"type\":\"started\"}\n");
     events_listen(play->node->events);
     struct events_at at = events_end(play->node->events);
     turn(play, 2500);
     turn(play, 300);
     assert_true(events_ready(play->node->events));
-    other_tells(play, 8, "started 1 5 {\"type\":\"started\"}\n");
+    other_relays(play, 8, "started 1 5 {\"type\":\"started\"}\n");
     turn(play, 300);
     assert_int_equal(heard(play, &at), 1);
-    other_tells(play, 10, "started 1 5 {\"type\":\"started\"}\n");
+    other_relays(play, 10, "started 1 5 {\"type\":\"started\"}\n");
     turn(play, 300);
     assert_int_equal(heard(play, &at), 101);
     play_free(play);
@@ -198,12 +198,12 @@ static void a_lot_that_could_not_be_told_is_told_again(void **state)
     play_peer(play, OTHER);
     other_beats(play, true, false);
     turn(play, 2500);
-    play->store.fails[STORE_TELL] = ERR_STORE_UNAVAILABLE;
+    play->store.fails[STORE_RELAY] = ERR_STORE_UNAVAILABLE;
     happens(play);
     turn(play, 200);
     happens(play);
     turn(play, 200);
-    play->store.fails[STORE_TELL] = ERR_OK;
+    play->store.fails[STORE_RELAY] = ERR_OK;
     turn(play, 1000);
     turn(play, 200);
     assert_int_equal(told(play), 2);

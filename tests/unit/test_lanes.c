@@ -18,7 +18,7 @@ static int64_t note(struct lanes *lanes, int64_t lane, int64_t due_ms)
     char queue[32];
     snprintf(queue, sizeof queue, "q%lld", (long long)lane);
     struct store_lane told = {.id = lane, .tenant = TENANT, .queue = str_of(queue), .next_due = due_ms};
-    lanes_learn(lanes, &told, (struct lanes_heard){-1, -1}); // asked before anything was heard
+    lanes_learn(lanes, &told, (struct lanes_version){-1, -1}); // asked before anything was heard
     return lane;
 }
 
@@ -131,12 +131,12 @@ static void a_list_that_was_read_before_a_pause_does_not_undo_it(void **state)
 {
     struct lanes *lanes = lanes_new(100, BYTES);
     note(lanes, 1, TIME_NEVER);
-    struct lanes_heard when = lanes_heard(lanes); // the list is asked for …
+    struct lanes_version when = lanes_version(lanes); // the list is asked for …
     struct store_lane read = {.id = 1, .tenant = TENANT, .queue = name_of(1), .next_due = TIME_NEVER};
     lanes_pause(lanes, 1, TENANT, name_of(1), true);
     lanes_learn(lanes, &read, when); // … and comes
     assert_true(lanes_is_paused(lanes, 1));
-    lanes_learn(lanes, &read, lanes_heard(lanes)); // asked for afterwards, it is news
+    lanes_learn(lanes, &read, lanes_version(lanes)); // asked for afterwards, it is news
     assert_false(lanes_is_paused(lanes, 1));
     lanes_free(lanes);
 }
@@ -160,7 +160,7 @@ static void a_claim_begins_at_the_first_that_is_left(void **state)
         if (how == SAME)
             note(lanes, 1, NOW);
         if (how == WALKED)
-            lanes_learn(lanes, &seen, lanes_heard(lanes));
+            lanes_learn(lanes, &seen, lanes_version(lanes));
         assert_int_equal(plan(lanes, NOW + (how == LONG_AGO ? 2000 : 0), &want, 1), 1);
         assert_int_equal(want.from_ms, NOW);
         assert_int_equal(want.from_id, how == NOTHING || how == LATER ? 77 : 0);
@@ -175,15 +175,15 @@ static void of_a_lane_that_was_only_named_a_claim_finds_out_what_is_due(void **s
     struct lanes *lanes = lanes_new(100, BYTES);
     struct store_want want;
     struct store_lane named = {.id = 1, .tenant = TENANT, .queue = name_of(1)};
-    lanes_learn(lanes, &named, lanes_heard(lanes));
+    lanes_learn(lanes, &named, lanes_version(lanes));
     assert_int_equal(plan(lanes, NOW, &want, 1), 1);
     assert_int_equal(want.from_ms, 0);
     answer(lanes, &want, 0, NOW + HORIZON + 1050);
     named.paused = true;
-    lanes_learn(lanes, &named, lanes_heard(lanes)); // known by now: only the pause is news
+    lanes_learn(lanes, &named, lanes_version(lanes)); // known by now: only the pause is news
     assert_true(lanes_is_paused(lanes, 1));
     named.paused = false;
-    lanes_learn(lanes, &named, lanes_heard(lanes));
+    lanes_learn(lanes, &named, lanes_version(lanes));
     assert_int_equal(lanes_next_plan(lanes), NOW + 1050);
     lanes_free(lanes);
 }
@@ -269,9 +269,9 @@ static void the_list_says_what_is_left_unless_something_was_heard_since(void **s
     struct lanes *lanes = lanes_new(100, BYTES);
     struct store_lane read = {.id = 1, .tenant = TENANT, .queue = name_of(1), .next_due = NOW + 20000};
     lanes_note(lanes, 1, TENANT, name_of(1), NOW);
-    lanes_learn(lanes, &read, lanes_heard(lanes));
+    lanes_learn(lanes, &read, lanes_version(lanes));
     assert_int_equal(lanes_next_plan(lanes), NOW + 20000 - HORIZON);
-    struct lanes_heard when = lanes_heard(lanes);
+    struct lanes_version when = lanes_version(lanes);
     lanes_due(lanes, 1, NOW);
     lanes_learn(lanes, &read, when);
     assert_int_equal(lanes_next_plan(lanes), NOW - HORIZON);

@@ -81,9 +81,9 @@ static void many_run_out_in_bounded_rounds(void **state)
     struct play *play = settled();
     for (int i = 0; i < JOBS; i++)
         leased(play, play->now.wall_ms - 1 - i % 7);
-    int rounds = play->store.count[PLAY_FIND_LAPSED];
+    int rounds = play->store.count[PLAY_FIND_LEASES];
     pass_turning(play, 2000);
-    assert_true(play->store.count[PLAY_FIND_LAPSED] >= rounds + 3);
+    assert_true(play->store.count[PLAY_FIND_LEASES] >= rounds + 3);
     for (int64_t id = play->last_id - JOBS + 1; id <= play->last_id; id++)
         assert_int_equal(play_job_of(play, id).state, JOB_DELAYED);
     play_free(play);
@@ -137,9 +137,9 @@ static void a_store_that_was_away_ends_no_lease(void **state)
 {
     struct play *play = settled();
     int64_t id = detached(play);
-    play->store.fails[PLAY_FIND_LAPSED] = ERR_STORE_UNAVAILABLE;
+    play->store.fails[PLAY_FIND_LEASES] = ERR_STORE_UNAVAILABLE;
     pass_turning(play, 60000);
-    play->store.fails[PLAY_FIND_LAPSED] = ERR_OK;
+    play->store.fails[PLAY_FIND_LEASES] = ERR_OK;
     pass_turning(play, 2500);
     spared_after(play, id, play->now.mono_ms - 2500);
     play_free(play);

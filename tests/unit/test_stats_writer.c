@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum { MINUTE = REPORT_MINUTE_MS };
+enum { MINUTE = STATS_MINUTE_MS };
 
 static struct play *begin(void)
 {
@@ -41,7 +41,7 @@ struct rows {
 static struct rows rows_of(struct play *play)
 {
     struct rows rows = {0};
-    struct store_series series = {.tenant = REPORT_TENANT, .to_ms = INT64_MAX, .max = 8};
+    struct store_series series = {.tenant = STATS_TENANT, .to_ms = INT64_MAX, .max = 8};
     store_op_init(&series.op, STORE_SERIES, NULL);
     store_call(play->store.memory, &series.op);
     for (rows.count = 0; rows.count < series.minute_count; rows.count++) {
@@ -57,7 +57,7 @@ static struct rows rows_of(struct play *play)
 
 static int64_t not_written(struct play *play)
 {
-    struct store_minute key;
+    struct store_minute_row key;
     struct stats_values values;
     assert_true(stats_writer_now(play->flow->stats_writer, &key, &values));
     return values.counters[STATS_SUBMITTED];
@@ -68,7 +68,7 @@ static void who_counts_nothing_writes_nothing(void **state)
     struct play *play = begin();
     for (int i = 0; i < 10; i++)
         turn(play, MINUTE / 3);
-    assert_int_equal(play->store.count[STORE_TALLY], 0);
+    assert_int_equal(play->store.count[STORE_MINUTE], 0);
     play_free(play);
 }
 
@@ -86,7 +86,7 @@ static void a_minute_is_one_row_written_anew(void **state)
     assert_int_equal(rows.rows[0].at, minute);
     assert_int_equal(rows.rows[0].submitted, 5);
     turn(play, 5000);
-    assert_int_equal(play->store.count[STORE_TALLY], 2);
+    assert_int_equal(play->store.count[STORE_MINUTE], 2);
     play_free(play);
 }
 
@@ -110,14 +110,14 @@ static void what_could_not_be_written_is_written_later(void **state)
 {
     struct play *play = begin();
     count(play, 2);
-    play->store.fails[STORE_TALLY] = ERR_STORE_UNAVAILABLE;
+    play->store.fails[STORE_MINUTE] = ERR_STORE_UNAVAILABLE;
     turn(play, 5000);
     turn(play, MINUTE);
-    int tries = play->store.count[STORE_TALLY];
+    int tries = play->store.count[STORE_MINUTE];
     turn(play, 10);
-    assert_int_equal(play->store.count[STORE_TALLY], tries); // not without a pause
+    assert_int_equal(play->store.count[STORE_MINUTE], tries); // not without a pause
     count(play, 3);
-    play->store.fails[STORE_TALLY] = ERR_OK;
+    play->store.fails[STORE_MINUTE] = ERR_OK;
     turn(play, 5000);
     count(play, 4);
     turn(play, 5000);

@@ -38,9 +38,9 @@ static struct command_next fetch(const struct job *job, enum order_end end)
     return (struct command_next){.phase = COMMAND_FETCH, .job = job, .end = end};
 }
 
-static struct command_next ask(const struct job *job, enum store_wish wish)
+static struct command_next ask(const struct job *job, enum store_request_kind request)
 {
-    return (struct command_next){.phase = COMMAND_ASK, .job = job, .wish = wish};
+    return (struct command_next){.phase = COMMAND_ASK, .job = job, .request = request};
 }
 
 // ---- what is known
@@ -107,7 +107,7 @@ static const struct job *find_cancelled(const struct command_view *view)
 static struct command_next cancel_one(const struct command_view *view, const struct job *open)
 {
     if (in_others_hand(view, open))
-        return ask(open, STORE_WISH_CANCEL);
+        return ask(open, STORE_REQUEST_CANCEL);
     if (in_our_hand(view, open) && !was_asked(view, open))
         return fetch(open, ORDER_CANCELLED);
     return with(COMMAND_END_JOB, open);
@@ -134,14 +134,14 @@ static struct command_next run_now(const struct command_view *view)
         return refuse("all its jobs have ended; retry one of them to run it again");
     if (view->get->task.paused && job_planned(open))
         return refuse("the task is paused; resume it, and what is due runs");
-    if (view->queue_paused && job_planned(open) && !view->past->wished_id)
+    if (view->queue_paused && job_planned(open) && !view->past->requested_id)
         return refuse("its queue is paused; resume that, and what is due runs");
     if (open->due_at <= view->now.wall_ms || was_asked(view, open))
         return done();
     if (in_our_hand(view, open))
         return fetch(open, ORDER_HURRIED);
     if (in_others_hand(view, open))
-        return ask(open, STORE_WISH_RUN);
+        return ask(open, STORE_REQUEST_RUN);
     return with(COMMAND_HURRY_JOB, open);
 }
 
@@ -152,7 +152,7 @@ static struct command_next retry(const struct command_view *view)
                                        : refuse("the job has not ended; only an ended one can be retried");
 }
 
-// As another node wishes. It asks again, so there is nothing to wait for.
+// As another node requests. It asks again, so there is nothing to wait for.
 static struct command_next recall_one(const struct command_view *view)
 {
     const struct job *job = &view->get->jobs[0];
@@ -166,7 +166,7 @@ static struct command_next recall_one(const struct command_view *view)
 static bool waited_long(const struct command_view *view, const struct job *job)
 {
     const struct command_past *past = view->past;
-    int64_t waited = past->wished_id == job->id ? view->now.mono_ms - past->wish_began : 0;
+    int64_t waited = past->requested_id == job->id ? view->now.mono_ms - past->request_began : 0;
     return job->due_at <= view->now.wall_ms && waited >= (view->get->task.paused ? PUT_OFF_MS : BEGIN_MS);
 }
 
@@ -180,7 +180,7 @@ static bool recall(const struct command_view *view, struct command_next *ret_nex
         if (in_our_hand(view, job)) // what pull does not know of, an answer of the store brings, or a recount finds
             *ret_next = was_asked(view, job) ? with(COMMAND_WAIT, job) : fetch(job, ORDER_POSTPONED);
         else
-            *ret_next = waited_long(view, job) ? with(COMMAND_BEGINS, job) : ask(job, STORE_WISH_RECALL);
+            *ret_next = waited_long(view, job) ? with(COMMAND_BEGINS, job) : ask(job, STORE_REQUEST_RECALL);
         return true;
     }
     return false;

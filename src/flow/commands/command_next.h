@@ -11,7 +11,7 @@
 enum command_phase {
     COMMAND_DONE,      // it is answered: `err`, `why`
     COMMAND_FETCH,     // this node's pull is asked to give `job` up, as `end`
-    COMMAND_ASK,       // the node that has `job` in hand is asked: `wish`
+    COMMAND_ASK,       // the node that has `job` in hand gets a `request`
     COMMAND_BEGINS,    // `job` has begun in another's hand, or is about to: that is noted
     COMMAND_WAIT,      // `job` is looked at again a moment later
     COMMAND_END_JOB,   // `job` is written as cancelled
@@ -27,7 +27,7 @@ struct command_next {
     enum command_phase phase;
     const struct job *job;
     enum order_end end;
-    enum store_wish wish;
+    enum store_request_kind request;
     enum err err;
     const char *why;
 };
@@ -50,8 +50,8 @@ struct command_past {
         int64_t id, token;
     } beginning[COMMAND_JOBS_MAX]; // jobs in somebody's hand that have begun, or are about to
     size_t beginning_count;
-    int64_t wished_id, wish_began; // which job's holder was asked, and since when on the monotonic clock
-    int64_t merged_from;           // the version of the task from which the changed document was made; 0: it was not made yet
+    int64_t requested_id, request_began; // which job's holder was asked, and since when on the monotonic clock
+    int64_t merged_from; // the version of the task from which the changed document was made; 0: it was not made yet
 };
 
 void command_note_beginning(struct command_past *past, int64_t id, int64_t token);

@@ -1,8 +1,8 @@
 // A command is a loop around the record (flow/revise): what it does next is decided by flow/command_next, and carried out here, a
 // function for each phase.
 //
-// What another node has in hand, that node is asked for through the store (STORE_ASK, flow/peers/peer_requests). The record is
-// read again until it shows what became of the job, or until the holder has been declared dead and the job taken back.
+// What another node has in hand, that node is asked for through the store (STORE_REQUEST, flow/peers/peer_requests). The record
+// is read again until it shows what became of the job, or until the holder has been declared dead and the job taken back.
 #include "flow/commands/commands.h"
 
 #include "base/mark.h"
@@ -18,11 +18,11 @@
 #include <stdio.h>
 
 enum {
-    REMOVE_MAX = 1000,    // jobs that one transaction removes with their task
-    LOOK_MS = 50,         // how soon the record is read while another node is at it, then less and less often
-    WISH_AGAIN_MS = 2000, // and how often that node is asked: a word may get lost
-    WISH_MAX_MS = 25000,  // by then a dead holder is found to be
-    RECALL_MS = 10000,    // for how long a job that was recalled is left alone: who recalled it writes what follows before
+    REMOVE_MAX = 1000,       // jobs that one transaction removes with their task
+    LOOK_MS = 50,            // how soon the record is read while another node is at it, then less and less often
+    REQUEST_AGAIN_MS = 2000, // and how often that node is asked: a request may get lost
+    REQUEST_MAX_MS = 25000,  // by then a dead holder is found to be
+    RECALL_MS = 10000,       // for how long a job that was recalled is left alone: who recalled it writes what follows before
 };
 
 // One command under way. It has one operation or question out at a time; or its document is with whoever asked, to be merged.
@@ -33,14 +33,14 @@ struct work {
     struct command_past past;
     struct addition addition;
     struct store_new item;
-    struct store_ask wish;
+    struct store_request request;
     struct amending amending;
     struct removing removing;
     struct pull_ask ask;
-    struct patched patched; // of a change: what the task becomes
-    struct arena merged;    // its texts
-    int64_t wished_holder;  // whom the last wish went to,
-    int64_t wished_at;      // and when, on the monotonic clock; 0: it is to be sent
+    struct patched patched;   // of a change: what the task becomes
+    struct arena merged;      // its texts
+    int64_t requested_holder; // whom the last request went to,
+    int64_t requested_at;     // and when, on the monotonic clock; 0: it is to be sent
 };
 
 struct commands {
@@ -48,7 +48,7 @@ struct commands {
     struct pull *pull;
     struct mailbox inbox;   // struct command, new
     struct mailbox merged;  // struct command, with its changed document
-    struct mailbox answers; // struct store_op of wishes that were sent and jobs that were added
+    struct mailbox answers; // struct store_op of requests that were sent and jobs that were added
 };
 
 static void decide(struct revision *revision);
@@ -167,19 +167,19 @@ static bool may_wait(struct work *work, const struct job *job)
 {
     struct command_past *past = &work->past;
     int64_t now = now_of(work).mono_ms;
-    if (past->wished_id != job->id)
-        past->wish_began = now;
-    if (past->wished_id != job->id || work->wished_holder != job->holder) {
-        past->wished_id = job->id;
-        work->wished_holder = job->holder;
-        work->wished_at = 0;
+    if (past->requested_id != job->id)
+        past->request_began = now;
+    if (past->requested_id != job->id || work->requested_holder != job->holder) {
+        past->requested_id = job->id;
+        work->requested_holder = job->holder;
+        work->requested_at = 0;
         revision_moved(&work->revision);
     }
     if (atomic_load(&node_of(work)->stopping)) {
         finish(work, ERR_STOPPING, "this node is stopping; another has the job in hand");
         return false;
     }
-    if (now - past->wish_began > WISH_MAX_MS) {
+    if (now - past->request_began > REQUEST_MAX_MS) {
         finish(work, ERR_BUSY, "the node that has the job in hand does not answer; try again");
         return false;
     }
@@ -201,23 +201,24 @@ static void do_ask(struct work *work, const struct command_next *next)
     int64_t now = now_of(work).mono_ms;
     if (!may_wait(work, job))
         return;
-    if (work->wished_at && now - work->wished_at < WISH_AGAIN_MS) {
+    if (work->requested_at && now - work->requested_at < REQUEST_AGAIN_MS) {
         revision_read_later(&work->revision, LOOK_MS);
         return;
     }
     mark(MARK_PEER_ASKED);
-    work->wished_at = now;
-    if (next->wish != STORE_WISH_RECALL)
+    work->requested_at = now;
+    if (next->request != STORE_REQUEST_RECALL)
         work->past.did |= COMMAND_DID_HAND_ON;
-    work->wish = (struct store_ask){.holder = job->holder, .job = {.job_id = job->id, .tenant = job->tenant, .wish = next->wish}};
-    store_op_post(&work->wish.op, STORE_ASK, &work->commands->answers);
-    store_submit(node_of(work)->store, &work->wish.op);
+    work->request =
+        (struct store_request){.holder = job->holder, .job = {.job_id = job->id, .tenant = job->tenant, .kind = next->request}};
+    store_op_post(&work->request.op, STORE_REQUEST, &work->commands->answers);
+    store_submit(node_of(work)->store, &work->request.op);
 }
 
-static void take_wish(struct work *work)
+static void take_request(struct work *work)
 {
-    enum err err = work->wish.op.err;
-    store_op_done(&work->wish.op);
+    enum err err = work->request.op.err;
+    store_op_done(&work->request.op);
     if (err && err != ERR_LEASE_LOST) // lost: the holder is gone, and the record will show it
         finish(work, err, "the node that has the job in hand could not be asked");
     else
@@ -431,7 +432,7 @@ static bool gone_is_done(const struct work *work)
     enum command_act act = work->op->act;
     bool ends =
         act == COMMAND_CANCEL || act == COMMAND_RUN || act == COMMAND_RECALL || (act == COMMAND_DELETE && !work->op->running);
-    return ends && (work->past.wished_id || work->past.did & (COMMAND_DID_MEET | COMMAND_DID_WRITE));
+    return ends && (work->past.requested_id || work->past.did & (COMMAND_DID_MEET | COMMAND_DID_WRITE));
 }
 
 static void take_gone(struct work *work, const char *why)
@@ -592,8 +593,8 @@ int64_t commands_turn(struct commands *commands, struct now now)
     mailbox_take(&commands->answers, &items);
     list_each (&items, link) {
         struct store_op *op = list_entry(link, struct store_op, link);
-        if (op->verb == STORE_ASK)
-            take_wish(container_of(op, struct work, wish.op));
+        if (op->verb == STORE_REQUEST)
+            take_request(container_of(op, struct work, request.op));
         else
             take_added(container_of(op, struct work, addition.add.op));
     }

@@ -6,8 +6,8 @@
 // Beats that change what is said come one after the other (`in_turn`), so of one who begins to listen and one who wants to stop
 // telling, the later sees the earlier. Who has just joined tells, until a beat has shown that nobody listens.
 //
-// News travel in lots, numbered by their source. A number that is missing (the database crashed, or this process slept too long)
-// becomes a gap that the clients see.
+// Events travel in lots, numbered by their source. A number that is missing (the database crashed, or this process slept too
+// long) becomes a gap that the clients see.
 #include "flow/peers/event_relay.h"
 
 #include "base/mem.h"
@@ -32,22 +32,22 @@ struct event_relay {
     const struct peers *peers;
     struct mailbox answers;
     enum step step;
-    int64_t life;                  // the incarnation all this was said by
-    bool said_listens, said_tells; // with the last beat that was written
-    bool sent_listens, sent_tells; // with the one under way
-    bool tells;                    // what is to be said
-    int64_t client_at;             // monotonic: when there last was a client
-    int64_t company_at;            // … when there last was another node
-    int64_t call_at;               // … when the others were last looked at
-    int64_t tell_at, poll_at;      // … not before
-    bool telling, polling;         // an operation is under way
-    int64_t source;                // under which this process tells
-    int64_t number;                // of the lot that was told last
-    struct buf lot;                // being told
-    struct store_tell tell;
-    struct store_hear poll;
-    struct store_heard heard[SOURCES_MAX]; // newest last
-    size_t heard_count;
+    int64_t life;                   // the incarnation all this was said by
+    bool said_listens, said_relays; // with the last beat that was written
+    bool sent_listens, sent_relays; // with the one under way
+    bool relays;                    // what is to be said
+    int64_t client_at;              // monotonic: when there last was a client
+    int64_t company_at;             // … when there last was another node
+    int64_t call_at;                // … when the others were last looked at
+    int64_t tell_at, poll_at;       // … not before
+    bool telling, polling;          // an operation is under way
+    int64_t source;                 // under which this process tells
+    int64_t number;                 // of the lot that was told last
+    struct buf lot;                 // being told
+    struct store_relay write;
+    struct store_events poll;
+    struct store_event_place known[SOURCES_MAX]; // newest last
+    size_t known_count;
 };
 
 struct event_relay *event_relay_new(struct node *node, const struct peers *peers)
@@ -63,7 +63,7 @@ void event_relay_free(struct event_relay *relay)
 {
     if (!relay)
         return;
-    store_op_done(&relay->tell.op); // of answers that came too late
+    store_op_done(&relay->write.op); // of answers that came too late
     store_op_done(&relay->poll.op);
     buf_done(&relay->lot);
     mailbox_done(&relay->answers);
@@ -78,11 +78,11 @@ void event_relay_joined(struct event_relay *relay, bool alone)
         return;
     relay->life = atomic_load(&relay->node->incarnation);
     relay->said_listens = false;
-    relay->said_tells = true;
-    relay->tells = !alone;
+    relay->said_relays = true;
+    relay->relays = !alone;
     if (!relay->source)
         relay->source = relay->life;
-    events_put_out(relay->node->events, relay->tells);
+    events_put_out(relay->node->events, relay->relays);
     if (relay->step < CALLING)
         return;
     // The others have not heard of this life, and may have stopped telling the one before.
@@ -96,8 +96,8 @@ void event_relay_fill(struct event_relay *relay, struct store_beat *beat)
     if (!relay)
         return;
     beat->listens = relay->sent_listens = relay->step >= CALLING;
-    beat->tells = relay->sent_tells = relay->tells;
-    beat->in_turn = beat->listens != relay->said_listens || beat->tells != relay->said_tells;
+    beat->relays = relay->sent_relays = relay->relays;
+    beat->in_turn = beat->listens != relay->said_listens || beat->relays != relay->said_relays;
 }
 
 // Whether somebody listens, and whether all who live tell.
@@ -109,7 +109,7 @@ static void look_at(const struct store_beat *beat, bool *ret_listened, bool *ret
         if (beat->peers[i].dead)
             continue;
         *ret_listened |= beat->peers[i].listens;
-        *ret_told &= beat->peers[i].tells;
+        *ret_told &= beat->peers[i].relays;
     }
 }
 
@@ -119,16 +119,16 @@ void event_relay_saw(struct event_relay *relay, const struct store_beat *beat)
     if (!relay || relay->life != beat->incarnation)
         return;
     relay->said_listens = relay->sent_listens;
-    relay->said_tells = relay->sent_tells;
+    relay->said_relays = relay->sent_relays;
     look_at(beat, &listened, &told);
     if (relay->step == CALLING && relay->said_listens && told) {
         relay->step = READY;
         events_set_ready(relay->node->events, true);
     }
-    relay->tells = listened && !peers_are_none(relay->peers);
+    relay->relays = listened && !peers_are_none(relay->peers);
     // It stops only when it has said so and there still is nobody: who came meanwhile has seen that it tells.
-    events_put_out(relay->node->events, relay->tells || relay->said_tells);
-    if (relay->tells != relay->said_tells)
+    events_put_out(relay->node->events, relay->relays || relay->said_relays);
+    if (relay->relays != relay->said_relays)
         relay->node->beat_soon = true;
 }
 
@@ -136,17 +136,17 @@ void event_relay_saw(struct event_relay *relay, const struct store_beat *beat)
 
 static void send_lot(struct event_relay *relay, struct now now)
 {
-    struct store_tell *tell = &relay->tell;
-    store_op_post(&tell->op, STORE_TELL, &relay->answers);
-    tell->now_ms = now.wall_ms;
-    tell->events = (struct store_news){relay->source, relay->number, buf_str(&relay->lot)};
+    struct store_relay *write = &relay->write;
+    store_op_post(&write->op, STORE_RELAY, &relay->answers);
+    write->now_ms = now.wall_ms;
+    write->events = (struct store_event_row){relay->source, relay->number, buf_str(&relay->lot)};
     relay->telling = true;
-    store_submit(relay->node->store, &tell->op);
+    store_submit(relay->node->store, &write->op);
 }
 
 static void take_told(struct event_relay *relay, struct now now)
 {
-    struct store_op *op = &relay->tell.op;
+    struct store_op *op = &relay->write.op;
     relay->telling = false;
     relay->tell_at = now.mono_ms + (op->err ? FAIL_WAIT_MS : TELL_MS);
     if (op->err)
@@ -173,35 +173,35 @@ static int64_t tell_others(struct event_relay *relay, struct now now)
 
 // ---- hearing
 
-static struct store_heard *heard_of(struct event_relay *relay, int64_t source)
+static struct store_event_place *known_of(struct event_relay *relay, int64_t source)
 {
-    for (size_t i = 0; i < relay->heard_count; i++)
-        if (relay->heard[i].source == source)
-            return &relay->heard[i];
+    for (size_t i = 0; i < relay->known_count; i++)
+        if (relay->known[i].source == source)
+            return &relay->known[i];
     return NULL;
 }
 
-static void note_heard(struct event_relay *relay, int64_t source, int64_t number)
+static void note_known(struct event_relay *relay, int64_t source, int64_t number)
 {
-    struct store_heard *known = heard_of(relay, source);
-    if (!known && relay->heard_count == SOURCES_MAX)
-        known = &relay->heard[0]; // the one that was silent for longest
+    struct store_event_place *known = known_of(relay, source);
+    if (!known && relay->known_count == SOURCES_MAX)
+        known = &relay->known[0]; // the one that was silent for longest
     if (known) {
-        size_t behind = (size_t)(&relay->heard[relay->heard_count] - known) - 1;
+        size_t behind = (size_t)(&relay->known[relay->known_count] - known) - 1;
         memmove(known, known + 1, behind * sizeof *known);
-        relay->heard_count--;
+        relay->known_count--;
     }
-    relay->heard[relay->heard_count++] = (struct store_heard){source, number};
+    relay->known[relay->known_count++] = (struct store_event_place){source, number};
 }
 
-static void take_lot(struct event_relay *relay, const struct store_news *lot, struct now now)
+static void take_lot(struct event_relay *relay, const struct store_event_row *lot, struct now now)
 {
-    const struct store_heard *known = heard_of(relay, lot->source);
+    const struct store_event_place *known = known_of(relay, lot->source);
     if (known && lot->number != known->number + 1)
         events_tell(
             relay->node->events,
             &(struct event_item){.type = EVENT_GAP, .at_ms = now.wall_ms, .reason = STR("events of another node are missing")});
-    note_heard(relay, lot->source, lot->number);
+    note_known(relay, lot->source, lot->number);
     events_take_in(relay->node->events, lot->doc);
 }
 
@@ -214,31 +214,31 @@ static void call_again(struct event_relay *relay, struct now now)
 
 static void take_heard(struct event_relay *relay, struct now now)
 {
-    struct store_hear *poll = &relay->poll;
+    struct store_events *poll = &relay->poll;
     relay->polling = false;
     relay->poll_at = now.mono_ms + (poll->op.err ? FAIL_WAIT_MS : POLL_MS);
     if (poll->op.err) {
         node_say_failed(relay->node, "events", &poll->op, now.mono_ms);
     } else if (poll->from_now && relay->step == ASKING) {
         for (size_t i = 0; i < poll->last_count; i++)
-            note_heard(relay, poll->last[i].source, poll->last[i].number);
+            note_known(relay, poll->last[i].source, poll->last[i].number);
         relay->step = CALLING;
         call_again(relay, now);
     } else if (relay->step >= CALLING) {
-        for (size_t i = 0; i < poll->events_count; i++)
-            take_lot(relay, &poll->events[i], now);
+        for (size_t i = 0; i < poll->row_count; i++)
+            take_lot(relay, &poll->rows[i], now);
     }
     store_op_done(&poll->op);
 }
 
 static void send_poll(struct event_relay *relay)
 {
-    struct store_hear *poll = &relay->poll;
-    store_op_post(&poll->op, STORE_HEAR, &relay->answers);
+    struct store_events *poll = &relay->poll;
+    store_op_post(&poll->op, STORE_EVENTS, &relay->answers);
     poll->skip = relay->source;
     poll->from_now = relay->step == ASKING;
-    poll->heard = relay->heard;
-    poll->heard_count = relay->heard_count;
+    poll->known = relay->known;
+    poll->known_count = relay->known_count;
     poll->max = LOTS_MAX;
     relay->polling = true;
     store_submit(relay->node->store, &poll->op);
@@ -264,7 +264,7 @@ static void begin(struct event_relay *relay, struct now now)
     bool alone = peers_are_none(relay->peers);
     relay->company_at = alone ? now.mono_ms - COMPANY_MS - 1 : now.mono_ms;
     relay->poll_at = now.mono_ms;
-    relay->heard_count = 0;
+    relay->known_count = 0;
     relay->step = alone ? READY : ASKING;
     if (alone)
         events_set_ready(relay->node->events, true);
@@ -295,7 +295,7 @@ int64_t event_relay_turn(struct event_relay *relay, struct now now)
     list_init(&answers);
     mailbox_take(&relay->answers, &answers);
     list_each (&answers, link) {
-        if (list_entry(link, struct store_op, link) == &relay->tell.op)
+        if (list_entry(link, struct store_op, link) == &relay->write.op)
             take_told(relay, now);
         else
             take_heard(relay, now);
@@ -310,13 +310,13 @@ int64_t event_relay_turn(struct event_relay *relay, struct now now)
 void event_relay_leave(struct event_relay *relay)
 {
     for (bool more = relay->lot.n && !relay->telling; more || events_take_out(relay->node->events, &relay->lot); more = false) {
-        struct store_tell tell = {.now_ms = clock_now().wall_ms};
+        struct store_relay write = {.now_ms = clock_now().wall_ms};
         if (!more)
             relay->number++;
-        store_op_init(&tell.op, STORE_TELL, NULL);
-        tell.events = (struct store_news){relay->source, relay->number, buf_str(&relay->lot)};
-        store_call(relay->node->store, &tell.op);
-        store_op_done(&tell.op);
+        store_op_init(&write.op, STORE_RELAY, NULL);
+        write.events = (struct store_event_row){relay->source, relay->number, buf_str(&relay->lot)};
+        store_call(relay->node->store, &write.op);
+        store_op_done(&write.op);
         buf_done(&relay->lot);
     }
 }

@@ -25,7 +25,7 @@ struct peer_requests {
     struct mailbox answers;
     bool waiting;
     int64_t next_at; // monotonic
-    struct store_asked asked;
+    struct store_requests taken;
 };
 
 struct peer_requests *peer_requests_new(struct node *node, const struct peers *peers, const struct pull *pull,
@@ -44,7 +44,7 @@ void peer_requests_free(struct peer_requests *requests)
 {
     if (!requests)
         return;
-    store_op_done(&requests->asked.op); // of an answer that came too late
+    store_op_done(&requests->taken.op); // of an answer that came too late
     mailbox_done(&requests->answers);
     mem_free(requests);
 }
@@ -56,23 +56,23 @@ static void carried_out(struct command *op)
     mem_free(op);
 }
 
-static void take_asked(struct peer_requests *requests, struct now now)
+static void take_requests(struct peer_requests *requests, struct now now)
 {
     static const enum command_act acts[] = {
-        [STORE_WISH_CANCEL] = COMMAND_CANCEL, [STORE_WISH_RUN] = COMMAND_RUN, [STORE_WISH_RECALL] = COMMAND_RECALL};
-    struct store_asked *asked = &requests->asked;
-    size_t count = asked->op.err || atomic_load(&requests->node->stopping) ? 0 : asked->job_count;
+        [STORE_REQUEST_CANCEL] = COMMAND_CANCEL, [STORE_REQUEST_RUN] = COMMAND_RUN, [STORE_REQUEST_RECALL] = COMMAND_RECALL};
+    struct store_requests *taken = &requests->taken;
+    size_t count = taken->op.err || atomic_load(&requests->node->stopping) ? 0 : taken->job_count;
     for (size_t i = 0; i < count; i++) {
-        const struct store_asked_job *job = &asked->jobs[i];
-        if (job->wish >= STORE_WISH_COUNT)
+        const struct store_job_request *job = &taken->jobs[i];
+        if (job->kind >= STORE_REQUEST_COUNT)
             continue; // of a newer rota
         struct command *op = mem_zero(sizeof *op);
-        *op = (struct command){.act = acts[job->wish], .tenant = job->tenant, .job_id = job->job_id, .done = carried_out};
+        *op = (struct command){.act = acts[job->kind], .tenant = job->tenant, .job_id = job->job_id, .done = carried_out};
         commands_submit(requests->commands, op);
     }
     requests->waiting = false;
     requests->next_at = now.mono_ms + (count == ASKED_MAX ? 0 : pull_count(requests->pull) ? LOOK_MS : IDLE_MS);
-    store_op_done(&asked->op);
+    store_op_done(&taken->op);
 }
 
 int64_t peer_requests_turn(struct peer_requests *requests, struct now now)
@@ -82,7 +82,7 @@ int64_t peer_requests_turn(struct peer_requests *requests, struct now now)
     list_init(&answers);
     mailbox_take(&requests->answers, &answers);
     if (!list_empty(&answers))
-        take_asked(requests, now);
+        take_requests(requests, now);
     bool listens = node->pulls && peers_has_company(requests->peers) && node_alive(node, now.mono_ms);
     if (requests->waiting || !listens || atomic_load(&node->stopping))
         return TIME_NEVER; // the next beat or answer wakes
@@ -90,10 +90,10 @@ int64_t peer_requests_turn(struct peer_requests *requests, struct now now)
         requests->next_at = now.mono_ms + LOOK_MS;
     if (now.mono_ms < requests->next_at)
         return now.wall_ms + requests->next_at - now.mono_ms;
-    store_op_post(&requests->asked.op, STORE_ASKED, &requests->answers);
-    requests->asked.holder = atomic_load(&node->incarnation);
-    requests->asked.max = ASKED_MAX;
+    store_op_post(&requests->taken.op, STORE_REQUESTS, &requests->answers);
+    requests->taken.holder = atomic_load(&node->incarnation);
+    requests->taken.max = ASKED_MAX;
     requests->waiting = true;
-    store_submit(node->store, &requests->asked.op);
+    store_submit(node->store, &requests->taken.op);
     return TIME_NEVER;
 }

@@ -27,8 +27,8 @@ enum {
 struct scan {
     struct store_lanes op;
     bool under_way;
-    int64_t at, sent;         // monotonic: not before; when it was asked for
-    struct lanes_heard asked; // what was known then
+    int64_t at, sent;           // monotonic: not before; when it was asked for
+    struct lanes_version asked; // what was known then
 };
 
 struct lane_scan {
@@ -117,7 +117,7 @@ static void start_scan(struct lane_scan *lane_scan, struct scan *scan, struct no
     scan->op.names_only = scan == &lane_scan->names;
     scan->op.lane_count = 0;
     scan->sent = now.mono_ms;
-    scan->asked = lanes_heard(lane_scan->node->lanes);
+    scan->asked = lanes_version(lane_scan->node->lanes);
     scan->under_way = true;
     store_submit(lane_scan->node->store, &scan->op.op);
 }

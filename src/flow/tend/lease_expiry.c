@@ -12,7 +12,7 @@
 #include "flow/tend/round.h"
 #include "store/jobs.h"
 
-enum { ROUND_MS = 1000, FAIL_WAIT_MS = 1000, LAPSED_MAX = 500, FORWARD_MS = 1000 };
+enum { ROUND_MS = 1000, FAIL_WAIT_MS = 1000, LEASES_MAX = 500, FORWARD_MS = 1000 };
 
 struct lease_expiry {
     struct round round;
@@ -56,8 +56,8 @@ struct lease_expiry *lease_expiry_new(struct node *node, const struct peers *pee
     expiry->round.decide = decide;
     expiry->round.wrote = wrote;
     expiry->round.ended = ended;
-    expiry->round.find.what = STORE_FIND_LAPSED;
-    expiry->round.find.max = LAPSED_MAX;
+    expiry->round.find.what = STORE_FIND_LEASES;
+    expiry->round.find.max = LEASES_MAX;
     expiry->peers = peers;
     rand_init(&expiry->rand, seed);
     return expiry;

@@ -27,7 +27,7 @@ struct reap {
     bool waiting;    // for an answer of one of the operations below
     int64_t next_at; // monotonic
     struct store_bury bury;
-    struct store_asked asked; // kept until the victim is done with
+    struct store_requests asked; // kept until the victim is done with
     struct store_forget forget;
 };
 
@@ -42,7 +42,7 @@ static bool is_to_be_cancelled(const struct reap *reap, int64_t job_id)
 {
     for (size_t i = 0; i < reap->asked.job_count; i++)
         if (reap->asked.jobs[i].job_id == job_id)
-            return reap->asked.jobs[i].wish == STORE_WISH_CANCEL;
+            return reap->asked.jobs[i].kind == STORE_REQUEST_CANCEL;
     return false;
 }
 
@@ -120,7 +120,7 @@ static void take_bury(struct reap *reap, enum err err)
     reap->asked.holder = reap->victim;
     reap->asked.max = HELD_MAX;
     reap->asked.job_count = 0;
-    submit(reap, &reap->asked.op, STORE_ASKED);
+    submit(reap, &reap->asked.op, STORE_REQUESTS);
 }
 
 static void begin_rounds(struct reap *reap, struct now now)

@@ -19,7 +19,7 @@ struct stats_writer {
     int64_t next_at;             // monotonic
     struct stats_values sent;    // as of the write under way
     struct stats_values written; // as of the last one that was answered
-    struct store_tally op;
+    struct store_minute op;
     pthread_mutex_t lock;      // of those below, which others read
     int64_t source, minute;    // 0: none yet
     struct stats_values begun; // as they were when the minute began
@@ -44,11 +44,11 @@ void stats_writer_free(struct stats_writer *writer)
     mem_free(writer);
 }
 
-bool stats_writer_now(struct stats_writer *writer, struct store_minute *ret_key, struct stats_values *ret_values)
+bool stats_writer_now(struct stats_writer *writer, struct store_minute_row *ret_key, struct stats_values *ret_values)
 {
     pthread_mutex_lock(&writer->lock);
     bool begun = writer->source;
-    *ret_key = (struct store_minute){.tenant = REPORT_TENANT, .at = writer->minute, .source = writer->source};
+    *ret_key = (struct store_minute_row){.tenant = STATS_TENANT, .at = writer->minute, .source = writer->source};
     stats_take(&writer->node->stats, ret_values);
     stats_subtract(ret_values, &writer->begun);
     pthread_mutex_unlock(&writer->lock);
@@ -73,16 +73,16 @@ static bool has_news(struct stats_writer *writer)
     return memcmp(&writer->sent, &writer->written, sizeof writer->sent) != 0;
 }
 
-static void fill(const struct stats_writer *writer, struct store_tally *tally)
+static void fill(const struct stats_writer *writer, struct store_minute *minute)
 {
     struct stats_values counted = writer->sent;
     buf_auto struct buf doc = {0};
     stats_subtract(&counted, &writer->begun);
     stats_put_json(&doc, &counted);
-    tally->minute = (struct store_minute){.tenant = REPORT_TENANT,
-                                          .at = writer->minute,
-                                          .source = writer->source,
-                                          .doc = arena_copy(&tally->op.arena, buf_str(&doc))};
+    minute->minute = (struct store_minute_row){.tenant = STATS_TENANT,
+                                               .at = writer->minute,
+                                               .source = writer->source,
+                                               .doc = arena_copy(&minute->op.arena, buf_str(&doc))};
 }
 
 static void take_answer(struct stats_writer *writer, struct now now)
@@ -100,7 +100,7 @@ static void take_answer(struct stats_writer *writer, struct now now)
 
 static int64_t next_turn(const struct stats_writer *writer, struct now now)
 {
-    int64_t wait = time_min(writer->next_at - now.mono_ms, stats_writer_minute_of(now.wall_ms) + REPORT_MINUTE_MS - now.wall_ms);
+    int64_t wait = time_min(writer->next_at - now.mono_ms, stats_writer_minute_of(now.wall_ms) + STATS_MINUTE_MS - now.wall_ms);
     return now.wall_ms + time_max(wait, 1);
 }
 
@@ -124,7 +124,7 @@ int64_t stats_writer_turn(struct stats_writer *writer, struct now now)
         writer->next_at = now.mono_ms + WRITE_MS;
         return next_turn(writer, now);
     }
-    store_op_post(&writer->op.op, STORE_TALLY, &writer->answers);
+    store_op_post(&writer->op.op, STORE_MINUTE, &writer->answers);
     fill(writer, &writer->op);
     writer->writing = true;
     store_submit(writer->node->store, &writer->op.op);
@@ -133,11 +133,11 @@ int64_t stats_writer_turn(struct stats_writer *writer, struct now now)
 
 void stats_writer_leave(struct stats_writer *writer)
 {
-    struct store_tally tally = {0};
+    struct store_minute minute = {0};
     if (!writer->source || !has_news(writer))
         return;
-    store_op_init(&tally.op, STORE_TALLY, NULL);
-    fill(writer, &tally);
-    store_call(writer->node->store, &tally.op);
-    store_op_done(&tally.op);
+    store_op_init(&minute.op, STORE_MINUTE, NULL);
+    fill(writer, &minute);
+    store_call(writer->node->store, &minute.op);
+    store_op_done(&minute.op);
 }

@@ -5,11 +5,11 @@
 #include "flow/node.h"
 #include "store/journal.h"
 
-enum { REPORT_TENANT = 1, REPORT_MINUTE_MS = 60000 }; // all is counted for the one tenant there is
+enum { STATS_TENANT = 1, STATS_MINUTE_MS = 60000 }; // all is counted for the one tenant there is
 
 static inline int64_t stats_writer_minute_of(int64_t wall_ms)
 {
-    return wall_ms - wall_ms % REPORT_MINUTE_MS;
+    return wall_ms - wall_ms % STATS_MINUTE_MS;
 }
 
 struct stats_writer;
@@ -20,7 +20,7 @@ int64_t stats_writer_turn(struct stats_writer *stats_writer, struct now now); //
 
 // What was counted in the minute that is not over, with the key under which it is (or will be) stored: who adds up what is stored
 // takes this in place of that row. False: nothing is written yet under any key.
-bool stats_writer_now(struct stats_writer *stats_writer, struct store_minute *ret_key, struct stats_values *ret_values);
+bool stats_writer_now(struct stats_writer *stats_writer, struct store_minute_row *ret_key, struct stats_values *ret_values);
 
 // Writes what is left. Waits for the store.
 void stats_writer_leave(struct stats_writer *stats_writer);

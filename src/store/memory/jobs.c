@@ -403,9 +403,9 @@ static void find_expired(struct memory *memory, struct store_find *find)
     give_jobs(find, &found);
 }
 
-static void find_lapsed(struct memory *memory, struct store_find *find)
+static void find_leases(struct memory *memory, struct store_find *find)
 {
-    if (find->now_ms < memory->lapse_after)
+    if (find->now_ms < memory->lease_after)
         return;
     struct memory_found found = {0};
     struct memory_job *job;
@@ -417,13 +417,13 @@ static void find_lapsed(struct memory *memory, struct store_find *find)
         if (job->job.lease_until <= find->now_ms)
             memory_found_add(&found, job);
     }
-    memory->lapse_after = earliest;
+    memory->lease_after = earliest;
     memory_found_sort(&found, compare_lease_until);
     give_jobs(find, &found);
 }
 
 static void (*const finds[STORE_FIND_COUNT])(struct memory *memory, struct store_find *find) = {
-    [STORE_FIND_HELD] = find_held, [STORE_FIND_EXPIRED] = find_expired, [STORE_FIND_LAPSED] = find_lapsed};
+    [STORE_FIND_HELD] = find_held, [STORE_FIND_EXPIRED] = find_expired, [STORE_FIND_LEASES] = find_leases};
 
 void memory_run_find(struct memory *memory, struct store_op *op)
 {

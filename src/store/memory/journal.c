@@ -4,7 +4,7 @@
 
 // ---- minutes
 
-static int compare_minutes(const struct store_minute *a, const struct store_minute *b)
+static int compare_minutes(const struct store_minute_row *a, const struct store_minute_row *b)
 {
     int order = compare_ints(a->tenant, b->tenant);
     if (!order)
@@ -12,9 +12,9 @@ static int compare_minutes(const struct store_minute *a, const struct store_minu
     return order ? order : compare_ints(a->source, b->source);
 }
 
-void memory_run_tally(struct memory *memory, struct store_op *op)
+void memory_run_minute(struct memory *memory, struct store_op *op)
 {
-    const struct store_minute *minute = &container_of(op, struct store_tally, op)->minute;
+    const struct store_minute_row *minute = &container_of(op, struct store_minute, op)->minute;
     size_t at = 0;
     while (at < memory->minute_count && compare_minutes(&memory->minutes[at], minute) < 0)
         at++;
@@ -33,12 +33,12 @@ void memory_run_series(struct memory *memory, struct store_op *op)
 {
     struct store_series *series = container_of(op, struct store_series, op);
     for (size_t i = 0; i < memory->minute_count && series->minute_count < series->max; i++) {
-        const struct store_minute *from = &memory->minutes[i];
+        const struct store_minute_row *from = &memory->minutes[i];
         bool behind = from->at > series->from_ms || (from->at == series->from_ms && from->source > series->from_source);
         if (from->tenant != series->tenant || !behind || from->at >= series->to_ms)
             continue;
         series->minutes = store_push(&op->arena, series->minutes, series->minute_count, sizeof *series->minutes);
-        struct store_minute *minute = &series->minutes[series->minute_count++];
+        struct store_minute_row *minute = &series->minutes[series->minute_count++];
         *minute = *from;
         minute->doc = memory_give(&op->arena, from->doc);
     }
@@ -47,7 +47,7 @@ void memory_run_series(struct memory *memory, struct store_op *op)
 static void sweep_minutes(struct memory *memory, const struct store_sweep *sweep)
 {
     for (size_t removed = 0; removed < sweep->max; removed++) {
-        struct store_minute *oldest = NULL;
+        struct store_minute_row *oldest = NULL;
         for (size_t i = 0; i < memory->minute_count; i++)
             if (memory->minutes[i].at < sweep->series_before && (!oldest || memory->minutes[i].at < oldest->at))
                 oldest = &memory->minutes[i];
@@ -60,77 +60,77 @@ static void sweep_minutes(struct memory *memory, const struct store_sweep *sweep
     }
 }
 
-// ---- news
+// ---- events between nodes
 
-static int compare_news(const struct memory_news *a, const struct store_news *b)
+static int compare_events(const struct memory_event *a, const struct store_event_row *b)
 {
     int order = compare_ints(a->events.source, b->source);
     return order ? order : compare_ints(a->events.number, b->number);
 }
 
-void memory_run_tell(struct memory *memory, struct store_op *op)
+void memory_run_relay(struct memory *memory, struct store_op *op)
 {
-    const struct store_tell *tell = container_of(op, struct store_tell, op);
+    const struct store_relay *relay = container_of(op, struct store_relay, op);
     size_t at = 0;
-    while (at < memory->events_count && compare_news(&memory->events[at], &tell->events) < 0)
+    while (at < memory->events_count && compare_events(&memory->events[at], &relay->events) < 0)
         at++;
-    if (at < memory->events_count && compare_news(&memory->events[at], &tell->events) == 0)
+    if (at < memory->events_count && compare_events(&memory->events[at], &relay->events) == 0)
         return;
     memory->events = mem_grow(memory->events, (memory->events_count + 1) * sizeof *memory->events);
     memmove(&memory->events[at + 1], &memory->events[at], (memory->events_count - at) * sizeof *memory->events);
     memory->events_count++;
-    memory->events[at] = (struct memory_news){.events = tell->events, .told_at = tell->now_ms};
-    memory->events[at].events.doc = memory_copy(tell->events.doc);
+    memory->events[at] = (struct memory_event){.events = relay->events, .told_at = relay->now_ms};
+    memory->events[at].events.doc = memory_copy(relay->events.doc);
 }
 
-static void give_last(struct memory *memory, struct store_hear *hear)
+static void give_last(struct memory *memory, struct store_events *events)
 {
     for (size_t i = 0; i < memory->events_count; i++) {
-        const struct store_news *events = &memory->events[i].events;
-        bool known = hear->last_count && hear->last[hear->last_count - 1].source == events->source;
+        const struct store_event_row *from = &memory->events[i].events;
+        bool known = events->last_count && events->last[events->last_count - 1].source == from->source;
         if (!known) {
-            hear->last = store_push(&hear->op.arena, hear->last, hear->last_count, sizeof *hear->last);
-            hear->last_count++;
+            events->last = store_push(&events->op.arena, events->last, events->last_count, sizeof *events->last);
+            events->last_count++;
         }
-        hear->last[hear->last_count - 1] = (struct store_heard){events->source, events->number};
+        events->last[events->last_count - 1] = (struct store_event_place){from->source, from->number};
     }
 }
 
-static int64_t heard_of(const struct store_hear *hear, int64_t source)
+static int64_t known_of(const struct store_events *events, int64_t source)
 {
-    for (size_t i = 0; i < hear->heard_count; i++)
-        if (hear->heard[i].source == source)
-            return hear->heard[i].number;
+    for (size_t i = 0; i < events->known_count; i++)
+        if (events->known[i].source == source)
+            return events->known[i].number;
     return 0;
 }
 
-void memory_run_hear(struct memory *memory, struct store_op *op)
+void memory_run_events(struct memory *memory, struct store_op *op)
 {
-    struct store_hear *hear = container_of(op, struct store_hear, op);
-    if (hear->from_now) {
-        give_last(memory, hear);
+    struct store_events *events = container_of(op, struct store_events, op);
+    if (events->from_now) {
+        give_last(memory, events);
         return;
     }
     int64_t source = 0;
     size_t given = 0; // of this source
     for (size_t i = 0; i < memory->events_count; i++) {
-        const struct store_news *from = &memory->events[i].events;
+        const struct store_event_row *from = &memory->events[i].events;
         given = i && from->source == source ? given : 0;
         source = from->source;
-        if (source == hear->skip || from->number <= heard_of(hear, source) || given == hear->max)
+        if (source == events->skip || from->number <= known_of(events, source) || given == events->max)
             continue;
         given++;
-        hear->events = store_push(&op->arena, hear->events, hear->events_count, sizeof *hear->events);
-        struct store_news *events = &hear->events[hear->events_count++];
-        *events = *from;
-        events->doc = memory_give(&op->arena, from->doc);
+        events->rows = store_push(&op->arena, events->rows, events->row_count, sizeof *events->rows);
+        struct store_event_row *row = &events->rows[events->row_count++];
+        *row = *from;
+        row->doc = memory_give(&op->arena, from->doc);
     }
 }
 
 static void sweep_told(struct memory *memory, const struct store_sweep *sweep)
 {
     for (size_t removed = 0; removed < sweep->max; removed++) {
-        struct memory_news *oldest = NULL;
+        struct memory_event *oldest = NULL;
         for (size_t i = 0; i < memory->events_count; i++)
             if (memory->events[i].told_at < sweep->events_before && (!oldest || memory->events[i].told_at < oldest->told_at))
                 oldest = &memory->events[i];

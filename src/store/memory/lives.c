@@ -35,7 +35,7 @@ static struct memory_incarnation *add_incarnation(struct memory *memory, int64_t
     while (at < count && memory->incarnations[at].id < id)
         at++;
     memmove(&memory->incarnations[at + 1], &memory->incarnations[at], (count - at) * sizeof *memory->incarnations);
-    memory->incarnations[at] = (struct memory_incarnation){.id = id, .number = number, .tells = true};
+    memory->incarnations[at] = (struct memory_incarnation){.id = id, .number = number, .relays = true};
     return &memory->incarnations[at];
 }
 
@@ -74,14 +74,14 @@ void memory_run_beat(struct memory *memory, struct store_op *op)
     struct memory_incarnation *self = memory_incarnation(memory, beat->incarnation);
     self->beat++;
     self->listens = beat->listens;
-    self->tells = beat->tells;
+    self->relays = beat->relays;
     for (size_t i = 0; i < memory->incarnation_count; i++) {
         const struct memory_incarnation *other = &memory->incarnations[i];
         if (other->id == beat->incarnation)
             continue;
         beat->peers = store_push(&op->arena, beat->peers, beat->peer_count, sizeof *beat->peers);
         beat->peers[beat->peer_count++] =
-            (struct store_peer){other->id, other->beat, other->pulls, other->dead, other->listens, other->tells};
+            (struct store_peer){other->id, other->beat, other->pulls, other->dead, other->listens, other->relays};
     }
 }
 

@@ -80,7 +80,7 @@ void memory_enter(struct memory *memory, struct memory_job *job)
     if (job->job.expires_at > 0)
         memory->expire_after = time_min(memory->expire_after, job->job.expires_at);
     if (job->job.lease_until > 0)
-        memory->lapse_after = time_min(memory->lapse_after, job->job.lease_until);
+        memory->lease_after = time_min(memory->lease_after, job->job.lease_until);
     struct spot spot = spot_of(job);
     if (spot.place == STORE_NOWHERE)
         return;
@@ -112,23 +112,23 @@ int64_t memory_next_due(const struct memory *memory, int64_t lane, int64_t from_
 // ---- the port
 
 static void (*const runs[STORE_VERB_COUNT])(struct memory *memory, struct store_op *op) = {
-    [STORE_JOIN] = memory_run_join,     [STORE_BEAT] = memory_run_beat,     [STORE_BURY] = memory_run_bury,
-    [STORE_FORGET] = memory_run_forget, [STORE_OWNERS] = memory_run_owners, [STORE_DIVIDE] = memory_run_divide,
-    [STORE_ASK] = memory_run_ask,       [STORE_ASKED] = memory_run_asked,   [STORE_ADD] = memory_run_add,
-    [STORE_CLAIM] = memory_run_claim,   [STORE_CHANGE] = memory_run_change, [STORE_DUE] = memory_run_due,
-    [STORE_FIND] = memory_run_find,     [STORE_LANES] = memory_run_lanes,   [STORE_PAUSE] = memory_run_pause,
-    [STORE_DROP] = memory_run_drop,     [STORE_SWEEP] = memory_run_sweep,   [STORE_GET] = memory_run_get,
-    [STORE_LIST] = memory_run_list,     [STORE_AMEND] = memory_run_amend,   [STORE_REMOVE] = memory_run_remove,
-    [STORE_BULKS] = memory_run_bulks,   [STORE_BULK] = memory_run_bulk,     [STORE_BACKUP] = memory_run_backup,
-    [STORE_STATS] = memory_run_stats,   [STORE_AHEAD] = memory_run_ahead,   [STORE_TALLY] = memory_run_tally,
-    [STORE_SERIES] = memory_run_series, [STORE_TELL] = memory_run_tell,     [STORE_HEAR] = memory_run_hear,
+    [STORE_JOIN] = memory_run_join,       [STORE_BEAT] = memory_run_beat,         [STORE_BURY] = memory_run_bury,
+    [STORE_FORGET] = memory_run_forget,   [STORE_OWNERS] = memory_run_owners,     [STORE_DIVIDE] = memory_run_divide,
+    [STORE_REQUEST] = memory_run_request, [STORE_REQUESTS] = memory_run_requests, [STORE_ADD] = memory_run_add,
+    [STORE_CLAIM] = memory_run_claim,     [STORE_CHANGE] = memory_run_change,     [STORE_DUE] = memory_run_due,
+    [STORE_FIND] = memory_run_find,       [STORE_LANES] = memory_run_lanes,       [STORE_PAUSE] = memory_run_pause,
+    [STORE_DROP] = memory_run_drop,       [STORE_SWEEP] = memory_run_sweep,       [STORE_GET] = memory_run_get,
+    [STORE_LIST] = memory_run_list,       [STORE_AMEND] = memory_run_amend,       [STORE_REMOVE] = memory_run_remove,
+    [STORE_BULKS] = memory_run_bulks,     [STORE_BULK] = memory_run_bulk,         [STORE_BACKUP] = memory_run_backup,
+    [STORE_STATS] = memory_run_stats,     [STORE_AHEAD] = memory_run_ahead,       [STORE_MINUTE] = memory_run_minute,
+    [STORE_SERIES] = memory_run_series,   [STORE_RELAY] = memory_run_relay,       [STORE_EVENTS] = memory_run_events,
 };
 
 static enum err memory_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX])
 {
     struct memory *memory = mem_zero(sizeof *memory);
     memory->store.ops = &store_memory_ops;
-    memory->purge_after = memory->expire_after = memory->lapse_after = TIME_NEVER;
+    memory->purge_after = memory->expire_after = memory->lease_after = TIME_NEVER;
     pthread_mutex_init(&memory->lock, NULL);
     *ret_store = &memory->store;
     return ERR_OK;

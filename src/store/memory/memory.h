@@ -41,13 +41,13 @@ struct memory_lane {
 struct memory_incarnation {
     int64_t id, beat;
     int number; // in the range
-    bool pulls, dead, listens, tells;
-    struct store_asked_job *asked; // by job id
+    bool pulls, dead, listens, relays;
+    struct store_job_request *asked; // by job id
     size_t asked_count;
 };
 
-struct memory_news {
-    struct store_news events;
+struct memory_event {
+    struct store_event_row events;
     int64_t told_at;
 };
 
@@ -66,15 +66,15 @@ struct memory {
     size_t owner_count;
     struct store_bulk_row *bulks; // by id
     size_t bulk_count;
-    struct store_minute *minutes; // by tenant, time, source
+    struct store_minute_row *minutes; // by tenant, time, source
     size_t minute_count;
-    struct memory_news *events; // by source, number
+    struct memory_event *events; // by source, number
     size_t events_count;
     int64_t range;       // of node numbers
     int64_t id_floor;    // the largest id ever added
     int64_t purge_after; // nothing is to be swept before this, and nothing expires before that
     int64_t expire_after;
-    int64_t lapse_after; // and no lease runs out
+    int64_t lease_after; // and no lease runs out
     bool has_secret;
     uint8_t secret[STORE_SECRET_SIZE];
 };
@@ -149,17 +149,17 @@ void memory_run_forget(struct memory *memory, struct store_op *op);
 // The verbs of store/peers.h.
 void memory_run_owners(struct memory *memory, struct store_op *op);
 void memory_run_divide(struct memory *memory, struct store_op *op);
-void memory_run_ask(struct memory *memory, struct store_op *op);
-void memory_run_asked(struct memory *memory, struct store_op *op);
+void memory_run_request(struct memory *memory, struct store_op *op);
+void memory_run_requests(struct memory *memory, struct store_op *op);
 
 // The verbs of store/journal.h, and what else concerns what they keep.
 void memory_run_bulks(struct memory *memory, struct store_op *op);
 void memory_run_bulk(struct memory *memory, struct store_op *op);
 void memory_run_backup(struct memory *memory, struct store_op *op);
-void memory_run_tally(struct memory *memory, struct store_op *op);
+void memory_run_minute(struct memory *memory, struct store_op *op);
 void memory_run_series(struct memory *memory, struct store_op *op);
-void memory_run_tell(struct memory *memory, struct store_op *op);
-void memory_run_hear(struct memory *memory, struct store_op *op);
+void memory_run_relay(struct memory *memory, struct store_op *op);
+void memory_run_events(struct memory *memory, struct store_op *op);
 void memory_sweep_journal(struct memory *memory, const struct store_sweep *sweep);
 void memory_free_journal(struct memory *memory);
 

@@ -34,37 +34,37 @@ void memory_run_divide(struct memory *memory, struct store_op *op)
     qsort(memory->owners, memory->owner_count, sizeof *memory->owners, compare_owners);
 }
 
-void memory_run_ask(struct memory *memory, struct store_op *op)
+void memory_run_request(struct memory *memory, struct store_op *op)
 {
-    struct store_ask *ask = container_of(op, struct store_ask, op);
-    struct memory_incarnation *holder = memory_incarnation(memory, ask->holder);
+    struct store_request *request = container_of(op, struct store_request, op);
+    struct memory_incarnation *holder = memory_incarnation(memory, request->holder);
     if (!holder) {
         store_op_fail(op, ERR_LEASE_LOST, "there is no such incarnation any more");
         return;
     }
     size_t at = 0;
-    while (at < holder->asked_count && holder->asked[at].job_id < ask->job.job_id)
+    while (at < holder->asked_count && holder->asked[at].job_id < request->job.job_id)
         at++;
-    if (at == holder->asked_count || holder->asked[at].job_id != ask->job.job_id) {
+    if (at == holder->asked_count || holder->asked[at].job_id != request->job.job_id) {
         holder->asked = mem_grow(holder->asked, (holder->asked_count + 1) * sizeof *holder->asked);
         memmove(&holder->asked[at + 1], &holder->asked[at], (holder->asked_count - at) * sizeof *holder->asked);
         holder->asked_count++;
-        holder->asked[at] = ask->job;
+        holder->asked[at] = request->job;
     }
-    if (ask->job.wish < holder->asked[at].wish)
-        holder->asked[at].wish = ask->job.wish;
+    if (request->job.kind < holder->asked[at].kind)
+        holder->asked[at].kind = request->job.kind;
 }
 
-void memory_run_asked(struct memory *memory, struct store_op *op)
+void memory_run_requests(struct memory *memory, struct store_op *op)
 {
-    struct store_asked *asked = container_of(op, struct store_asked, op);
-    struct memory_incarnation *holder = memory_incarnation(memory, asked->holder);
-    size_t count = holder && holder->asked_count < asked->max ? holder->asked_count : holder ? asked->max : 0;
+    struct store_requests *requests = container_of(op, struct store_requests, op);
+    struct memory_incarnation *holder = memory_incarnation(memory, requests->holder);
+    size_t count = holder && holder->asked_count < requests->max ? holder->asked_count : holder ? requests->max : 0;
     if (count == 0)
         return;
-    asked->jobs = arena_array(&op->arena, struct store_asked_job, count);
-    asked->job_count = count;
-    memcpy(asked->jobs, holder->asked, count * sizeof *holder->asked);
+    requests->jobs = arena_array(&op->arena, struct store_job_request, count);
+    requests->job_count = count;
+    memcpy(requests->jobs, holder->asked, count * sizeof *holder->asked);
     holder->asked_count -= count;
     memmove(holder->asked, &holder->asked[count], holder->asked_count * sizeof *holder->asked);
 }

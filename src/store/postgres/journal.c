@@ -18,25 +18,25 @@ static const char one_bulk[] = "SELECT id,tenant,version,{bulk},next_at,next_id,
 static const char running_bulks[] =
     "SELECT id,tenant,version,{bulk},next_at,next_id,doc FROM @bulks WHERE state={bulk_running} ORDER BY id LIMIT $1";
 
-// TALLY, and SERIES: $1 tenant, $2 from, $3 to, $4 the source it begins behind, $5 max.
+// MINUTE, and SERIES: $1 tenant, $2 from, $3 to, $4 the source it begins behind, $5 max.
 static const char write_minute[] =
     "INSERT INTO @series(tenant,at,source,doc) VALUES($1,$2,$3,$4) ON CONFLICT(tenant,at,source) DO UPDATE SET doc=excluded.doc";
 static const char minutes[] =
     "SELECT at, source, doc FROM @series WHERE tenant=$1 AND (at,source)>($2,$4) AND at<$3 ORDER BY at, source LIMIT $5";
 
 // TELL.
-static const char tell_news[] = "INSERT INTO @news(source,number,told_at,doc) VALUES($1,$2,$3,$4) ON CONFLICT DO NOTHING";
+static const char relay_events[] = "INSERT INTO @news(source,number,told_at,doc) VALUES($1,$2,$3,$4) ON CONFLICT DO NOTHING";
 
-// HEAR, of who begins to listen, and of who goes on. The sources are found by jumping from one to the next in the index. $1 who
-// asks, $2 max, $3 sources, $4 what was heard of them.
-static const char last_news[] = "SELECT source, max(number) FROM @news GROUP BY source ORDER BY source";
+// EVENTS, of who begins to listen, and of who goes on. The sources are found by jumping from one to the next in the index. $1 who
+// asks, $2 max, $3 sources, $4 what was known of them.
+static const char last_events[] = "SELECT source, max(number) FROM @news GROUP BY source ORDER BY source";
 static const char event_relay_news[] =
     "WITH RECURSIVE sources(source) AS ((SELECT source FROM @news ORDER BY source LIMIT 1) UNION ALL"
     "   SELECT (SELECT n.source FROM @news n WHERE n.source>sources.source ORDER BY n.source LIMIT 1) FROM sources"
     "   WHERE sources.source IS NOT NULL)"
     " SELECT sources.source, told.number, told.doc FROM sources"
-    " LEFT JOIN unnest($3::bigint[],$4::bigint[]) heard(source,number) ON heard.source=sources.source"
-    " CROSS JOIN LATERAL (SELECT n.number, n.doc FROM @news n WHERE n.source=sources.source AND n.number>coalesce(heard.number,0)"
+    " LEFT JOIN unnest($3::bigint[],$4::bigint[]) known(source,number) ON known.source=sources.source"
+    " CROSS JOIN LATERAL (SELECT n.number, n.doc FROM @news n WHERE n.source=sources.source AND n.number>coalesce(known.number,0)"
     "   ORDER BY n.number LIMIT $2) told"
     " WHERE sources.source<>$1 ORDER BY sources.source, told.number";
 
@@ -106,9 +106,9 @@ void pg_bulks_send(struct pg_session *session, struct store_op *op)
 
 // ---- minutes
 
-void pg_tally_send(struct pg_session *session, struct store_op *op)
+void pg_minute_send(struct pg_session *session, struct store_op *op)
 {
-    const struct store_minute *minute = &container_of(op, struct store_tally, op)->minute;
+    const struct store_minute_row *minute = &container_of(op, struct store_minute, op)->minute;
     pg_begin_query(session);
     pg_put(session, write_minute);
     pg_param_int(session, minute->tenant);
@@ -123,10 +123,10 @@ static void read_minutes(void *ctx, const PGresult *result)
     struct store_series *series = ctx;
     for (int row = 0; row < PQntuples(result); row++) {
         series->minutes = store_push(&series->op.arena, series->minutes, series->minute_count, sizeof *series->minutes);
-        series->minutes[series->minute_count++] = (struct store_minute){.tenant = series->tenant,
-                                                                        .at = pg_int(result, row, 0),
-                                                                        .source = pg_int(result, row, 1),
-                                                                        .doc = pg_bytes(result, row, 2, &series->op.arena)};
+        series->minutes[series->minute_count++] = (struct store_minute_row){.tenant = series->tenant,
+                                                                            .at = pg_int(result, row, 0),
+                                                                            .source = pg_int(result, row, 1),
+                                                                            .doc = pg_bytes(result, row, 2, &series->op.arena)};
     }
 }
 
@@ -137,59 +137,59 @@ void pg_series_send(struct pg_session *session, struct store_op *op)
            store_limit(series->max));
 }
 
-// ---- news
+// ---- events between nodes
 
-void pg_tell_send(struct pg_session *session, struct store_op *op)
+void pg_relay_send(struct pg_session *session, struct store_op *op)
 {
-    const struct store_tell *tell = container_of(op, struct store_tell, op);
+    const struct store_relay *relay = container_of(op, struct store_relay, op);
     pg_begin_query(session);
-    pg_put(session, tell_news);
-    pg_param_int(session, tell->events.source);
-    pg_param_int(session, tell->events.number);
-    pg_param_int(session, tell->now_ms);
-    pg_param_text(session, tell->events.doc);
+    pg_put(session, relay_events);
+    pg_param_int(session, relay->events.source);
+    pg_param_int(session, relay->events.number);
+    pg_param_int(session, relay->now_ms);
+    pg_param_text(session, relay->events.doc);
     pg_send(session, NULL, NULL);
 }
 
 static void read_last(void *ctx, const PGresult *result)
 {
-    struct store_hear *hear = ctx;
+    struct store_events *events = ctx;
     for (int row = 0; row < PQntuples(result); row++) {
-        hear->last = store_push(&hear->op.arena, hear->last, hear->last_count, sizeof *hear->last);
-        hear->last[hear->last_count++] = (struct store_heard){pg_int(result, row, 0), pg_int(result, row, 1)};
+        events->last = store_push(&events->op.arena, events->last, events->last_count, sizeof *events->last);
+        events->last[events->last_count++] = (struct store_event_place){pg_int(result, row, 0), pg_int(result, row, 1)};
     }
 }
 
-static void read_news(void *ctx, const PGresult *result)
+static void read_events(void *ctx, const PGresult *result)
 {
-    struct store_hear *hear = ctx;
+    struct store_events *events = ctx;
     for (int row = 0; row < PQntuples(result); row++) {
-        hear->events = store_push(&hear->op.arena, hear->events, hear->events_count, sizeof *hear->events);
-        hear->events[hear->events_count++] =
-            (struct store_news){pg_int(result, row, 0), pg_int(result, row, 1), pg_bytes(result, row, 2, &hear->op.arena)};
+        events->rows = store_push(&events->op.arena, events->rows, events->row_count, sizeof *events->rows);
+        events->rows[events->row_count++] =
+            (struct store_event_row){pg_int(result, row, 0), pg_int(result, row, 1), pg_bytes(result, row, 2, &events->op.arena)};
     }
 }
 
-void pg_hear_send(struct pg_session *session, struct store_op *op)
+void pg_events_send(struct pg_session *session, struct store_op *op)
 {
-    struct store_hear *hear = container_of(op, struct store_hear, op);
-    if (hear->from_now) {
-        pg_run(session, last_news, 0, NULL, read_last, hear);
+    struct store_events *events = container_of(op, struct store_events, op);
+    if (events->from_now) {
+        pg_run(session, last_events, 0, NULL, read_last, events);
         return;
     }
-    int64_t *sources = arena_array(&session->arena, int64_t, hear->heard_count);
-    int64_t *numbers = arena_array(&session->arena, int64_t, hear->heard_count);
-    for (size_t i = 0; i < hear->heard_count; i++) {
-        sources[i] = hear->heard[i].source;
-        numbers[i] = hear->heard[i].number;
+    int64_t *sources = arena_array(&session->arena, int64_t, events->known_count);
+    int64_t *numbers = arena_array(&session->arena, int64_t, events->known_count);
+    for (size_t i = 0; i < events->known_count; i++) {
+        sources[i] = events->known[i].source;
+        numbers[i] = events->known[i].number;
     }
     pg_begin_query(session);
     pg_put(session, event_relay_news);
-    pg_param_int(session, hear->skip);
-    pg_param_int(session, store_limit(hear->max));
-    pg_param_ints(session, sources, hear->heard_count);
-    pg_param_ints(session, numbers, hear->heard_count);
-    pg_send(session, read_news, hear);
+    pg_param_int(session, events->skip);
+    pg_param_int(session, store_limit(events->max));
+    pg_param_ints(session, sources, events->known_count);
+    pg_param_ints(session, numbers, events->known_count);
+    pg_send(session, read_events, events);
 }
 
 void pg_sweep_journal_send(struct pg_session *session, const struct store_sweep *sweep, int64_t max)

@@ -134,7 +134,7 @@ static void read_peers(void *ctx, const PGresult *result)
             .dead = pg_int(result, row, 2),
             .pulls = pg_int(result, row, 3),
             .listens = pg_int(result, row, 4),
-            .tells = pg_int(result, row, 5),
+            .relays = pg_int(result, row, 5),
         };
     }
 }
@@ -144,7 +144,7 @@ void pg_beat_send(struct pg_session *session, struct store_op *op)
     struct store_beat *beat = container_of(op, struct store_beat, op);
     if (beat->in_turn)
         pg_lock(session, PG_LOCK_TURN);
-    pg_sql(session, beat_once, read_beat, beat, beat->incarnation, beat->listens, beat->tells);
+    pg_sql(session, beat_once, read_beat, beat, beat->incarnation, beat->listens, beat->relays);
     pg_sql(session, other_lives, read_peers, beat, beat->incarnation);
 }
 

@@ -1,4 +1,4 @@
-// Who goes first in which bucket, and what the holders of jobs are asked by others.
+// Who goes first in which bucket, and requests to those that hold jobs.
 #include "store/postgres/postgres.h"
 
 // clang-format off
@@ -21,14 +21,14 @@ static const char divide_anew[] =
     "   ON CONFLICT(bucket,puller) DO UPDATE SET term=excluded.term)"
     " SELECT value FROM next_term";
 
-// ASK. FOR KEY SHARE: who forgets the incarnation comes before it or behind. $1 holder, $2 job, $3 tenant, $4 wish.
-static const char ask_holder[] =
+// REQUEST. FOR KEY SHARE: who forgets the incarnation comes before it or behind. $1 holder, $2 job, $3 tenant, $4 wish.
+static const char send_request[] =
     "WITH holder AS MATERIALIZED (SELECT id FROM @incarnations WHERE id=$1 FOR KEY SHARE)"
     " INSERT INTO @asks AS asked(holder,job_id,tenant,wish) SELECT id, $2, $3, $4 FROM holder"
     " ON CONFLICT(holder,job_id) DO UPDATE SET wish=least(asked.wish,excluded.wish) RETURNING 1";
 
 // ASKED. $1 holder, $2 max.
-static const char take_wishes[] =
+static const char take_requests[] =
     "WITH taken AS (DELETE FROM @asks WHERE holder=$1 AND job_id="
         PG_ANY("SELECT job_id FROM @asks WHERE holder=$1 ORDER BY job_id LIMIT $2 FOR UPDATE SKIP LOCKED")
     "   RETURNING job_id, tenant, wish)"
@@ -84,34 +84,36 @@ void pg_divide_send(struct pg_session *session, struct store_op *op)
     pg_send(session, read_divide, divide);
 }
 
-// ---- what holders are asked
+// ---- requests to those that hold jobs
 
-static void read_ask(void *ctx, const PGresult *result)
+static void read_request(void *ctx, const PGresult *result)
 {
-    struct store_ask *ask = ctx;
+    struct store_request *request = ctx;
     if (!PQntuples(result))
-        store_op_fail(&ask->op, ERR_LEASE_LOST, "there is no such incarnation any more");
+        store_op_fail(&request->op, ERR_LEASE_LOST, "there is no such incarnation any more");
 }
 
-void pg_ask_send(struct pg_session *session, struct store_op *op)
+void pg_request_send(struct pg_session *session, struct store_op *op)
 {
-    struct store_ask *ask = container_of(op, struct store_ask, op);
-    pg_sql(session, ask_holder, read_ask, ask, ask->holder, ask->job.job_id, ask->job.tenant, (int64_t)ask->job.wish);
+    struct store_request *request = container_of(op, struct store_request, op);
+    pg_sql(session, send_request, read_request, request, request->holder, request->job.job_id, request->job.tenant,
+           (int64_t)request->job.kind);
 }
 
-static void read_asked(void *ctx, const PGresult *result)
+static void read_requests(void *ctx, const PGresult *result)
 {
-    struct store_asked *asked = ctx;
+    struct store_requests *requests = ctx;
     for (int row = 0; row < PQntuples(result); row++) {
-        asked->jobs = store_push(&asked->op.arena, asked->jobs, asked->job_count, sizeof *asked->jobs);
-        asked->jobs[asked->job_count++] = (struct store_asked_job){.job_id = pg_int(result, row, 0),
-                                                                   .tenant = (int32_t)pg_int(result, row, 1),
-                                                                   .wish = (enum store_wish)pg_int(result, row, 2)};
+        requests->jobs = store_push(&requests->op.arena, requests->jobs, requests->job_count, sizeof *requests->jobs);
+        requests->jobs[requests->job_count++] =
+            (struct store_job_request){.job_id = pg_int(result, row, 0),
+                                       .tenant = (int32_t)pg_int(result, row, 1),
+                                       .kind = (enum store_request_kind)pg_int(result, row, 2)};
     }
 }
 
-void pg_asked_send(struct pg_session *session, struct store_op *op)
+void pg_requests_send(struct pg_session *session, struct store_op *op)
 {
-    struct store_asked *asked = container_of(op, struct store_asked, op);
-    pg_sql(session, take_wishes, read_asked, asked, asked->holder, store_limit(asked->max));
+    struct store_requests *requests = container_of(op, struct store_requests, op);
+    pg_sql(session, take_requests, read_requests, requests, requests->holder, store_limit(requests->max));
 }

@@ -49,13 +49,13 @@ static const struct {
 };
 
 static const int queue_of[STORE_VERB_COUNT] = {
-    [STORE_JOIN] = QUEUE_TEND,   [STORE_BEAT] = QUEUE_TEND,     [STORE_BURY] = QUEUE_TEND,   [STORE_FORGET] = QUEUE_TEND,
-    [STORE_OWNERS] = QUEUE_READ, [STORE_DIVIDE] = QUEUE_TEND,   [STORE_ASK] = QUEUE_TEND,    [STORE_ASKED] = QUEUE_TEND,
-    [STORE_ADD] = QUEUE_ADD,     [STORE_CLAIM] = QUEUE_TEND,    [STORE_DUE] = QUEUE_TEND,    [STORE_PAUSE] = QUEUE_TEND,
-    [STORE_SWEEP] = QUEUE_TEND,  [STORE_CHANGE] = QUEUE_CHANGE, [STORE_FIND] = QUEUE_READ,   [STORE_LANES] = QUEUE_READ,
-    [STORE_GET] = QUEUE_READ,    [STORE_STATS] = QUEUE_READ,    [STORE_LIST] = QUEUE_READ,   [STORE_AMEND] = QUEUE_TEND,
-    [STORE_BULKS] = QUEUE_READ,  [STORE_BULK] = QUEUE_TEND,     [STORE_BACKUP] = QUEUE_READ, [STORE_TALLY] = QUEUE_TEND,
-    [STORE_SERIES] = QUEUE_READ, [STORE_TELL] = QUEUE_TEND,     [STORE_HEAR] = QUEUE_READ,   [STORE_REMOVE] = QUEUE_TEND,
+    [STORE_JOIN] = QUEUE_TEND,   [STORE_BEAT] = QUEUE_TEND,     [STORE_BURY] = QUEUE_TEND,    [STORE_FORGET] = QUEUE_TEND,
+    [STORE_OWNERS] = QUEUE_READ, [STORE_DIVIDE] = QUEUE_TEND,   [STORE_REQUEST] = QUEUE_TEND, [STORE_REQUESTS] = QUEUE_TEND,
+    [STORE_ADD] = QUEUE_ADD,     [STORE_CLAIM] = QUEUE_TEND,    [STORE_DUE] = QUEUE_TEND,     [STORE_PAUSE] = QUEUE_TEND,
+    [STORE_SWEEP] = QUEUE_TEND,  [STORE_CHANGE] = QUEUE_CHANGE, [STORE_FIND] = QUEUE_READ,    [STORE_LANES] = QUEUE_READ,
+    [STORE_GET] = QUEUE_READ,    [STORE_STATS] = QUEUE_READ,    [STORE_LIST] = QUEUE_READ,    [STORE_AMEND] = QUEUE_TEND,
+    [STORE_BULKS] = QUEUE_READ,  [STORE_BULK] = QUEUE_TEND,     [STORE_BACKUP] = QUEUE_READ,  [STORE_MINUTE] = QUEUE_TEND,
+    [STORE_SERIES] = QUEUE_READ, [STORE_RELAY] = QUEUE_TEND,    [STORE_EVENTS] = QUEUE_READ,  [STORE_REMOVE] = QUEUE_TEND,
     [STORE_AHEAD] = QUEUE_READ,  [STORE_DROP] = QUEUE_TEND,
 };
 
@@ -171,7 +171,7 @@ static bool runs_alone(const struct store_op *op)
 {
     bool in_turn = op->verb == STORE_BEAT && container_of(op, struct store_beat, op)->in_turn;
     // A sweep is long; who asks locks another's row, and who amends rows that a CHANGE may have.
-    return op->verb == STORE_SWEEP || op->verb == STORE_ASK || op->verb == STORE_AMEND || op->verb == STORE_REMOVE || in_turn;
+    return op->verb == STORE_SWEEP || op->verb == STORE_REQUEST || op->verb == STORE_AMEND || op->verb == STORE_REMOVE || in_turn;
 }
 
 // Those that come while a group is under way have waited since it began, at most.

@@ -152,17 +152,17 @@ void pg_forget_send(struct pg_session *session, struct store_op *op);
 
 void pg_owners_send(struct pg_session *session, struct store_op *op);
 void pg_divide_send(struct pg_session *session, struct store_op *op);
-void pg_ask_send(struct pg_session *session, struct store_op *op);
-void pg_asked_send(struct pg_session *session, struct store_op *op);
+void pg_request_send(struct pg_session *session, struct store_op *op);
+void pg_requests_send(struct pg_session *session, struct store_op *op);
 
 // ---- journal.c: bulks, what processes counted, what happened at them
 
 void pg_bulk_send(struct pg_session *session, struct store_op *op);
 void pg_bulks_send(struct pg_session *session, struct store_op *op);
-void pg_tally_send(struct pg_session *session, struct store_op *op);
+void pg_minute_send(struct pg_session *session, struct store_op *op);
 void pg_series_send(struct pg_session *session, struct store_op *op);
-void pg_tell_send(struct pg_session *session, struct store_op *op);
-void pg_hear_send(struct pg_session *session, struct store_op *op);
+void pg_relay_send(struct pg_session *session, struct store_op *op);
+void pg_events_send(struct pg_session *session, struct store_op *op);
 void pg_sweep_journal_send(struct pg_session *session, const struct store_sweep *sweep, int64_t max);
 
 // ---- the queues: each runs a group of operations in one transaction

@@ -17,8 +17,8 @@ static const char held_jobs[] =
     PAGE_OF(HELD_DOC("y"), "y.id", "SELECT j.* FROM @jobs j WHERE j.id=" PG_ANY("SELECT j.id FROM @jobs j WHERE j.id="
         PG_ANY(PG_HAND_OF("$1") " AND listed.id>$2") " AND " PG_IN_HAND_OF("$1") " ORDER BY j.id LIMIT $3"))
     " j ORDER BY j.id";
-// FIND, of what has lapsed. $1 now, $2 max.
-static const char lapsed_jobs[] =
+// FIND, of leases that ran out. $1 now, $2 max.
+static const char ended_leases[] =
     "SELECT {job of j}" PG_LEASE PG_LISTED_RESULT "," PG_DOC_OF("j") " FROM "
     PAGE_OF(PG_DOC_OF("y"), "y.lease_until, y.id",
         "SELECT * FROM @jobs WHERE lease_until>0 AND lease_until<=$1 ORDER BY lease_until, id LIMIT $2")
@@ -67,7 +67,7 @@ static void read_found(void *ctx, const PGresult *result)
     find->more = store_page_is_full(find->jobs, find->job_count, find->max);
 }
 
-static void read_lapsed(void *ctx, const PGresult *result)
+static void read_leases(void *ctx, const PGresult *result)
 {
     struct store_find *find = ctx;
     for (int row = 0; row < PQntuples(result); row++) {
@@ -89,7 +89,7 @@ static void send_find(struct pg_session *session, struct store_op *op)
     else if (find->what == STORE_FIND_EXPIRED)
         pg_sql(session, expired_jobs, read_found, find, find->now_ms, max);
     else
-        pg_sql(session, lapsed_jobs, read_lapsed, find, find->now_ms, max);
+        pg_sql(session, ended_leases, read_leases, find, find->now_ms, max);
 }
 
 // ---- a task or a job
@@ -150,9 +150,9 @@ static void send_backup(struct pg_session *session, struct store_op *op)
 // ---- the group
 
 static void (*const sends[STORE_VERB_COUNT])(struct pg_session *session, struct store_op *op) = {
-    [STORE_OWNERS] = pg_owners_send, [STORE_FIND] = send_find,    [STORE_LANES] = pg_lanes_send, [STORE_GET] = send_get,
-    [STORE_STATS] = pg_stats_send,   [STORE_LIST] = pg_list_send, [STORE_BULKS] = pg_bulks_send, [STORE_BACKUP] = send_backup,
-    [STORE_SERIES] = pg_series_send, [STORE_HEAR] = pg_hear_send, [STORE_AHEAD] = send_ahead,
+    [STORE_OWNERS] = pg_owners_send, [STORE_FIND] = send_find,        [STORE_LANES] = pg_lanes_send, [STORE_GET] = send_get,
+    [STORE_STATS] = pg_stats_send,   [STORE_LIST] = pg_list_send,     [STORE_BULKS] = pg_bulks_send, [STORE_BACKUP] = send_backup,
+    [STORE_SERIES] = pg_series_send, [STORE_EVENTS] = pg_events_send, [STORE_AHEAD] = send_ahead,
 };
 
 void pg_read_group(struct pg_session *session, struct list *group)

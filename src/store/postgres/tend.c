@@ -3,11 +3,11 @@
 #include "store/postgres/postgres.h"
 
 static void (*const sends[STORE_VERB_COUNT])(struct pg_session *session, struct store_op *op) = {
-    [STORE_JOIN] = pg_join_send,     [STORE_BEAT] = pg_beat_send,     [STORE_BURY] = pg_bury_send,
-    [STORE_FORGET] = pg_forget_send, [STORE_DIVIDE] = pg_divide_send, [STORE_ASK] = pg_ask_send,
-    [STORE_ASKED] = pg_asked_send,   [STORE_PAUSE] = pg_pause_send,   [STORE_CLAIM] = pg_claim_send,
-    [STORE_DUE] = pg_due_send,       [STORE_AMEND] = pg_amend_send,   [STORE_BULK] = pg_bulk_send,
-    [STORE_TALLY] = pg_tally_send,   [STORE_TELL] = pg_tell_send,     [STORE_REMOVE] = pg_remove_send,
+    [STORE_JOIN] = pg_join_send,         [STORE_BEAT] = pg_beat_send,     [STORE_BURY] = pg_bury_send,
+    [STORE_FORGET] = pg_forget_send,     [STORE_DIVIDE] = pg_divide_send, [STORE_REQUEST] = pg_request_send,
+    [STORE_REQUESTS] = pg_requests_send, [STORE_PAUSE] = pg_pause_send,   [STORE_CLAIM] = pg_claim_send,
+    [STORE_DUE] = pg_due_send,           [STORE_AMEND] = pg_amend_send,   [STORE_BULK] = pg_bulk_send,
+    [STORE_MINUTE] = pg_minute_send,     [STORE_RELAY] = pg_relay_send,   [STORE_REMOVE] = pg_remove_send,
     [STORE_DROP] = pg_drop_send,
 };
 

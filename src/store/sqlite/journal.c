@@ -52,10 +52,10 @@ void journal_bulks(struct db *db, struct store_op *op)
 
 // ---- what was counted
 
-void journal_tally(struct writer *writer, struct store_op *op)
+void journal_minute(struct writer *writer, struct store_op *op)
 {
-    const struct store_minute *minute = &container_of(op, struct store_tally, op)->minute;
-    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_TALLY, minute->tenant, minute->at, minute->source);
+    const struct store_minute_row *minute = &container_of(op, struct store_minute, op)->minute;
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_MINUTE, minute->tenant, minute->at, minute->source);
     db_bind_bytes(stmt, 4, minute->doc);
     db_run(&writer->db, stmt);
 }
@@ -67,57 +67,57 @@ void journal_series(struct db *db, struct store_op *op)
         db_sql(db, SQL_SERIES, series->tenant, series->from_ms, series->to_ms, series->from_source, store_limit(series->max));
     while (db_row(db, stmt)) {
         series->minutes = store_push(&op->arena, series->minutes, series->minute_count, sizeof *series->minutes);
-        series->minutes[series->minute_count++] = (struct store_minute){.tenant = series->tenant,
-                                                                        .at = sqlite3_column_int64(stmt, 0),
-                                                                        .source = sqlite3_column_int64(stmt, 1),
-                                                                        .doc = db_bytes(stmt, 2, &op->arena)};
+        series->minutes[series->minute_count++] = (struct store_minute_row){.tenant = series->tenant,
+                                                                            .at = sqlite3_column_int64(stmt, 0),
+                                                                            .source = sqlite3_column_int64(stmt, 1),
+                                                                            .doc = db_bytes(stmt, 2, &op->arena)};
     }
 }
 
 // ---- what happened
 
-void journal_tell(struct writer *writer, struct store_op *op)
+void journal_relay(struct writer *writer, struct store_op *op)
 {
-    const struct store_tell *tell = container_of(op, struct store_tell, op);
-    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_TELL, tell->events.source, tell->events.number, tell->now_ms);
-    db_bind_bytes(stmt, 4, tell->events.doc);
+    const struct store_relay *relay = container_of(op, struct store_relay, op);
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_RELAY, relay->events.source, relay->events.number, relay->now_ms);
+    db_bind_bytes(stmt, 4, relay->events.doc);
     db_run(&writer->db, stmt);
 }
 
-static int64_t heard_of(const struct store_hear *hear, int64_t source)
+static int64_t known_of(const struct store_events *events, int64_t source)
 {
-    for (size_t i = 0; i < hear->heard_count; i++)
-        if (hear->heard[i].source == source)
-            return hear->heard[i].number;
+    for (size_t i = 0; i < events->known_count; i++)
+        if (events->known[i].source == source)
+            return events->known[i].number;
     return 0;
 }
 
-static void read_news(struct db *db, struct store_hear *hear, int64_t source)
+static void read_events(struct db *db, struct store_events *events, int64_t source)
 {
-    sqlite3_stmt *stmt = db_sql(db, SQL_HEAR, source, heard_of(hear, source), store_limit(hear->max));
+    sqlite3_stmt *stmt = db_sql(db, SQL_EVENTS, source, known_of(events, source), store_limit(events->max));
     while (db_row(db, stmt)) {
-        hear->events = store_push(&hear->op.arena, hear->events, hear->events_count, sizeof *hear->events);
-        hear->events[hear->events_count++] =
-            (struct store_news){source, sqlite3_column_int64(stmt, 0), db_bytes(stmt, 1, &hear->op.arena)};
+        events->rows = store_push(&events->op.arena, events->rows, events->row_count, sizeof *events->rows);
+        events->rows[events->row_count++] =
+            (struct store_event_row){source, sqlite3_column_int64(stmt, 0), db_bytes(stmt, 1, &events->op.arena)};
     }
 }
 
-void journal_hear(struct db *db, struct store_op *op)
+void journal_events(struct db *db, struct store_op *op)
 {
-    struct store_hear *hear = container_of(op, struct store_hear, op);
-    struct store_heard *sources = NULL;
+    struct store_events *events = container_of(op, struct store_events, op);
+    struct store_event_place *sources = NULL;
     size_t count = 0;
     sqlite3_stmt *stmt = db_stmt(db, SQL_SOURCES);
     while (db_row(db, stmt)) {
         sources = store_push(&op->arena, sources, count, sizeof *sources);
-        sources[count++] = (struct store_heard){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1)};
+        sources[count++] = (struct store_event_place){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1)};
     }
-    if (hear->from_now) {
-        hear->last = sources;
-        hear->last_count = count;
+    if (events->from_now) {
+        events->last = sources;
+        events->last_count = count;
         return;
     }
     for (size_t i = 0; i < count; i++)
-        if (sources[i].source != hear->skip)
-            read_news(db, hear, sources[i].source);
+        if (sources[i].source != events->skip)
+            read_events(db, events, sources[i].source);
 }

@@ -87,7 +87,7 @@ void lives_beat(struct writer *writer, struct store_op *op)
         store_op_fail(op, ERR_FENCED, "this incarnation was declared dead, or is unknown");
         return;
     }
-    db_run(&writer->db, db_sql(&writer->db, SQL_BEAT, beat->listens, beat->tells, beat->incarnation));
+    db_run(&writer->db, db_sql(&writer->db, SQL_BEAT, beat->listens, beat->relays, beat->incarnation));
     sqlite3_stmt *count = db_stmt(&writer->db, SQL_COUNT_BEAT);
     db_found(&writer->db, count, &writer->beats_then);
     sqlite3_stmt *stmt = db_sql(&writer->db, SQL_INCARNATIONS, beat->incarnation);
@@ -98,7 +98,7 @@ void lives_beat(struct writer *writer, struct store_op *op)
                                                               .dead = sqlite3_column_int(stmt, 2),
                                                               .pulls = sqlite3_column_int(stmt, 3),
                                                               .listens = sqlite3_column_int(stmt, 4),
-                                                              .tells = sqlite3_column_int(stmt, 5)};
+                                                              .relays = sqlite3_column_int(stmt, 5)};
     }
 }
 

@@ -32,29 +32,30 @@ void peers_owners(struct db *db, struct store_op *op)
     }
 }
 
-// ---- what holders are asked
+// ---- requests to those that hold jobs
 
-void peers_ask(struct writer *writer, struct store_op *op)
+void peers_request(struct writer *writer, struct store_op *op)
 {
-    const struct store_ask *ask = container_of(op, struct store_ask, op);
+    const struct store_request *request = container_of(op, struct store_request, op);
     struct db *db = &writer->db;
-    if (lives_find(db, ask->holder).known)
-        db_run(db, db_sql(db, SQL_ASK, ask->holder, ask->job.job_id, ask->job.tenant, ask->job.wish));
+    if (lives_find(db, request->holder).known)
+        db_run(db, db_sql(db, SQL_REQUEST, request->holder, request->job.job_id, request->job.tenant, request->job.kind));
     else
         store_op_fail(op, ERR_LEASE_LOST, "there is no such incarnation any more");
 }
 
-void peers_asked(struct writer *writer, struct store_op *op)
+void peers_requests(struct writer *writer, struct store_op *op)
 {
-    struct store_asked *asked = container_of(op, struct store_asked, op);
+    struct store_requests *requests = container_of(op, struct store_requests, op);
     struct db *db = &writer->db;
-    sqlite3_stmt *stmt = db_sql(db, SQL_ASKED, asked->holder, store_limit(asked->max));
+    sqlite3_stmt *stmt = db_sql(db, SQL_REQUESTS, requests->holder, store_limit(requests->max));
     while (db_row(db, stmt)) {
-        asked->jobs = store_push(&op->arena, asked->jobs, asked->job_count, sizeof *asked->jobs);
-        asked->jobs[asked->job_count++] = (struct store_asked_job){.job_id = sqlite3_column_int64(stmt, 0),
-                                                                   .tenant = sqlite3_column_int(stmt, 1),
-                                                                   .wish = (enum store_wish)sqlite3_column_int(stmt, 2)};
+        requests->jobs = store_push(&op->arena, requests->jobs, requests->job_count, sizeof *requests->jobs);
+        requests->jobs[requests->job_count++] =
+            (struct store_job_request){.job_id = sqlite3_column_int64(stmt, 0),
+                                       .tenant = sqlite3_column_int(stmt, 1),
+                                       .kind = (enum store_request_kind)sqlite3_column_int(stmt, 2)};
     }
-    for (size_t i = 0; i < asked->job_count; i++)
-        db_run(db, db_sql(db, SQL_REMOVE_ASK, asked->holder, asked->jobs[i].job_id));
+    for (size_t i = 0; i < requests->job_count; i++)
+        db_run(db, db_sql(db, SQL_REMOVE_REQUEST, requests->holder, requests->jobs[i].job_id));
 }

@@ -44,9 +44,9 @@ static void find_expired(struct db *db, struct store_find *find)
     db_end(stmt);
 }
 
-static void find_lapsed(struct db *db, struct store_find *find)
+static void find_leases(struct db *db, struct store_find *find)
 {
-    sqlite3_stmt *stmt = db_sql(db, SQL_LAPSED, find->now_ms, store_limit(find->max));
+    sqlite3_stmt *stmt = db_sql(db, SQL_LEASES, find->now_ms, store_limit(find->max));
     size_t bytes = 0;
     while (!(find->more = store_page_ends(find->job_count, find->max, bytes)) && db_row(db, stmt)) {
         find->jobs = store_push(&find->op.arena, find->jobs, find->job_count, sizeof *find->jobs);
@@ -60,7 +60,7 @@ static void find_lapsed(struct db *db, struct store_find *find)
 }
 
 static void (*const finds[STORE_FIND_COUNT])(struct db *db, struct store_find *find) = {
-    [STORE_FIND_HELD] = find_held, [STORE_FIND_EXPIRED] = find_expired, [STORE_FIND_LAPSED] = find_lapsed};
+    [STORE_FIND_HELD] = find_held, [STORE_FIND_EXPIRED] = find_expired, [STORE_FIND_LEASES] = find_leases};
 
 static void read_find(struct db *db, struct store_op *op)
 {
@@ -69,7 +69,8 @@ static void read_find(struct db *db, struct store_op *op)
 }
 
 void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op) = {
-    [STORE_OWNERS] = peers_owners, [STORE_FIND] = read_find,      [STORE_LANES] = lane_read,     [STORE_GET] = get_read,
-    [STORE_STATS] = lane_stats,    [STORE_LIST] = list_read,      [STORE_BULKS] = journal_bulks, [STORE_SERIES] = journal_series,
-    [STORE_HEAR] = journal_hear,   [STORE_AHEAD] = waiting_ahead,
+    [STORE_OWNERS] = peers_owners, [STORE_FIND] = read_find,        [STORE_LANES] = lane_read,
+    [STORE_GET] = get_read,        [STORE_STATS] = lane_stats,      [STORE_LIST] = list_read,
+    [STORE_BULKS] = journal_bulks, [STORE_SERIES] = journal_series, [STORE_EVENTS] = journal_events,
+    [STORE_AHEAD] = waiting_ahead,
 };

@@ -68,8 +68,8 @@ void lives_forget(struct writer *writer, struct store_op *op);
 // ---- sqlite/peers.c
 
 void peers_divide(struct writer *writer, struct store_op *op);
-void peers_ask(struct writer *writer, struct store_op *op);
-void peers_asked(struct writer *writer, struct store_op *op);
+void peers_request(struct writer *writer, struct store_op *op);
+void peers_requests(struct writer *writer, struct store_op *op);
 void peers_owners(struct db *db, struct store_op *op);
 
 // ---- sqlite/add.c
@@ -117,10 +117,10 @@ void tags_remove_swept(struct db *db, int32_t tenant, const char *tags, bool job
 
 void journal_bulk(struct writer *writer, struct store_op *op);
 void journal_bulks(struct db *db, struct store_op *op);
-void journal_tally(struct writer *writer, struct store_op *op);
+void journal_minute(struct writer *writer, struct store_op *op);
 void journal_series(struct db *db, struct store_op *op);
-void journal_tell(struct writer *writer, struct store_op *op);
-void journal_hear(struct db *db, struct store_op *op);
+void journal_relay(struct writer *writer, struct store_op *op);
+void journal_events(struct db *db, struct store_op *op);
 
 // ---- sqlite/get.c and sqlite/list.c
 

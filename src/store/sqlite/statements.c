@@ -58,12 +58,12 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_OWNERS] = {READER, "SELECT bucket, puller FROM owners ORDER BY bucket, puller"},
     [SQL_ADD_OWNER] = {WRITER, "INSERT INTO owners(bucket, puller, term) VALUES(:bucket, :puller, :term)"},
     [SQL_REMOVE_OWNERS] = {WRITER, "DELETE FROM owners"},
-    // Of two wishes about one job the smaller counts: a cancel is the smallest.
-    [SQL_ASK] = {WRITER,
+    // Of two requests about one job the smaller counts: a cancel is the smallest.
+    [SQL_REQUEST] = {WRITER,
         "INSERT INTO asks(holder, job_id, tenant, wish) VALUES(:holder, :job, :tenant, :wish)"
         " ON CONFLICT(holder, job_id) DO UPDATE SET wish=min(wish, excluded.wish)"},
-    [SQL_ASKED] = {WRITER, "SELECT job_id, tenant, wish FROM asks WHERE holder=:holder ORDER BY job_id LIMIT :max"},
-    [SQL_REMOVE_ASK] = {WRITER, "DELETE FROM asks WHERE holder=:holder AND job_id=:job"},
+    [SQL_REQUESTS] = {WRITER, "SELECT job_id, tenant, wish FROM asks WHERE holder=:holder ORDER BY job_id LIMIT :max"},
+    [SQL_REMOVE_REQUEST] = {WRITER, "DELETE FROM asks WHERE holder=:holder AND job_id=:job"},
     // When a holder is forgotten.
     [SQL_REMOVE_ASKS] = {WRITER, "DELETE FROM asks WHERE holder=:holder"},
 
@@ -215,7 +215,7 @@ const struct statement statements[SQL_TOTAL] = {
         "SELECT {job}, task.doc FROM jobs AS job INDEXED BY jobs_expires LEFT JOIN tasks AS task ON task.id=job.task_id"
         " WHERE job.expires_at>0 AND job.state<={ready} AND job.expires_at<=:now ORDER BY job.expires_at, job.id"},
     // Leases that have run out.
-    [SQL_LAPSED] = {READER,
+    [SQL_LEASES] = {READER,
         "SELECT {listed_job}, task.doc FROM jobs AS job INDEXED BY jobs_lease LEFT JOIN tasks AS task ON task.id=job.task_id"
         " WHERE job.lease_until>0 AND job.lease_until<=:now ORDER BY job.lease_until, job.id LIMIT :max"},
 
@@ -322,7 +322,7 @@ const struct statement statements[SQL_TOTAL] = {
         "  ended_at=excluded.ended_at, matched=excluded.matched, changed=excluded.changed, unchanged=excluded.unchanged,"
         "  failed=excluded.failed, next_at=excluded.next_at, next_id=excluded.next_id"},
     [SQL_FORGET_BULKS] = {WRITER, "DELETE FROM bulks WHERE state>{bulk_running} AND ended_at<:before"},
-    [SQL_TALLY] = {WRITER, "REPLACE INTO series(tenant, at, source, doc) VALUES(:tenant, :at, :source, :doc)"},
+    [SQL_MINUTE] = {WRITER, "REPLACE INTO series(tenant, at, source, doc) VALUES(:tenant, :at, :source, :doc)"},
     [SQL_SERIES] = {READER,
         "SELECT at, source, doc FROM series"
         " WHERE tenant=:tenant AND at>=:from AND at<:to AND (at>:from OR source>:from_source)"
@@ -331,10 +331,10 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_REMOVE_SERIES] = {WRITER,
         "DELETE FROM series WHERE (tenant, at, source) IN"
         " (SELECT tenant, at, source FROM series INDEXED BY series_at WHERE at<:before ORDER BY at, tenant, source LIMIT :max)"},
-    [SQL_TELL] = {WRITER,
+    [SQL_RELAY] = {WRITER,
         "INSERT INTO news(source, number, told_at, doc) VALUES(:source, :number, :now, :doc) ON CONFLICT DO NOTHING"},
     [SQL_SOURCES] = {READER, "SELECT source, max(number) FROM news GROUP BY source ORDER BY source"},
-    [SQL_HEAR] = {READER, "SELECT number, doc FROM news WHERE source=:source AND number>:heard ORDER BY number LIMIT :max"},
+    [SQL_EVENTS] = {READER, "SELECT number, doc FROM news WHERE source=:source AND number>:known ORDER BY number LIMIT :max"},
     // With a sweep.
     [SQL_REMOVE_NEWS] = {WRITER,
         "DELETE FROM news WHERE (source, number) IN"

@@ -33,9 +33,9 @@ enum sql {
     SQL_OWNERS,
     SQL_ADD_OWNER,
     SQL_REMOVE_OWNERS,
-    SQL_ASK,
-    SQL_ASKED,
-    SQL_REMOVE_ASK,
+    SQL_REQUEST,
+    SQL_REQUESTS,
+    SQL_REMOVE_REQUEST,
     SQL_REMOVE_ASKS,
 
     // lanes
@@ -99,7 +99,7 @@ enum sql {
     SQL_GET_JOB,
     SQL_HELD,
     SQL_EXPIRED,
-    SQL_LAPSED,
+    SQL_LEASES,
 
     // attempts
     SQL_KEEP_ATTEMPT,
@@ -139,12 +139,12 @@ enum sql {
     SQL_BULK_VERSION,
     SQL_WRITE_BULK,
     SQL_FORGET_BULKS,
-    SQL_TALLY,
+    SQL_MINUTE,
     SQL_SERIES,
     SQL_REMOVE_SERIES,
-    SQL_TELL,
+    SQL_RELAY,
     SQL_SOURCES,
-    SQL_HEAR,
+    SQL_EVENTS,
     SQL_REMOVE_NEWS,
     SQL_TOTAL
 };

@@ -28,9 +28,11 @@ void writer_forget(struct writer *writer)
 }
 
 void (*const sqlite_writes[STORE_VERB_COUNT])(struct writer *writer, struct store_op *op) = {
-    [STORE_JOIN] = lives_join,     [STORE_BEAT] = lives_beat,       [STORE_BURY] = lives_bury,    [STORE_FORGET] = lives_forget,
-    [STORE_DIVIDE] = peers_divide, [STORE_ASK] = peers_ask,         [STORE_ASKED] = peers_asked,  [STORE_ADD] = add_items,
-    [STORE_CLAIM] = waiting_claim, [STORE_CHANGE] = change_steps,   [STORE_AMEND] = amend_task,   [STORE_BULK] = journal_bulk,
-    [STORE_DUE] = waiting_promote, [STORE_PAUSE] = lane_pause,      [STORE_SWEEP] = remove_swept, [STORE_TALLY] = journal_tally,
-    [STORE_TELL] = journal_tell,   [STORE_REMOVE] = remove_deleted, [STORE_DROP] = lane_drop,
+    [STORE_JOIN] = lives_join,         [STORE_BEAT] = lives_beat,     [STORE_BURY] = lives_bury,
+    [STORE_FORGET] = lives_forget,     [STORE_DIVIDE] = peers_divide, [STORE_REQUEST] = peers_request,
+    [STORE_REQUESTS] = peers_requests, [STORE_ADD] = add_items,       [STORE_CLAIM] = waiting_claim,
+    [STORE_CHANGE] = change_steps,     [STORE_AMEND] = amend_task,    [STORE_BULK] = journal_bulk,
+    [STORE_DUE] = waiting_promote,     [STORE_PAUSE] = lane_pause,    [STORE_SWEEP] = remove_swept,
+    [STORE_MINUTE] = journal_minute,   [STORE_RELAY] = journal_relay, [STORE_REMOVE] = remove_deleted,
+    [STORE_DROP] = lane_drop,
 };
