@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK_MIN = 1024, CHUNK_MAX = 256 * 1024, ALIGN = 16 };
+// With its head, the smallest chunk is one that malloc keeps at hand for its thread.
+enum { CHUNK_MIN = 1008, CHUNK_MAX = 256 * 1024, ALIGN = 16 };
 
 struct arena_chunk {
     struct arena_chunk *older;

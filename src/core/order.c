@@ -1,11 +1,11 @@
 // An order and its document are one block of memory, the first of the order's own arena, and the parsed task is slices of it.
-// That block has room for the few words the dispatcher adds, and for the outcome.
+// What the dispatcher and the executor add, and the outcome, come into a second block: an order that waits for its time does not
+// pay for them.
 #include "core/order.h"
 
 #include "base/data/hash.h"
-#include "core/outcome.h"
 
-enum { ROOM = 192 + sizeof(struct outcome) };
+enum { ROOM = 64 }; // bytes: for headers that the task has, and for what rounding takes
 
 uint64_t order_host(const struct target *target)
 {
@@ -26,7 +26,7 @@ static void read_doc(struct order *order)
 struct order *order_new(const struct job *job, struct str doc)
 {
     struct arena arena;
-    arena_init_for(&arena, sizeof(struct order) + doc.n + 1 + ROOM);
+    arena_init_for(&arena, sizeof(struct order) + doc.n + ROOM);
     struct order *order = arena_alloc(&arena, sizeof *order);
     order->job = *job;
     order->doc = arena_copy(&arena, doc);

@@ -4,7 +4,23 @@
 
 #include "base/clock.h"
 
+#include <string.h>
+
 enum { WORDS = WHEEL_SLOTS / 64 };
+_Static_assert(WORDS % 64 == 0, "the bits of words fill words");
+
+static void mark_used(struct wheel *wheel, size_t slot)
+{
+    wheel->used[slot / 64] |= 1ull << slot % 64;
+    wheel->used_words[slot / 64 / 64] |= 1ull << slot / 64 % 64;
+}
+
+static void mark_empty(struct wheel *wheel, size_t slot)
+{
+    wheel->used[slot / 64] &= ~(1ull << slot % 64);
+    if (!wheel->used[slot / 64])
+        wheel->used_words[slot / 64 / 64] &= ~(1ull << slot / 64 % 64);
+}
 
 void wheel_init(struct wheel *wheel, int64_t now_ms)
 {
@@ -25,7 +41,7 @@ void wheel_add(struct wheel *wheel, struct wheel_node *node, int64_t at_ms)
     size_t slot = slot_of(wheel, at_ms);
     node->at_ms = at_ms;
     list_append(&wheel->slots[slot], &node->link);
-    wheel->used[slot / 64] |= 1ull << slot % 64;
+    mark_used(wheel, slot);
     wheel->count++;
 }
 
@@ -37,21 +53,32 @@ void wheel_remove(struct wheel *wheel, struct wheel_node *node)
     wheel->count--;
 }
 
+// The first word with a used slot, beginning with this one and going round; WORDS when there is none.
+static size_t next_word(const struct wheel *wheel, size_t from)
+{
+    for (size_t i = 0; i <= WORDS / 64; i++) {
+        size_t at = (from / 64 + i) % (WORDS / 64);
+        uint64_t bits = wheel->used_words[at];
+        if (i == 0)
+            bits &= ~0ull << from % 64;
+        if (bits)
+            return at * 64 + (size_t)__builtin_ctzll(bits);
+    }
+    return WORDS;
+}
+
 // Distance from now to the first slot marked as used; WHEEL_SLOTS when there is none.
 static int64_t distance(const struct wheel *wheel)
 {
-    size_t from = (size_t)(wheel->now_ms & (WHEEL_SLOTS - 1));
-    for (size_t i = 0; i <= WORDS; i++) {
-        size_t word = (from / 64 + i) % WORDS;
-        uint64_t bits = wheel->used[word];
-        if (i == 0)
-            bits &= ~0ull << from % 64;
-        else if (i == WORDS)
-            bits &= ~(~0ull << from % 64);
-        if (bits)
-            return (int64_t)((word * 64 + (size_t)__builtin_ctzll(bits) - from) & (WHEEL_SLOTS - 1));
+    size_t from = (size_t)(wheel->now_ms & (WHEEL_SLOTS - 1)), word = from / 64;
+    uint64_t bits = wheel->used[word] & ~0ull << from % 64;
+    if (!bits) {
+        word = next_word(wheel, (word + 1) % WORDS);
+        if (word == WORDS)
+            return WHEEL_SLOTS;
+        bits = wheel->used[word];
     }
-    return WHEEL_SLOTS;
+    return (int64_t)((word * 64 + (size_t)__builtin_ctzll(bits) - from) & (WHEEL_SLOTS - 1));
 }
 
 int64_t wheel_next(const struct wheel *wheel)
@@ -106,8 +133,8 @@ static void sort_anew(struct wheel *wheel, int64_t now_ms)
     for (int i = 0; i < WHEEL_SLOTS; i++)
         list_splice(&all, &wheel->slots[i]);
     sort(&all);
-    for (int i = 0; i < WORDS; i++)
-        wheel->used[i] = 0;
+    memset(wheel->used, 0, sizeof wheel->used);
+    memset(wheel->used_words, 0, sizeof wheel->used_words);
     wheel->count = 0;
     wheel->now_ms = now_ms;
     list_each (&all, link) {
@@ -122,7 +149,7 @@ static void release_slot(struct wheel *wheel, struct list *ret_due)
     struct list here;
     list_init(&here);
     list_splice(&here, &wheel->slots[slot]);
-    wheel->used[slot / 64] &= ~(1ull << slot % 64);
+    mark_empty(wheel, slot);
     list_each (&here, link) {
         struct wheel_node *node = list_entry(link, struct wheel_node, link);
         wheel->count--;

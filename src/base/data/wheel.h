@@ -1,5 +1,5 @@
 // A timing wheel: what is due in the next seconds, released at its millisecond.
-// Layer: base. One owner at a time. O(1) to add and remove; finding the next due slot reads a bitmap.
+// Layer: base. One owner at a time. O(1) to add and remove; the next due slot is found by a few words of bits.
 #pragma once
 #include "base/data/list.h"
 
@@ -15,7 +15,8 @@ struct wheel_node {
 struct wheel {
     int64_t now_ms; // everything before this has been released
     size_t count;
-    uint64_t used[WHEEL_SLOTS / 64];
+    uint64_t used[WHEEL_SLOTS / 64];            // a bit a slot
+    uint64_t used_words[WHEEL_SLOTS / 64 / 64]; // a bit a word of `used`
     struct list slots[WHEEL_SLOTS];
 };
 
