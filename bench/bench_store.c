@@ -271,7 +271,7 @@ static void *pace_add(void *ctx)
     return NULL;
 }
 
-// As flow/pull does: one claim at a time, the next one when something has come near, from where it is known to be.
+// As flow/stages/pull does: one claim at a time, the next one when something has come near, from where it is known to be.
 static void *pace_claim(void *ctx)
 {
     struct pace *pace = ctx;

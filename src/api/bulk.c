@@ -1,4 +1,4 @@
-// Bulks: asked for, looked at, stopped. flow/bulk carries them out.
+// Bulks: asked for, looked at, stopped. flow/commands/bulk carries them out.
 #include "flow/commands/bulk.h"
 #include "api/params.h"
 #include "api/render.h"

@@ -1,5 +1,5 @@
 // Why a job does not run: what the record, this node's lanes and its slots say, in the words of what decides (core/job: job_wait;
-// flow/lanes, flow/slots).
+// flow/lanes, flow/stages/slots).
 //
 // When it is expected to start is reckoned from how many go before it, in the store and in this node's hand, and from how long
 // calls take. Of other nodes it is assumed that they do as much as this one; what lies in another's hand only that one knows, and

@@ -1,5 +1,5 @@
-// Complete, fail and heartbeat, by the token an attempt was sent: the request waits for flow/lease_reports, and is then answered
-// with the job, read afresh. The token alone is the right to it.
+// Complete, fail and heartbeat, by the token an attempt was sent: the request waits for flow/commands/lease_reports, and is then
+// answered with the job, read afresh. The token alone is the right to it.
 #include "api/params.h"
 #include "api/read.h"
 #include "api/reply.h"

@@ -1,10 +1,10 @@
 // Lists: tasks, jobs, and the jobs of one task, newest first.
 //
-// Not all that the store looks at matches, nor all that it gives back (flow/match). So a list goes from page to page until it has
-// as many as were asked for, has come to the end, has been at it for LOOK_MS, or its answer has BYTES_MAX bytes: then the answer
-// is short, and its cursor leads on. The first page of the store looks at no more rows than are wanted, and each that follows at
-// more, LOOK_MAX at most; other reads go in between. So no list keeps the store for long, however little matches, nor takes much
-// memory, however large tasks are.
+// Not all that the store looks at matches, nor all that it gives back (flow/commands/match). So a list goes from page to page
+// until it has as many as were asked for, has come to the end, has been at it for LOOK_MS, or its answer has BYTES_MAX bytes:
+// then the answer is short, and its cursor leads on. The first page of the store looks at no more rows than are wanted, and each
+// that follows at more, LOOK_MAX at most; other reads go in between. So no list keeps the store for long, however little matches,
+// nor takes much memory, however large tasks are.
 #include "api/params.h"
 #include "api/read.h"
 #include "api/render.h"

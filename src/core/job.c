@@ -1,7 +1,7 @@
 // The table and the steps. A step assigns a state by change_state() alone. Besides, who makes a job gives it its first state
-// (flow/admit, flow/commands), and DUE of a store makes those ready whose time has come.
+// (flow/stages/admit, flow/commands), and DUE of a store makes those ready whose time has come.
 //
-// What it does not do: decide when something is due or who may take it (flow/pull), or remember (store/).
+// What it does not do: decide when something is due or who may take it (flow/stages/pull), or remember (store/).
 #include "core/job.h"
 
 #include "base/clock.h"

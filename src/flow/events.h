@@ -1,7 +1,7 @@
 // Events: what happens to jobs and queues, for whoever listens. Each is made into text once, and kept for a while.
 //
 // Layer: flow. Any thread tells and reads; one short lock. While nobody listens, telling costs one relaxed load. Two kinds of
-// listeners: clients of this node read the ring (api/events); other nodes read what was put out for them
+// listeners: clients of this node read the ring (api/event_streams); other nodes read what was put out for them
 // (flow/peers/event_relay).
 #pragma once
 #include "base/buf.h"

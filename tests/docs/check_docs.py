@@ -1,6 +1,6 @@
 """What the pages promise, as far as a script can tell: links lead somewhere, every folder of src/ says what it is, the verbs of
-./dev that a page shows exist, docs/api.md has every route and field, docs/words.md names nothing that rota has not, every decision is
-in the index, which has a word for each number, ARCHITECTURE.md names every thread, what rota serves at /openapi.json is OpenAPI 3.1
+./dev that a page shows exist, docs/api.md has every route and field, docs/words.md names nothing that rota has not, files of src/
+that a comment or a page names exist, every decision is in the index, which has a word for each number, ARCHITECTURE.md names every thread, what rota serves at /openapi.json is OpenAPI 3.1
 of which a generator makes types, and the examples do what they show. Prints each breach, then one line `N passed, M failed`."""
 
 import contextlib
@@ -17,6 +17,7 @@ from support.rota import Rota
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+SOURCE = re.compile(r"(?<![\w./:-])(?:src/)?((?:base|core|store|broker|http|exec|flow|api|cli|node)/[a-z_]+(?:/[a-z_]+)*)(?![\w/{*…<-])")
 VERB = re.compile(r"\./dev ([a-z]+)\b")
 CODE = re.compile(r"^```.*?^```", re.M | re.S)
 ROUTE = re.compile(r'^    \{"([A-Z]+)", +"(/[^"]*)"', re.M)
@@ -60,6 +61,15 @@ def check_api():
         yield f"`{field}`" in page, f"docs/api.md does not explain the field `{field}`"
 
 
+def check_sources(path):
+    """Decisions and the change log speak of what was, and may name what is gone."""
+    text = path.read_text()
+    for name in SOURCE.findall(text if path.suffix == ".md" else "\n".join(re.findall(r"//.*", text))):
+        at = ROOT / "src" / name
+        there = at.is_dir() or at.with_suffix(".c").is_file() or at.with_suffix(".h").is_file()
+        yield there, f"{path.relative_to(ROOT)} speaks of {name}, which is not in src/"
+
+
 def check_decisions():
     folder = ROOT / "docs" / "decisions"
     index = (folder / "README.md").read_text()
@@ -73,7 +83,7 @@ def check_architecture():
     """It names every thread, and its lines fit a terminal."""
     page = (ROOT / "ARCHITECTURE.md").read_text()
     threads = page.partition("## Threads")[2].partition("\n## ")[0]
-    named = re.compile(r'(?:desk_start\(|pthread_setname_np\().*?"([a-z-]+)"|= \{"(store-[a-z]+)"')
+    named = re.compile(r'(?:op_queue_start\(|pthread_setname_np\().*?"([a-z-]+)"|= \{"(store-[a-z]+)"')
     for path in sorted((ROOT / "src").rglob("*.c")):
         for name in filter(None, (first or second for first, second in named.findall(path.read_text()))):
             yield f"`{name}`" in threads, f"ARCHITECTURE.md does not name the thread {name} of {path.relative_to(ROOT)}"
@@ -132,6 +142,11 @@ def main():
                                *check_openapi(), *check_reference(), *check_examples()]
     for page in pages():
         results += list(check_links(page)) + list(check_verbs(page, known))
+        if "decisions" not in page.parts and page.name != "CHANGELOG.md":
+            results += check_sources(page)
+    for folder in ("src", "tests", "bench"):
+        for path in sorted((ROOT / folder).rglob("*.[ch]")):
+            results += check_sources(path)
     breaches = [why for good, why in results if not good]
     print("\n".join(breaches + [f"{len(results) - len(breaches)} passed, {len(breaches)} failed"]))
     sys.exit(1 if breaches else 0)

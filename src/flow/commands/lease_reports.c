@@ -1,4 +1,5 @@
-// A word is a loop around the record (flow/revise). Any node does it, for the record of a leased job is in nobody's hand.
+// A word is a loop around the record (flow/commands/revise). Any node does it, for the record of a leased job is in nobody's
+// hand.
 //
 // A word may be quicker than what it speaks of. As long as it is not even written that the attempt began, it waits and looks
 // again: that comes within a moment. An attempt that began is ended by the word, even if the call to its target is still open

@@ -1,5 +1,5 @@
 // Revising a record: read it, decide, write by token, and begin again when it moved meanwhile. What is asked by hand
-// (flow/commands) and what is said of attempts that go on elsewhere (flow/lease_reports) are such loops.
+// (flow/commands) and what is said of attempts that go on elsewhere (flow/commands/lease_reports) are such loops.
 //
 // Layer: flow. Owned by the flow thread.
 #pragma once

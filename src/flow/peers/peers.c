@@ -1,5 +1,5 @@
 // Liveness is judged by counters and this process's own monotonic clock, never by comparing wall clocks: a peer whose counter was
-// seen standing still for BEAT_DEAD_MS is silent. What follows is for flow/reap to do.
+// seen standing still for BEAT_DEAD_MS is silent. What follows is for flow/tend/reap to do.
 #include "flow/peers/peers.h"
 
 #include "base/data/map.h"

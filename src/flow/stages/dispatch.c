@@ -1,4 +1,5 @@
-// Takes orders from the broker, lets them wait for a slot (flow/slots says who is next), starts them, and reports their outcomes.
+// Takes orders from the broker, lets them wait for a slot (flow/stages/slots says who is next), starts them, and reports their
+// outcomes.
 //
 // Before each start it checks that it still may: the incarnation that holds the job was heard of lately, its lane is not paused,
 // the job has not expired. An order may come twice from the broker: what waits, runs or ended lately is known by its id and

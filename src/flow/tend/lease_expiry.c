@@ -1,4 +1,5 @@
-// A round (flow/round) finds leases that have run out, once a second and bounded; a full one is followed by the next at once.
+// A round (flow/tend/round) finds leases that have run out, once a second and bounded; a full one is followed by the next at
+// once.
 //
 // A lease is a time on the wall clock, for any node must be able to see that it ran out, and it runs on while nobody is there to
 // hear. So what ran out while this node was deaf is not ended but made longer, once: while all nodes or the store were away, and

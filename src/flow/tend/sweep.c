@@ -1,5 +1,5 @@
-// A round (flow/round) cancels what has expired while it waited; then retention removes what it lets go. Both are bounded. If
-// there was more, the next begins at once, otherwise after ROUND_MS. Jobs in hand are not looked for here: pull and dispatch
+// A round (flow/tend/round) cancels what has expired while it waited; then retention removes what it lets go. Both are bounded.
+// If there was more, the next begins at once, otherwise after ROUND_MS. Jobs in hand are not looked for here: pull and dispatch
 // check them before they start.
 #include "flow/tend/sweep.h"
 
