@@ -38,7 +38,7 @@ static void answer(struct http_request *request, void *state)
         problem_store(request, op->err, op->why);
         return;
     }
-    settling->call.tenant = 0; // the token was right: whoever's the job is
+    settling->call.tenant = op->job_tenant; // the token was right, whoever asks
     read_reply(&settling->call, &(struct read_plan){.what = READ_JOB, .id = op->job_id, .status = 200, .steered = true});
 }
 

@@ -8,7 +8,7 @@
 #include "core/job.h"
 #include "core/task/task.h"
 
-enum { ORDER_TICKET_SIZE = 56 };
+enum { ORDER_TICKET_SIZE = 64 };
 
 struct order {
     struct list link; // in the list of whoever has it

@@ -9,7 +9,8 @@
 
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-static bool by_token; // who reads has shown a token, and needs no tenant
+static bool by_token; // who reads has shown a token, and so stands for OWNER
+enum { OWNER = 5 };
 
 static int reset(void **state)
 {
@@ -375,7 +376,7 @@ static void store_has(struct store_op *op)
         return;
     }
     assert_int_equal(op->verb, STORE_GET);
-    assert_int_equal(get->tenant, by_token ? 0 : 1);
+    assert_int_equal(get->tenant, by_token ? OWNER : 1);
     op->err = stored_doc ? ERR_OK : ERR_NOT_FOUND;
     get->task = (struct store_task){.id = stored_job.task_id, .tenant = 1, .created_at = 1, .doc = str_of(stored_doc)};
     get->jobs = &stored_job;
@@ -613,6 +614,7 @@ static struct lease_report settled;
 static void settle_works(struct lease_report *op)
 {
     settled = *op;
+    op->job_tenant = OWNER;
 }
 
 static void settle_refuses(struct lease_report *op)

@@ -2,6 +2,7 @@
 #include "support/play.h"
 
 #include "base/mem.h"
+#include "flow/commands/ticket.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -306,6 +307,95 @@ static void who_has_no_right_token_learns_only_of_its_own_jobs(void **state)
     play_free(play);
 }
 
+// ---- tickets of other tenants and releases
+
+static int64_t number_of(struct play *play, int64_t id)
+{
+    return play_job_of(play, id).token - 1; // it is leased: the claim was before
+}
+
+// A ticket for a job as another database would make it, on which the job is another tenant's.
+static void write_for(struct play *play, int32_t tenant, int64_t id, char ret_ticket[ORDER_TICKET_SIZE])
+{
+    struct digest_key *key = node_ticket_key(play->node);
+    ticket_write(key, id, (struct ticket){.tenant = tenant, .number = number_of(play, id)}, ret_ticket);
+    digest_key_free(key);
+}
+
+// A ticket as the release before wrote it.
+static void write_old(struct play *play, int64_t id, char ret_ticket[ORDER_TICKET_SIZE])
+{
+    uint8_t words[32] = "rota ticket", mac[DIGEST_SIZE];
+    struct digest_key *key = node_ticket_key(play->node);
+    int64_t number = number_of(play, id);
+    for (int i = 0; i < 8; i++) {
+        words[16 + i] = (uint8_t)(id >> (56 - 8 * i));
+        words[24 + i] = (uint8_t)(number >> (56 - 8 * i));
+    }
+    digest_hmac(key, (struct str){(const char *)words, sizeof words}, mac);
+    digest_key_free(key);
+    int n = snprintf(ret_ticket, ORDER_TICKET_SIZE, "%llx-", (long long)number);
+    for (int i = 0; i < 16; i++)
+        n += snprintf(ret_ticket + n, (size_t)(ORDER_TICKET_SIZE - n), "%02x", mac[i]);
+}
+
+static enum err complete_as(struct play *play, int32_t tenant, int64_t id, const char *ticket, int32_t *ret_tenant)
+{
+    struct request request;
+    say(play, &request, LEASE_COMPLETE, id, ticket);
+    request.op.tenant = tenant;
+    play_turn(play);
+    assert_true(request.done);
+    *ret_tenant = request.op.job_tenant;
+    return request.op.err;
+}
+
+static void a_word_says_whose_the_job_is(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    char ticket[ORDER_TICKET_SIZE];
+    int32_t whose;
+    int64_t id = detached(play, ticket);
+    assert_int_equal(complete_as(play, PLAY_TENANT, id, "nonsense", &whose), ERR_LEASE_LOST);
+    assert_int_equal(whose, 0);
+    assert_int_equal(complete_as(play, PLAY_TENANT + 1, id, ticket, &whose), ERR_OK);
+    assert_int_equal(whose, PLAY_TENANT);
+    play_free(play);
+}
+
+static void a_ticket_of_the_release_before_is_as_good(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    char ticket[ORDER_TICKET_SIZE], old[ORDER_TICKET_SIZE];
+    int32_t whose;
+    int64_t id = detached(play, ticket);
+    write_old(play, id, old);
+    assert_int_equal(beat(play, id, old), ERR_OK);
+    assert_int_equal(complete_as(play, PLAY_TENANT + 1, id, old, &whose), ERR_OK);
+    assert_int_equal(whose, PLAY_TENANT); // as the record says
+    play_free(play);
+}
+
+static void a_ticket_of_another_tenant_is_worth_no_more_than_a_forged_one(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    char ticket[ORDER_TICKET_SIZE], others[ORDER_TICKET_SIZE];
+    int32_t whose;
+    int64_t id = detached(play, ticket);
+    write_for(play, PLAY_TENANT, id, others);
+    assert_string_equal(others, ticket); // but for the tenant it would be right
+    write_for(play, PLAY_TENANT + 1, id, others);
+    for (int32_t tenant = PLAY_TENANT; tenant <= PLAY_TENANT + 2; tenant++) {
+        enum err forged = complete_as(play, tenant, id, "nonsense", &whose);
+        assert_int_equal(forged, tenant == PLAY_TENANT ? ERR_LEASE_LOST : ERR_NOT_FOUND);
+        assert_int_equal(complete_as(play, tenant, id, others, &whose), forged);
+        assert_int_equal(whose, 0);
+    }
+    assert_int_equal(play_job_of(play, id).state, JOB_RESERVED);
+    assert_int_equal(complete(play, id, ticket, "1"), ERR_OK);
+    play_free(play);
+}
+
 static void a_word_whose_answer_was_lost_can_be_said_again(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -362,6 +452,9 @@ int main(void)
         cmocka_unit_test(a_heartbeat_wins_against_a_lapse_that_was_decided_before_it),
         cmocka_unit_test(a_cancel_ends_it_at_once_and_later_words_are_refused),
         cmocka_unit_test(who_has_no_right_token_learns_only_of_its_own_jobs),
+        cmocka_unit_test(a_word_says_whose_the_job_is),
+        cmocka_unit_test(a_ticket_of_the_release_before_is_as_good),
+        cmocka_unit_test(a_ticket_of_another_tenant_is_worth_no_more_than_a_forged_one),
         cmocka_unit_test(a_word_whose_answer_was_lost_can_be_said_again),
         cmocka_unit_test(waiting_for_what_does_not_come_ends),
     };

@@ -28,8 +28,8 @@ struct work {
     struct revision revision;
     struct lease_reports *reports;
     struct lease_report *op;
-    int64_t number;   // of the attempt it speaks of; 0: the ticket is none
-    int64_t wait_end; // monotonic; 0: it has not waited
+    struct ticket ticket; // its number is 0 when the text was no ticket of this job
+    int64_t wait_end;     // monotonic; 0: it has not waited
 };
 
 struct lease_reports {
@@ -157,7 +157,8 @@ static bool said_before(const struct work *work, const struct job *job)
 {
     const struct lease_report *op = work->op;
     if (op->word == LEASE_COMPLETE)
-        return job_standing(job, work->number) == JOB_ENDED && job->state == JOB_SUCCESS && str_eq(job->result, op->result);
+        return job_standing(job, work->ticket.number) == JOB_ENDED && job->state == JOB_SUCCESS &&
+               str_eq(job->result, op->result);
     for (size_t i = 0; op->word == LEASE_FAIL && i < work->revision.get.attempt_count; i++) {
         const struct attempt *attempt = &work->revision.get.attempts[i];
         if (attempt->number == job->attempts)
@@ -174,25 +175,47 @@ static void too_late(struct work *work, const struct job *job)
         finish(work, ERR_OK, "");
         return;
     }
-    bool by_it = job_state_final(job->state) && job_standing(job, work->number) == JOB_ENDED;
+    bool by_it = job_state_final(job->state) && job_standing(job, work->ticket.number) == JOB_ENDED;
     snprintf(why, sizeof why, "this attempt is over; the job is %s", job_state_text(job->state));
     finish(work, by_it ? ERR_ILLEGAL_TRANSITION : ERR_LEASE_LOST, why);
+}
+
+// A right ticket stands for its tenant; one of the release before names none, and whose the job is shows in its record. Whoever
+// has no right ticket stands for itself.
+static void begin_reading(struct work *work, struct ticket ticket)
+{
+    work->ticket = ticket;
+    work->revision.get.tenant = ticket.number ? ticket.tenant : work->op->tenant;
+    work->revision.get.job_id = work->op->job_id;
+    revision_read(&work->revision);
+}
+
+// The ticket was signed by rota, but its tenant has no such job, and the one who asks may have it: then the ticket is of another
+// database that has the same secret, and is worth no more than a forged one.
+static bool of_another_tenant(const struct work *work)
+{
+    return work->ticket.number && work->ticket.tenant && work->ticket.tenant != work->op->tenant;
 }
 
 static void decide(struct revision *revision)
 {
     struct work *work = work_of(revision);
     const struct store_op *read = &revision->get.op;
+    if (read->err == ERR_NOT_FOUND && of_another_tenant(work)) {
+        begin_reading(work, (struct ticket){0});
+        return;
+    }
     if (read->err) {
         finish(work, read->err, read->err == ERR_NOT_FOUND ? "There is no such job." : read->why);
         return;
     }
     const struct job *job = &revision->get.jobs[0];
-    if (!work->number) {
+    if (!work->ticket.number) {
         finish(work, ERR_LEASE_LOST, "this is no token of this job");
         return;
     }
-    switch (job_standing(job, work->number)) {
+    work->op->job_tenant = job->tenant;
+    switch (job_standing(job, work->ticket.number)) {
     case JOB_UNDER_WAY:
         act(work, job);
         break;
@@ -211,7 +234,6 @@ static void written(struct revision *revision, enum err err)
     finish(work_of(revision), err, err ? "it could not be written" : "");
 }
 
-// Whoever has a right ticket needs no tenant.
 static void begin(struct lease_reports *reports, struct lease_report *op)
 {
     struct work *work = mem_zero(sizeof *work);
@@ -225,13 +247,12 @@ static void begin(struct lease_reports *reports, struct lease_report *op)
         finish(work, ERR_STORE_UNAVAILABLE, "this node has not joined the others yet; try again");
         return;
     }
+    struct ticket ticket;
     if (!reports->key)
         reports->key = node_ticket_key(node);
-    if (!ticket_read(reports->key, op->job_id, op->ticket, &work->number))
-        work->number = 0;
-    work->revision.get.tenant = work->number ? 0 : op->tenant;
-    work->revision.get.job_id = op->job_id;
-    revision_read(&work->revision);
+    if (!ticket_read(reports->key, op->job_id, op->ticket, &ticket))
+        ticket = (struct ticket){0};
+    begin_reading(work, ticket);
 }
 
 int64_t lease_reports_turn(struct lease_reports *reports, struct now now)

@@ -11,13 +11,14 @@ struct lease_report {
     enum lease_report_kind word;
     int64_t job_id;
     struct str ticket; // as it was sent in Rota-Token
-    int32_t tenant;    // who asks. The ticket needs none, but whoever has no right one learns only of its own jobs
+    int32_t tenant;    // who asks. Whoever has a right ticket may be anybody; who has none learns only of its own jobs
     struct str result; // COMPLETE: JSON, or empty. BEAT: with .p, how far it has come
     struct str reason; // FAIL
     bool no_retry;     // FAIL: another try would be in vain
     void (*done)(struct lease_report *op); // on the flow thread, when it is durable: may only enqueue
     void *ctx;
-    enum err err; // ERR_NOT_FOUND, ERR_LEASE_LOST, ERR_ILLEGAL_TRANSITION, ERR_BUSY, ERR_STOPPING, a store error
+    int32_t job_tenant; // the tenant whose job it is; 0: it was not found by a right ticket
+    enum err err;       // ERR_NOT_FOUND, ERR_LEASE_LOST, ERR_ILLEGAL_TRANSITION, ERR_BUSY, ERR_STOPPING, a store error
     char why[ERR_WHY_MAX];
 };
 

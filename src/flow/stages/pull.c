@@ -353,7 +353,8 @@ static void write_ticket(struct pull *pull, struct order *order)
         return; // the broker was full when it was to be published first
     if (!pull->key)
         pull->key = node_ticket_key(pull->node);
-    ticket_write(pull->key, order->job.id, order->job.token, order->ticket);
+    struct ticket ticket = {.tenant = order->job.tenant, .number = order->job.token};
+    ticket_write(pull->key, order->job.id, ticket, order->ticket);
 }
 
 // I6: an order may go on only in the life that claimed it: of what an earlier life held, others may have hold by now.
