@@ -18,6 +18,9 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     lanes_control(flow->lanes, broker);
     node_init(node, store, broker, flow->lanes, flow_waker);
     node->pulls = !config->api_only;
+    node->has_shared_secret = config->shared_secret != NULL;
+    if (config->shared_secret)
+        memcpy(node->shared_secret, config->shared_secret, sizeof node->shared_secret);
     node->correct_clock = config->correct_clock;
     node->clock_ctx = config->clock_ctx;
     flow->dispatch = dispatch_new(&(struct dispatch_config){

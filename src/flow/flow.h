@@ -26,6 +26,7 @@ struct flow_config {
     size_t room_bytes; // … and bytes of their documents
     int slots;         // attempts at once
     uint64_t seed;
+    const uint8_t *shared_secret;                    // STORE_SECRET_SIZE bytes, copied; NULL: tickets have the store's
     bool api_only;                                   // neither claims nor runs jobs: other nodes of the store do
     void (*correct_clock)(void *ctx, int64_t by_ms); // see struct node
     void *clock_ctx;

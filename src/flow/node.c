@@ -19,6 +19,13 @@ void node_done(struct node *node)
 
 struct digest_key *node_ticket_key(const struct node *node)
 {
+    if (!node->has_shared_secret)
+        return node_store_key(node);
+    return digest_key_new((struct str){(const char *)node->shared_secret, sizeof node->shared_secret});
+}
+
+struct digest_key *node_store_key(const struct node *node)
+{
     return digest_key_new((struct str){(const char *)node->secret, sizeof node->secret});
 }
 

@@ -30,6 +30,8 @@ struct node {
 
     uint8_t secret[STORE_SECRET_SIZE]; // of the store. Set once, by the flow thread, before there is an incarnation
     bool has_secret;
+    uint8_t shared_secret[STORE_SECRET_SIZE]; // from a file that servers of several databases may have in common
+    bool has_shared_secret;
 
     pthread_mutex_t id_lock;
     struct id_maker ids; // under id_lock
@@ -59,7 +61,9 @@ struct node {
 
 void node_init(struct node *node, struct store *store, struct broker *broker, struct lanes *lanes, struct waker *flow_waker);
 void node_done(struct node *node);
-struct digest_key *node_ticket_key(const struct node *node); // to write and read tickets with. Once there is an incarnation
+// To sign and read tickets with, once there is an incarnation: under the shared secret if there is one, else the store's.
+struct digest_key *node_ticket_key(const struct node *node);
+struct digest_key *node_store_key(const struct node *node); // under the store's secret
 int64_t node_make_id(struct node *node, int64_t wall_ms);
 // Logs that the store failed `who`; an outage is one line every few seconds, however many it meets. Flow thread.
 void node_say_failed(struct node *node, const char *who, const struct store_op *op, int64_t mono_ms);

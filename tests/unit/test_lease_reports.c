@@ -307,7 +307,15 @@ static void who_has_no_right_token_learns_only_of_its_own_jobs(void **state)
     play_free(play);
 }
 
-// ---- tickets of other tenants and releases
+// ---- tickets of other tenants, releases and secrets
+
+static const uint8_t FILE_SECRET[STORE_SECRET_SIZE] = "what is in the file";
+
+static void give_file(struct play *play)
+{
+    memcpy(play->node->shared_secret, FILE_SECRET, sizeof FILE_SECRET);
+    play->node->has_shared_secret = true;
+}
 
 static int64_t number_of(struct play *play, int64_t id)
 {
@@ -326,7 +334,7 @@ static void write_for(struct play *play, int32_t tenant, int64_t id, char ret_ti
 static void write_old(struct play *play, int64_t id, char ret_ticket[ORDER_TICKET_SIZE])
 {
     uint8_t words[32] = "rota ticket", mac[DIGEST_SIZE];
-    struct digest_key *key = node_ticket_key(play->node);
+    struct digest_key *key = node_store_key(play->node);
     int64_t number = number_of(play, id);
     for (int i = 0; i < 8; i++) {
         words[16 + i] = (uint8_t)(id >> (56 - 8 * i));
@@ -396,6 +404,48 @@ static void a_ticket_of_another_tenant_is_worth_no_more_than_a_forged_one(void *
     play_free(play);
 }
 
+static void with_a_file_its_secret_signs_and_both_are_read(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct digest_key *file = digest_key_new((struct str){(const char *)FILE_SECRET, sizeof FILE_SECRET});
+    struct digest_key *store = node_store_key(play->node);
+    char ticket[ORDER_TICKET_SIZE], of_store[ORDER_TICKET_SIZE], old[ORDER_TICKET_SIZE];
+    struct ticket read;
+    give_file(play);
+    int64_t id = detached(play, ticket);
+    assert_true(ticket_read(file, id, str_of(ticket), &read));
+    assert_false(ticket_read(store, id, str_of(ticket), &read));
+    ticket_write(store, id, (struct ticket){PLAY_TENANT, number_of(play, id)}, of_store);
+    write_old(play, id, old);
+    assert_int_equal(beat(play, id, old), ERR_OK);
+    assert_int_equal(beat(play, id, of_store), ERR_OK);
+    assert_int_equal(complete(play, id, ticket, "1"), ERR_OK);
+    digest_key_free(file);
+    digest_key_free(store);
+    play_free(play);
+}
+
+static void a_ticket_under_a_secret_that_is_neither_is_refused(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    struct digest_key *file = digest_key_new((struct str){(const char *)FILE_SECRET, sizeof FILE_SECRET});
+    char ticket[ORDER_TICKET_SIZE], others[ORDER_TICKET_SIZE];
+    int64_t id = detached(play, ticket);
+    ticket_write(file, id, (struct ticket){PLAY_TENANT, number_of(play, id)}, others);
+    assert_int_equal(beat(play, id, others), ERR_LEASE_LOST); // no file was given
+    digest_key_free(file);
+    play_free(play);
+    play = play_new((struct play_config){0});
+    give_file(play);
+    struct digest_key *third = digest_key_new(STR("neither of the two"));
+    id = detached(play, ticket);
+    ticket_write(third, id, (struct ticket){PLAY_TENANT, number_of(play, id)}, others);
+    assert_int_equal(beat(play, id, others), ERR_LEASE_LOST);
+    assert_int_equal(beat(play, id, ticket), ERR_OK);
+    digest_key_free(third);
+    play_free(play);
+}
+
 static void a_word_whose_answer_was_lost_can_be_said_again(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -455,6 +505,8 @@ int main(void)
         cmocka_unit_test(a_word_says_whose_the_job_is),
         cmocka_unit_test(a_ticket_of_the_release_before_is_as_good),
         cmocka_unit_test(a_ticket_of_another_tenant_is_worth_no_more_than_a_forged_one),
+        cmocka_unit_test(with_a_file_its_secret_signs_and_both_are_read),
+        cmocka_unit_test(a_ticket_under_a_secret_that_is_neither_is_refused),
         cmocka_unit_test(a_word_whose_answer_was_lost_can_be_said_again),
         cmocka_unit_test(waiting_for_what_does_not_come_ends),
     };

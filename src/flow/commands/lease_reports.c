@@ -35,8 +35,9 @@ struct work {
 struct lease_reports {
     struct reviser reviser;
     struct rand rand;
-    struct digest_key *key;
-    struct mailbox inbox; // struct lease_report
+    struct digest_key *key;       // of tickets that are made now; NULL until the first is read
+    struct digest_key *store_key; // … and of those that were made before a file with a secret was given; NULL: there is no file
+    struct mailbox inbox;         // struct lease_report
 };
 
 static void decide(struct revision *revision);
@@ -62,6 +63,7 @@ void lease_reports_free(struct lease_reports *reports)
     }
     reviser_done(&reports->reviser);
     digest_key_free(reports->key);
+    digest_key_free(reports->store_key);
     mailbox_done(&reports->inbox);
     mem_free(reports);
 }
@@ -234,6 +236,22 @@ static void written(struct revision *revision, enum err err)
     finish(work_of(revision), err, err ? "it could not be written" : "");
 }
 
+// A ticket may have been made under the store's secret before a file with another was given.
+static struct ticket read_ticket(struct lease_reports *reports, const struct lease_report *op)
+{
+    struct node *node = reports->reviser.node;
+    struct ticket ticket;
+    if (!reports->key)
+        reports->key = node_ticket_key(node);
+    if (!reports->store_key && node->has_shared_secret)
+        reports->store_key = node_store_key(node);
+    if (ticket_read(reports->key, op->job_id, op->ticket, &ticket))
+        return ticket;
+    if (reports->store_key && ticket_read(reports->store_key, op->job_id, op->ticket, &ticket))
+        return ticket;
+    return (struct ticket){0};
+}
+
 static void begin(struct lease_reports *reports, struct lease_report *op)
 {
     struct work *work = mem_zero(sizeof *work);
@@ -247,12 +265,7 @@ static void begin(struct lease_reports *reports, struct lease_report *op)
         finish(work, ERR_STORE_UNAVAILABLE, "this node has not joined the others yet; try again");
         return;
     }
-    struct ticket ticket;
-    if (!reports->key)
-        reports->key = node_ticket_key(node);
-    if (!ticket_read(reports->key, op->job_id, op->ticket, &ticket))
-        ticket = (struct ticket){0};
-    begin_reading(work, ticket);
+    begin_reading(work, read_ticket(reports, op));
 }
 
 int64_t lease_reports_turn(struct lease_reports *reports, struct now now)
