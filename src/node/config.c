@@ -36,7 +36,7 @@ const struct setting settings[SETTING_COUNT] = {
                   .about =
                       "Made if it is not there; its parent must be. A path that does not begin with / is looked for where the "
                       "server was started. Short for a store sqlite:DIR."},
-    [SET_STORE] = {"store", SETTING_STORE, "URL", NULL, .secret = true,
+    [SET_STORE] = {"store", SETTING_STORE, "URL", NULL, .example = "postgres://rota@localhost/rota", .secret = true,
                    .help = "a store such as postgres://…, in place of sqlite: in the data directory",
                    .about =
                        "Give store or data, not both in one place; what is given in a place that counts more wins. A password "
@@ -44,6 +44,14 @@ const struct setting settings[SETTING_COUNT] = {
                        "the variable, PGPASSWORD or ~/.pgpass."},
     [SET_ROLE] = {"role", SETTING_ROLES, "LIST", "all", .help = "what this node does: api, puller, executor, completer",
                   .about = "The last three go together. Less than all needs a postgres:// store, where other nodes do the rest."},
+    [SET_SECRET_FILE] =
+        {"secret_file", SETTING_FILE, "FILE", NULL, .example = "/etc/rota/secret",
+         .help = "a file with the secret that Rota-Token is signed with, in place of the store's",
+         .about =
+             "For servers on several databases that are to read each other's tokens: each has a file with the same bytes, all of "
+             "which count, also a newline at the end. It has 32 to 4096 bytes, such as openssl rand -hex 32 makes. Tokens "
+             "under the store's secret stay good. The file is read at the start only: another secret needs a restart, and "
+             "tokens under the one before are refused from then on."},
     [SET_STOP_TIMEOUT] = {"stop_timeout", SETTING_DURATION, "DURATION", "10s", 0, HOUR, .reloads = true,
                           .help = "how long calls under way may take to end when it stops",
                           .about = "Then they are given up: the attempt is recorded as released, and the job is ready again."},
@@ -170,6 +178,9 @@ void setting_put_takes(struct buf *buf, const struct setting *setting)
     case SETTING_PATH:
         buf_puts(buf, "the path of a directory");
         break;
+    case SETTING_FILE:
+        buf_puts(buf, "the path of a file");
+        break;
     case SETTING_STORE:
         buf_puts(buf, "sqlite:DIR, postgres://… or memory:");
         break;
@@ -237,6 +248,7 @@ static bool parse(struct config *config, const struct setting *setting, const ch
     case SETTING_ADDRESS:
         return http_listen_is_valid(value);
     case SETTING_PATH:
+    case SETTING_FILE:
         return text.n > 0;
     case SETTING_STORE:
         return store_is_known(value);
@@ -547,7 +559,7 @@ void config_put_source(struct buf *buf, const struct config *config, enum settin
 {
     const struct config_value *value = &config->values[id];
     if (!value->text)
-        buf_puts(buf, id == SET_STORE ? "from data" : "not used: store is given");
+        buf_puts(buf, id == SET_STORE ? "from data" : id == SET_DATA ? "not used: store is given" : "not given");
     else if (value->source == FROM_DEFAULT)
         buf_puts(buf, "default");
     else if (value->source == FROM_FILE)

@@ -15,6 +15,7 @@ enum setting_id {
     SET_DATA,
     SET_STORE,
     SET_ROLE,
+    SET_SECRET_FILE,
     SET_STOP_TIMEOUT,
     SET_LOG_LEVEL,
     SET_LOG_FORMAT,
@@ -32,7 +33,8 @@ enum setting_id {
 
 enum setting_type {
     SETTING_ADDRESS,
-    SETTING_PATH,
+    SETTING_PATH, // of a directory
+    SETTING_FILE, // whose content is read at the start
     SETTING_STORE,
     SETTING_ROLES, // a list
     SETTING_CHOICE,
@@ -48,10 +50,11 @@ struct setting {
     const char *otherwise; // its default, as one would write it; NULL: none, `help` says what happens then
     int64_t min, max;      // SETTING_DURATION in ms, SETTING_SIZE in bytes, SETTING_NUMBER
     const char *const *choices;
-    const char *help;  // one line
-    const char *about; // sentences behind it, for the pages; or NULL
-    bool reloads;      // SIGHUP is enough
-    bool secret;       // parts of it are hidden when it is shown
+    const char *help;    // one line
+    const char *about;   // sentences behind it, for the pages; or NULL
+    const char *example; // what it may look like; only for one without a default
+    bool reloads;        // SIGHUP is enough
+    bool secret;         // parts of it are hidden when it is shown
 };
 
 extern const struct setting settings[SETTING_COUNT];

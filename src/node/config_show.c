@@ -161,7 +161,7 @@ static void put_sample_row(struct buf *buf, const struct setting *setting)
     put_comment(buf, buf_str(&words));
     const char *quote = is_quoted(setting) ? "\"" : "";
     buf_printf(buf, "#%s = %s%s%s\n", setting->key + table.n + (table.n > 0), quote,
-               setting->otherwise ? setting->otherwise : "postgres://rota@localhost/rota", quote);
+               setting->otherwise ? setting->otherwise : setting->example, quote);
 }
 
 void config_put_sample(struct buf *buf)

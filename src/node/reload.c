@@ -13,17 +13,25 @@ static bool differs(const struct config *config, const struct config *fresh, siz
         return strcmp(config->store, fresh->store) != 0;
     if (id == SET_DATA)
         return false;
-    if (settings[id].type == SETTING_ADDRESS)
-        return strcmp(config_text(config, id), config_text(fresh, id)) != 0;
+    if (settings[id].type == SETTING_ADDRESS || settings[id].type == SETTING_FILE)
+        return !str_eq(str_of(config_text(config, id)), str_of(config_text(fresh, id)));
     return config_number(config, id) != config_number(fresh, id);
+}
+
+static void put_value(struct buf *buf, const struct config *config, size_t id)
+{
+    size_t before = buf->n;
+    config_put_value(buf, config, id);
+    if (buf->n == before)
+        buf_puts(buf, "none");
 }
 
 static void put_change(struct buf *buf, const struct config *config, const struct config *fresh, size_t id)
 {
     buf_printf(buf, "%s%s = ", buf->n ? ", " : "", settings[id].key);
-    config_put_value(buf, fresh, id);
+    put_value(buf, fresh, id);
     buf_puts(buf, " (was ");
-    config_put_value(buf, config, id);
+    put_value(buf, config, id);
     buf_putc(buf, ')');
 }
 

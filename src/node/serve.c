@@ -19,6 +19,7 @@
 #include "node/loop.h"
 #include "node/reload.h"
 #include "node/roles.h"
+#include "node/secret.h"
 #include "node/watch.h"
 
 #include <errno.h>
@@ -58,6 +59,7 @@ struct server {
     struct event_streams *events;
     struct api api;
     struct watch watch;
+    uint8_t secret[STORE_SECRET_SIZE]; // of secret_file, if that is given
     char socket_name[ACTIVATION_NAME_MAX];
     int socket;       // passed to us; 0: none
     int bound;        // our own, with its address, until `http` has it; 0: none
@@ -210,9 +212,11 @@ static bool start_flow(struct server *server, const struct shares *shares, char 
     int room = (int)config_number(config, SET_JOBS_IN_HAND);
     struct exec_http_config exec = {
         .connections_max = shares->slots, .private_allowed = true, .user_agent = "rota/" ROTA_VERSION};
+    uint8_t *secret = config_text(config, SET_SECRET_FILE) ? server->secret : NULL;
     struct flow_config flow = {.room = room,
                                .room_bytes = (size_t)config_number(config, SET_JOBS_IN_HAND_BYTES),
                                .slots = shares->slots,
+                               .shared_secret = secret,
                                .api_only = !(config_number(config, SET_ROLE) & ROLES_RUN),
                                .correct_clock = correct_clock};
     rand_secret(&flow.seed, sizeof flow.seed);
@@ -248,6 +252,21 @@ static bool take_address(struct server *server, char why[ERR_WHY_MAX])
     return fd >= 0;
 }
 
+// Before the store is made, too: a server that is told to use a secret must not begin without it.
+static bool take_secret(struct server *server, char why[ERR_WHY_MAX])
+{
+    const char *path = config_text(server->config, SET_SECRET_FILE);
+    if (!path)
+        return true;
+    if (!secret_read(path, server->secret, why)) {
+        server->misused = true;
+        return false;
+    }
+    if (*why)
+        log_warn("%s", why);
+    return true;
+}
+
 // A large block goes back to the system when it is freed. Otherwise glibc would begin to keep them after the first, in as many
 // heaps as there are threads, full of gaps.
 static void tune_memory(void)
@@ -265,7 +284,7 @@ static bool start(struct server *server, char why[ERR_WHY_MAX])
     loop_init(&server->flow_loop, "flow");
     loop_init(&server->exec_loop, "exec");
     if (!activation_take(&server->socket, server->socket_name, why) || !share_descriptors(server->config, &shares, why) ||
-        !take_address(server, why))
+        !take_secret(server, why) || !take_address(server, why))
         return false;
     enum err err = store_open(&server->store, server->config->store, why);
     server->misused = err == ERR_BAD_REQUEST;

@@ -1,11 +1,15 @@
 """A target answers 202 with Rota-Async: 1 and says later how it went: from anywhere, once, with the token it was sent."""
 
 import concurrent.futures
+import contextlib
+import os
 import re
+import sqlite3
 
 import pytest
 
 from support.client import Api, first_job_id
+from support.rota import Rota
 from support.times import to_ms
 from support.wait import now_ms, pass_time, wait_until
 
@@ -25,7 +29,7 @@ def refused(answer, status, code, field=None):
 def call_of(target, job_id, attempt=1):
     """The call that an attempt made, with its token."""
     call = target.wait_calls(attempt, job_id=job_id)[attempt - 1]
-    assert re.fullmatch(r"[0-9a-z-]{20,}", call.header("Rota-Token"))
+    assert re.fullmatch(r"1-[0-9a-f]+-[0-9a-f]{32}", call.header("Rota-Token")), "the tenant, the claim and the signature"
     return call
 
 
@@ -269,3 +273,77 @@ def test_any_node_takes_the_word_and_no_death_ends_the_attempt(nodes, target):
     assert say(alive[0].api, job_id, "complete", token, result=2).status == 200
     dead.start()
     assert len(target.calls()) == 1
+
+
+# ---- a secret that is not the store's
+
+
+@pytest.fixture
+def secret(tmp_path):
+    """The option that names a file with a secret."""
+    file = tmp_path / "secret"
+    file.write_bytes(os.urandom(32))
+    file.chmod(0o600)
+    return ["--secret-file", str(file)]
+
+
+@contextlib.contextmanager
+def server(**given):
+    rota = Rota(**given)
+    try:
+        rota.start()
+        yield rota
+    finally:
+        rota.close()
+
+
+def test_tokens_of_before_stay_good_when_a_secret_file_is_given(rota, target, secret):
+    before, of_store = leased(rota.api, target, timeout="10m")
+    rota.options += secret
+    rota.restart()
+    after, of_file = leased(rota.api, target, timeout="10m")
+    assert say(rota.api, before, "complete", of_store, result=1).json["state"] == "success"
+    assert say(rota.api, after, "heartbeat", of_file).status == 200
+    rota.restart()
+    assert say(rota.api, after, "heartbeat", of_file).status == 200
+    rota.options = rota.options[: -len(secret)]
+    rota.restart()
+    refused(say(rota.api, after, "complete", of_file), 409, "lease_lost")
+    assert say(rota.api, before, "complete", of_store, result=1).status == 200
+
+
+def test_a_token_of_another_database_is_no_token_of_a_job_here(place, target, secret):
+    with server(**place, options=secret) as here, server(options=secret) as there:
+        job_id, token = leased(here.api, target, timeout="10m")
+        other, others = leased(there.api, target, timeout="10m")
+        refused(say(there.api, job_id, "complete", token), 404, "not_found")
+        refused(say(there.api, other, "complete", token), 409, "lease_lost")
+        assert say(here.api, job_id, "complete", token).json["state"] == "success"
+        assert say(there.api, other, "complete", others).json["state"] == "success"
+
+
+@pytest.mark.stores("sqlite")
+def test_the_same_file_is_enough_to_read_a_token_under_another_stores_secret(place, target, secret, tmp_path):
+    with server(**place, options=secret) as here:
+        job_id, token = leased(here.api, target, timeout="10m")
+        copy = here.api.get("/v1/backup").body
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "rota.db").write_bytes(copy)
+    with contextlib.closing(sqlite3.connect(data / "rota.db")) as connection, connection:
+        assert connection.execute("UPDATE meta SET value = ? WHERE name = 'secret'", [os.urandom(32)]).rowcount == 1
+    with server(data=data) as there:
+        refused(say(there.api, job_id, "complete", token), 409, "lease_lost")
+    with server(data=data, options=secret) as there:
+        assert say(there.api, job_id, "complete", token).json["state"] == "success"
+
+
+def test_a_secret_that_everybody_may_read_is_used_with_a_warning(target, tmp_path):
+    file = tmp_path / "secret"
+    file.write_text("0123456789abcdef" * 2)
+    file.chmod(0o444)
+    with server(options=["--secret-file", str(file)]) as rota:
+        assert f"secret_file {file} can be read by everybody on this machine (mode 0444)" in rota.log_text()
+        assert "0123456789abcdef" not in rota.log_text()
+        job_id, token = leased(rota.api, target)
+        assert say(rota.api, job_id, "complete", token).status == 200

@@ -44,7 +44,7 @@ def test_show_as_text_and_as_lines(file):
 
 def test_check_of_a_good_file(file):
     done = run_cli("config", "check", str(file))
-    assert (done.returncode, done.stdout, done.stderr) == (OK, f"{file}: fine; 3 of 16 settings are given\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (OK, f"{file}: fine; 3 of 17 settings are given\n", "")
 
 
 def test_check_remarks_on_variables_that_are_nearly_settings():
@@ -102,6 +102,42 @@ def test_serve_refuses_wrong_settings_with_words(args, words):
     done = run_cli("serve", *args)
     assert done.returncode == USAGE and done.stdout == ""
     assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        (None, "No such file or directory"),
+        (b"", "it is empty"),
+        (b"x" * 31, "it is so short that it could be guessed"),
+        (b"x" * 5000, "it is too long for a secret"),
+    ],
+)
+def test_a_file_that_cannot_be_a_secret_is_refused_before_anything_is_made(tmp_path, content, words):
+    secret = tmp_path / "secret"
+    if content is not None:
+        secret.write_bytes(content)
+    for verb in (["config", "check"], ["serve", "--data", str(tmp_path / "data")]):
+        done = run_cli(*verb, "--secret-file", str(secret))
+        assert done.returncode == USAGE and done.stdout == ""
+        assert f"secret_file {secret} cannot be used: {words}; give a file of 32 to 4096 bytes" in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_check_reads_the_secret_and_show_does_not(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("nobody knows that my name is such\n")
+    secret.chmod(0o600)
+    done = run_cli("config", "check", "--secret-file", str(secret))
+    assert (done.returncode, done.stderr) == (OK, "")
+    secret.chmod(0o644)
+    done = run_cli("config", "check", "--secret-file", str(secret))
+    assert done.returncode == OK and "can be read by everybody on this machine (mode 0644)" in done.stderr
+    text = run_cli("config", "show", "--secret-file", str(secret)).stdout
+    assert str(secret) in text and "nobody" not in text + done.stderr
+    row = shown("--secret-file", str(tmp_path / "absent"))["secret_file"]
+    assert (row["value"], row["source"], row["reloads"]) == (str(tmp_path / "absent"), "flag", False)
+    assert shown()["secret_file"]["value"] is None
 
 
 def test_the_sample_is_a_good_file(tmp_path):

@@ -179,6 +179,12 @@ class TestReload:
         wait_log(rota, "reload: stop_timeout = 3s (was 10s), log.level = debug (was info)\n")
         wait_log(rota, "reload: needs a restart: calls.max = 7 (was 1024), jobs.in_hand = 100 (was 32768)\n")
 
+    def test_another_secret_file_needs_a_restart(self, rota, file):
+        file.write_text("secret_file = '/no/such/file'\n")
+        rota.reload()
+        wait_log(rota, "reload: needs a restart: secret_file = /no/such/file (was none)\n")
+        assert rota.api.get("/readyz").status == 200
+
     def test_nothing_new(self, rota):
         rota.reload()
         wait_log(rota, "reload: nothing has changed\n")

@@ -130,6 +130,7 @@ static void every_row_of_the_table_is_whole(void **state)
         assert_true(setting->help[strlen(setting->help) - 1] != '.');
         assert_true(setting_find(str_of(setting->key)) == setting);
         assert_true(setting->type != SETTING_CHOICE || setting->choices);
+        assert_true(!setting->otherwise == !!setting->example);
         setting_flag(setting, name);
         assert_null(strpbrk(name, "._"));
         for (size_t other = 0; other < i; other++) {
@@ -162,6 +163,29 @@ static void without_anything_the_defaults_hold(void **state)
     assert_int_equal(config_number(&f->config, SET_HTTP_BODY_MEMORY), 48 << 20);
     assert_shown(f, SET_LISTEN, "127.0.0.1:7070", "default");
     assert_shown(f, SET_STORE, "sqlite:./rota-data", "from data");
+    assert_null(config_text(&f->config, SET_SECRET_FILE));
+    assert_shown(f, SET_SECRET_FILE, "", "not given");
+}
+
+// It may be readable by the server alone, and whoever looks at the settings is somebody else.
+static void the_secret_is_named_and_not_opened(void **state)
+{
+    struct fixture *f = *state;
+    f->variables[0] = "ROTA_SECRET_FILE", f->variables[1] = "/no/such/secret";
+    assert_good(f);
+    assert_string_equal(config_text(&f->config, SET_SECRET_FILE), "/no/such/secret");
+    assert_shown(f, SET_SECRET_FILE, "/no/such/secret", "ROTA_SECRET_FILE");
+    begin_anew(f);
+    write_file(f, "secret_file = '/a/secret'");
+    f->flags[0] = "secret-file", f->flags[1] = "/another";
+    assert_good(f);
+    assert_shown(f, SET_SECRET_FILE, "/another", "--secret-file");
+    begin_anew(f);
+    f->flags[0] = "secret-file", f->flags[1] = "";
+    assert_says(f, "--secret-file takes the path of a file, not \"\"");
+    begin_anew(f);
+    write_file(f, "secret_file = 17");
+    assert_says(f, "secret_file takes the path of a file, in quotes");
 }
 
 static void a_flag_counts_more_than_a_variable_more_than_the_file(void **state)
@@ -393,6 +417,7 @@ int main(void)
         TEST(every_row_of_the_table_is_whole),
         TEST(names_follow_from_the_key),
         TEST(without_anything_the_defaults_hold),
+        TEST(the_secret_is_named_and_not_opened),
         TEST(a_flag_counts_more_than_a_variable_more_than_the_file),
         TEST(an_empty_variable_counts_as_none_an_empty_flag_does_not),
         TEST(data_and_store_say_the_same_thing),

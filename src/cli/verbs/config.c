@@ -1,8 +1,10 @@
 // rota config check|show: what a server would be told, and the pages that are made of the table of settings.
+#include "base/log.h"
 #include "cli/settings.h"
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
 #include "node/config_show.h"
+#include "node/secret.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -72,6 +74,23 @@ static void talk_about_slips(void)
     }
 }
 
+// config_read() does not open the secret: a server that reloads does not need it again, and whoever shows the settings may not be
+// allowed to read it. A check is to find what would keep a server from starting.
+static int check_secret(const struct config *config)
+{
+    const char *path = config_text(config, SET_SECRET_FILE);
+    uint8_t secret[STORE_SECRET_SIZE];
+    char why[ERR_WHY_MAX];
+    if (!path)
+        return CLI_OK;
+    bool good = secret_read(path, secret, why);
+    explicit_bzero(secret, sizeof secret);
+    log_set_format((enum log_format)config_number(config, SET_LOG_FORMAT));
+    if (*why)
+        log_say(good ? LOG_WARN : LOG_ERROR, "rota config: %s", why);
+    return good ? CLI_OK : CLI_USAGE;
+}
+
 static int check(struct cli *cli)
 {
     buf_auto struct buf out = {0};
@@ -82,6 +101,8 @@ static int check(struct cli *cli)
         return verb_misused(cli, "%s and --config %s: give one of them", file, named);
     int code = settings_read(&given, cli, file);
     talk_about_slips();
+    if (!code)
+        code = check_secret(&given.config);
     for (size_t i = 0; i < SETTING_COUNT; i++)
         count += given.config.values[i].source != FROM_DEFAULT;
     if (!code) {
