@@ -1,45 +1,16 @@
-// Dates are counted, not looked up: days since 1970 from year, month and day with integers alone, so no time zone file, locale or
-// environment of the machine can change what a text means.
+// Dates are counted (base/calendar), not looked up, so no time zone file, locale or environment of the machine can change what a
+// text means.
 //
 // What it does not do: time zones with names, calendars with seconds that are 61 long. Leap seconds are folded into the one
 // before.
 #include "base/text/when.h"
 
+#include "base/calendar.h"
 #include "base/mem.h"
 
 enum { MS_SECOND = 1000, MS_MINUTE = 60 * MS_SECOND, MS_HOUR = 60 * MS_MINUTE, MS_DAY = 24 * MS_HOUR };
 static const int64_t WHEN_MAX = 253402300799999;      // 9999-12-31T23:59:59.999Z
 static const int64_t DURATION_MAX = 36525LL * MS_DAY; // 100 years
-static const uint8_t month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-
-// ---- civil dates. The year is taken to begin in March, so that a leap day is its last day; 400 years are one era of 146097
-// days.
-
-static int64_t days_from_civil(int year, int month, int day)
-{
-    int64_t y = month <= 2 ? year - 1 : year;
-    int64_t era = y / 400, year_of_era = y % 400;
-    int64_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
-}
-
-static void civil_from_days(int64_t days, int *ret_year, int *ret_month, int *ret_day)
-{
-    days += 719468;
-    int64_t era = days / 146097, day_of_era = days % 146097;
-    int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    int64_t month = (5 * day_of_year + 2) / 153;
-    *ret_day = (int)(day_of_year - (153 * month + 2) / 5 + 1);
-    *ret_month = (int)(month < 10 ? month + 3 : month - 9);
-    *ret_year = (int)(year_of_era + era * 400 + (*ret_month <= 2));
-}
-
-static int days_in_month(int year, int month)
-{
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return month_days[month - 1] + (month == 2 && leap);
-}
 
 // ---- times
 
@@ -102,11 +73,9 @@ static bool take_zone(struct str *text, int64_t *ret_offset_ms)
 // A leap second exists only as 23:59:60 UTC on the last day of a month.
 static bool may_leap(int64_t minute_ms)
 {
-    int year, month, day;
     if (minute_ms < 0 || minute_ms % MS_DAY != MS_DAY - MS_MINUTE)
         return false;
-    civil_from_days(minute_ms / MS_DAY + 1, &year, &month, &day);
-    return day == 1;
+    return calendar_date(minute_ms / MS_DAY + 1).day == 1;
 }
 
 bool when_parse(struct str text, int64_t *ret_ms)
@@ -121,10 +90,10 @@ bool when_parse(struct str text, int64_t *ret_ms)
         return false;
     if (!take_zone(&text, &offset))
         return false;
-    if (year < 1970 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month) || hour > 23 || minute > 59 ||
+    if (year < 1970 || month < 1 || month > 12 || day < 1 || day > calendar_month_days(year, month) || hour > 23 || minute > 59 ||
         second > 60)
         return false;
-    int64_t ms = days_from_civil(year, month, day) * MS_DAY + (int64_t)hour * MS_HOUR + (int64_t)minute * MS_MINUTE - offset;
+    int64_t ms = calendar_days(year, month, day) * MS_DAY + (int64_t)hour * MS_HOUR + (int64_t)minute * MS_MINUTE - offset;
     if (second == 60 && !may_leap(ms))
         return false;
     ms += second == 60 ? MS_MINUTE - 1 : second * MS_SECOND + fraction;
@@ -145,14 +114,13 @@ static char *put_two(char *at, int value, char behind)
 // Two digits at a time: every answer holds half a dozen times.
 void when_format(char ret_text[WHEN_TEXT_SIZE], int64_t ms)
 {
-    int year, month, day;
     ms = ms < 0 ? 0 : ms > WHEN_MAX ? WHEN_MAX : ms;
-    civil_from_days(ms / MS_DAY, &year, &month, &day);
+    struct calendar_date date = calendar_date(ms / MS_DAY);
     int rest = (int)(ms % MS_DAY);
-    char *at = put_two(ret_text, year / 100, 0) - 1; // the next two follow at once
-    at = put_two(at, year % 100, '-');
-    at = put_two(at, month, '-');
-    at = put_two(at, day, 'T');
+    char *at = put_two(ret_text, date.year / 100, 0) - 1; // the next two follow at once
+    at = put_two(at, date.year % 100, '-');
+    at = put_two(at, date.month, '-');
+    at = put_two(at, date.day, 'T');
     at = put_two(at, rest / MS_HOUR, ':');
     at = put_two(at, rest / MS_MINUTE % 60, ':');
     at = put_two(at, rest / MS_SECOND % 60, '.');
