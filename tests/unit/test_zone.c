@@ -285,6 +285,7 @@ static void spans_cover_all_time(void **state)
             assert_int_equal(next.from_s, span.until_s);
             span = next;
         }
+        assert_int_equal(span.until_s == INT64_MAX, strchr(footers[i], ',') == NULL); // a rule with dates has no last span
     }
 }
 
