@@ -1,0 +1,127 @@
+// tzdata.zi is the text all files of tzdata are made from, in short words: "Z NAME …" begins a zone, "L ZONE NAME" gives it
+// another name. The rest of it is the rules, which the files have in a form that is easier to read.
+#include "core/schedule/zone_list.h"
+
+#include <stdlib.h>
+
+static struct str take_word(struct str *line)
+{
+    *line = str_trim(*line);
+    size_t n = 0;
+    while (n < line->n && line->p[n] != ' ' && line->p[n] != '\t')
+        n++;
+    struct str word = {line->p, n};
+    *line = str_skip(*line, n);
+    return word;
+}
+
+// Without dots and without a slash at the front, a name cannot lead out of a folder.
+static bool is_name(struct str text)
+{
+    if (!text.n || text.n > ZONE_NAME_MAX || !str_is_letter(text.p[0]))
+        return false;
+    for (size_t i = 0; i < text.n; i++)
+        if (!str_is_letter(text.p[i]) && !str_is_digit(text.p[i]) && !memchr("_+-/", text.p[i], 4))
+            return false;
+    return true;
+}
+
+static int compare(struct str a, struct str b)
+{
+    int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+    return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return compare(((const struct zone_name *)a)->name, ((const struct zone_name *)b)->name);
+}
+
+static bool read_zi_line(struct str line, struct zone_name *ret_name)
+{
+    struct str keyword = take_word(&line), first = take_word(&line);
+    if (str_is(keyword, "Z"))
+        *ret_name = (struct zone_name){.name = first};
+    else if (str_is(keyword, "L"))
+        *ret_name = (struct zone_name){.name = take_word(&line), .link = first};
+    else
+        return false;
+    return is_name(ret_name->name) && (!ret_name->link.n || is_name(ret_name->link));
+}
+
+// Columns with tabs in between: countries, coordinates, name, comments.
+static bool read_tab_line(struct str line, struct zone_name *ret_name)
+{
+    if (str_starts(line, STR("#")))
+        return false;
+    str_cut(&line, '\t');
+    str_cut(&line, '\t');
+    *ret_name = (struct zone_name){.name = str_cut(&line, '\t')};
+    return is_name(ret_name->name);
+}
+
+// "# version 2025b" in the first line. What does not begin with a year cannot be compared, and counts as not said.
+static void read_version(struct str text, char ret_version[ZONE_VERSION_SIZE])
+{
+    struct str line = str_cut(&text, '\n'), start = STR("# version ");
+    memset(ret_version, 0, ZONE_VERSION_SIZE);
+    if (!str_starts(line, start))
+        return;
+    line = str_skip(line, start.n);
+    struct str version = take_word(&line);
+    if (version.n < 4 || version.n >= ZONE_VERSION_SIZE)
+        return;
+    for (size_t i = 0; i < version.n; i++)
+        if (i < 4 ? !str_is_digit(version.p[i])
+                  : !str_is_digit(version.p[i]) && !str_is_letter(version.p[i]) && version.p[i] != '-')
+            return;
+    memcpy(ret_version, version.p, version.n);
+}
+
+static struct zone_list read_lines(struct str text, struct arena *arena, bool (*read_line)(struct str, struct zone_name *))
+{
+    struct str rest = arena_copy(arena, text);
+    struct zone_name *names = arena_array(arena, struct zone_name, ZONE_NAMES_MAX);
+    struct zone_list list = {.names = names};
+    while (rest.n && list.count < ZONE_NAMES_MAX)
+        if (read_line(str_cut(&rest, '\n'), &names[list.count]))
+            list.count++;
+    qsort(names, list.count, sizeof *names, compare_names);
+    return list;
+}
+
+struct zone_list zone_list_read(struct str text, struct arena *arena)
+{
+    struct zone_list list = read_lines(text, arena, read_zi_line);
+    read_version(text, list.version);
+    return list;
+}
+
+struct zone_list zone_list_read_tab(struct str text, struct arena *arena)
+{
+    return read_lines(text, arena, read_tab_line);
+}
+
+const struct zone_name *zone_list_find(const struct zone_list *list, struct str name)
+{
+    struct zone_name wanted = {.name = name};
+    if (!name.n || !list->count)
+        return NULL;
+    return bsearch(&wanted, list->names, list->count, sizeof *list->names, compare_names);
+}
+
+struct str zone_list_guess(const struct zone_list *list, struct str name)
+{
+    size_t least = STR_FAR;
+    struct str guess = {0};
+    for (size_t i = 0; i < list->count; i++)
+        if (str_nearer(name, list->names[i].name, &least))
+            guess = list->names[i].name;
+    return guess;
+}
+
+// A year and a letter, and behind z two letters (za): bytes in their order are releases in their order.
+bool zone_list_is_newer(const struct zone_list *list, const struct zone_list *than)
+{
+    return strcmp(list->version, than->version) > 0;
+}

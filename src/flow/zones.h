@@ -1,0 +1,23 @@
+// The time zones of this machine: which there are, and each one read when it is first asked for.
+// Layer: flow. Any thread, one short lock that is not held over I/O; zones_refresh() one thread.
+//
+// They are tzdata's files, in the folder that TZDIR names or in /usr/share/zoneinfo. Without tzdata there is only UTC.
+#pragma once
+#include "core/schedule/zone.h"
+#include "core/schedule/zone_list.h"
+
+struct zones;
+
+struct zones *zones_new(const char *dir); // NULL: TZDIR, or the folder of the system
+void zones_free(struct zones *zones);     // accepts NULL
+
+// A zone lives as long as `zones`. Only the names of tzdata are taken, with their case, and "UTC". ERR_INVALID_FIELD: there is no
+// zone of this name, or its file is broken; `why` says which, and what would help.
+err_check enum err zones_find(struct zones *zones, struct str name, const struct zone **ret_zone, char why[ERR_WHY_MAX]);
+
+void zones_version(struct zones *zones, char ret_version[ZONE_VERSION_SIZE]); // of tzdata, "2025b"; empty: it is not known
+
+// To be called about once a minute. True: a newer tzdata was installed, and zones that are asked for from now on are those of it.
+// Who planned with those of before may want to plan again; what they hold stays good. A zone that the newer tzdata does not have
+// or that cannot be read from it stays as it was.
+bool zones_refresh(struct zones *zones);
