@@ -14,7 +14,7 @@ struct calendar_date {
 enum { CALENDAR_ERA_YEARS = 400, CALENDAR_ERA_DAYS = 146097, CALENDAR_ERA_TO_1970_DAYS = 719468 };
 
 // A year is taken to begin in March, so that a leap day is its last day; 400 years are one era. A negative year is rounded down
-// to its era, so that days before the year 0 are counted as those behind it.
+// to its era, so that days before the year 0 are counted as those after it.
 static inline int64_t calendar_days(int year, int month, int day)
 {
     int years = month <= 2 ? year - 1 : year;

@@ -1,8 +1,8 @@
-// What was read is kept in a list, the newest first, and never changed: who has a zone may use it without a lock, also when a newer
-// tzdata came meanwhile. The list is searched one by one, because few zones are in use at a time.
+// Zones that were read are kept in a list, the newest first, and never changed. So a caller may use its zone without a lock, also
+// when a newer tzdata has come meanwhile. The list is searched one by one, because few zones are in use at a time.
 //
-// A server that has every zone in use needs 1.6 MiB for them, and nearly as much again for each release of tzdata that comes while it
-// runs. There are three or four a year; behind REFRESHES_MAX of them only a restart reads more.
+// A server that uses every zone needs 1.6 MiB for them, and nearly as much again for each release of tzdata that comes while it
+// runs. There are three or four releases a year; after REFRESHES_MAX of them the server has to be restarted to read more.
 #include "flow/zones.h"
 
 #include "base/buf.h"
@@ -40,7 +40,7 @@ struct stamp {
 
 struct zones {
     char *dir;
-    struct stamp seen, listed; // of tzdata.zi, at the last refresh and when it was read last. Who calls refresh
+    struct stamp seen, listed; // of tzdata.zi: at the last look, and when it was last read. Only refresh uses them
     pthread_mutex_t lock;
     struct listing *listing; // under the lock; only refresh changes it
     struct loaded *loaded;   // under the lock
@@ -49,7 +49,7 @@ struct zones {
 
 // ---- files
 
-// False: errno says why. What is longer than `max` is cut off one byte behind it, so that its reader can tell.
+// False: errno says why. A file that is longer than `max` is cut off one byte after it, so that who reads the text can tell.
 static bool read_file(const char *dir, struct str name, size_t max, struct buf *ret_text)
 {
     char path[PATH_MAX];
@@ -112,7 +112,8 @@ static void loaded_free(struct loaded *loaded)
     mem_free(loaded);
 }
 
-// Some systems have the file of a zone under its own name only, and not under its other names: so the link says where it is.
+// Some systems have a zone's file only under the zone's own name. A name that has no file is a link, and the file of the zone
+// that it links to is read instead.
 static struct loaded *load(const char *dir, const struct zone_name *listed, char why[ERR_WHY_MAX])
 {
     struct loaded *loaded = mem_zero(sizeof *loaded);
@@ -171,8 +172,8 @@ static struct loaded *find_loaded(const struct zones *zones, struct str name)
     return loaded;
 }
 
-// What is known without reading a file. Otherwise *ret_listed is what to read, copied into the arena: the list may be replaced
-// meanwhile. ERR_INVALID_FIELD: there is no such zone.
+// Finds what is known without reading a file. When *ret_zone is NULL, *ret_listed says which file to read; it is copied into the
+// arena, because the list may be replaced meanwhile. ERR_INVALID_FIELD: there is no such zone.
 static enum err find_known(struct zones *zones, struct str name, struct arena *arena, const struct zone **ret_zone,
                            struct zone_name *ret_listed, char why[ERR_WHY_MAX])
 {
@@ -196,7 +197,8 @@ static enum err find_known(struct zones *zones, struct str name, struct arena *a
     return ERR_INVALID_FIELD;
 }
 
-// Keeps what was read, unless another thread was quicker. When it could not be read, the zone stays as it was before.
+// Keeps the zone that was read, unless another thread has read it meanwhile. `read` is NULL when the file could not be read: then
+// the zone stays as it was in the last release, and its file is not tried again before the next one.
 static const struct zone *keep(struct zones *zones, struct str name, struct loaded *read)
 {
     struct loaded *known = find_loaded(zones, name);
@@ -211,7 +213,7 @@ static const struct zone *keep(struct zones *zones, struct str name, struct load
     }
     if (!known)
         return NULL;
-    known->release = zones->release; // and is not looked for again until the next release
+    known->release = zones->release;
     return known->zone;
 }
 
@@ -247,8 +249,8 @@ void zones_version(struct zones *zones, char ret_version[ZONE_VERSION_SIZE])
     pthread_mutex_unlock(&zones->lock);
 }
 
-// A package manager replaces files one after the other, so a list that has changed is taken only when it has not changed again by
-// the next look: by then the files of the zones are those of the list.
+// A package manager replaces files one after the other. So a list that has changed is read only at the next look, when it has not
+// changed again: by then the files of the zones are those of the list.
 bool zones_refresh(struct zones *zones)
 {
     struct stamp stamp = look(zones);

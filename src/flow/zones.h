@@ -11,13 +11,13 @@ struct zones;
 struct zones *zones_new(const char *dir); // NULL: TZDIR, or the folder of the system
 void zones_free(struct zones *zones);     // accepts NULL
 
-// A zone lives as long as `zones`. Only the names of tzdata are taken, with their case, and "UTC". ERR_INVALID_FIELD: there is no
-// zone of this name, or its file is broken; `why` says which, and what would help.
+// The zone lives as long as `zones`. The name is one of tzdata's, in the right case, or "UTC". ERR_INVALID_FIELD: there is no
+// zone of this name, or its file cannot be used; `why` says which, and what would help.
 err_check enum err zones_find(struct zones *zones, struct str name, const struct zone **ret_zone, char why[ERR_WHY_MAX]);
 
 void zones_version(struct zones *zones, char ret_version[ZONE_VERSION_SIZE]); // of tzdata, "2025b"; empty: it is not known
 
-// To be called about once a minute. True: a newer tzdata was installed, and zones that are asked for from now on are those of it.
-// Who planned with those of before may want to plan again; what they hold stays good. A zone that the newer tzdata does not have
-// or that cannot be read from it stays as it was.
+// To be called about once a minute. True: a newer tzdata was installed, and zones_find() gives its zones from now on, so a plan
+// that was made with an older one may have to be made again. Zones that were handed out before stay valid. A zone that was in use
+// and that the newer tzdata does not have, or whose new file cannot be used, stays as it was.
 bool zones_refresh(struct zones *zones);

@@ -33,8 +33,7 @@ static void check_span(const struct zone_span *span)
     must(memchr(span->abbreviation, 0, sizeof span->abbreviation) >= (const void *)(span->abbreviation + 3));
 }
 
-// The clock before and after it is set. Times beyond those that a person could mean are only asked for, so that no sum here
-// overflows.
+// Checks readings just before and after the clock is set. At instants so far away that a sum could overflow, it only asks.
 static void check_end(const struct zone *zone, const struct zone_span *span, const struct zone_span *next)
 {
     must(next->from_s == span->until_s);

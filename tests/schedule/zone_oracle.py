@@ -49,8 +49,8 @@ class Other:
             return "once", first, last
         if first < last:
             return "twice", first, last
-        behind = self.change(last, first)
-        return "skipped", behind, behind
+        end = self.change(last, first)
+        return "skipped", end, end
 
     def change(self, low, high):
         """The one change of offset in (low, high]."""

@@ -14,7 +14,7 @@ struct tzif {
     const int64_t *times;
     const uint8_t *kind_at;
     const struct tzif_kind *kinds;
-    struct str names; // each with a NUL behind it
+    struct str names; // each with a NUL at its end
     const char *footer;
 };
 

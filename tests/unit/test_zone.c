@@ -1,5 +1,5 @@
-// Time zones: real ones of the machine for days that lie in the past, which nobody will change, and zones made by hand for
-// everything that a file may say.
+// Time zones: real ones of the machine, asked for days in the past, which no release of tzdata changes; and zones made by hand,
+// with everything that a file may say.
 #include "core/schedule/zone.h"
 
 #include "base/mem.h"
@@ -239,7 +239,7 @@ static void every_form_of_a_rule_is_understood(void **state)
         {"AAA0BBB,J60/0,J61/0", "2048-03-01T00:00:00Z", HOUR, "BBB"},
         {"<-02>2<-01>,M3.5.0/-1,M10.5.0/0", "2050-03-27T00:59:59Z", -2 * HOUR, "-02"}, // a time before the day
         {"<-02>2<-01>,M3.5.0/-1,M10.5.0/0", "2050-03-27T01:00:00Z", -HOUR, "-01"},
-        {"AAA-2BBB,M3.4.4/50,M10.4.4/50", "2050-03-25T23:59:59Z", 2 * HOUR, "AAA"}, // and one two days behind it
+        {"AAA-2BBB,M3.4.4/50,M10.4.4/50", "2050-03-25T23:59:59Z", 2 * HOUR, "AAA"}, // and one two days after it
         {"AAA-2BBB,M3.4.4/50,M10.4.4/50", "2050-03-26T00:00:00Z", 3 * HOUR, "BBB"},
         {"EST5EDT,0/0,J365/25", "2050-01-01T04:59:59Z", -4 * HOUR, "EDT"}, // daylight saving time all year
         {"EST5EDT,0/0,J365/25", "2050-01-01T05:00:00Z", -4 * HOUR, "EDT"},
@@ -259,7 +259,7 @@ static void every_form_of_a_rule_is_understood(void **state)
     }
 }
 
-// Any instant lies in the span it is told, and spans lie side by side, also where numbers end.
+// Each instant lies in its span, and spans lie side by side, also near the ends of the range of numbers.
 static void spans_cover_all_time(void **state)
 {
     static const char *const footers[] = {"EST5EDT,M3.2.0,M11.1.0",  "AAA-10BBB,M10.1.0,M4.1.0/3", "EST5EDT,0/0,J365/25",
@@ -289,7 +289,7 @@ static void spans_cover_all_time(void **state)
     }
 }
 
-// Every instant around it is tried: which of them show this time?
+// Finds the instants that show a wall time by trying all of them around it.
 static struct zone_instants tried(const struct zone *zone, int64_t wall_s, int64_t step_s)
 {
     struct zone_instants found = {.wall = ZONE_SKIPPED};
@@ -353,7 +353,7 @@ static void bytes_that_end_too_soon_or_too_late_are_refused(void **state)
         tzif.version = versions[i];
         tzif_put(&bytes, &tzif);
         for (size_t n = 0; n < bytes.n; n++) {
-            char *exact = mem_copy(bytes.p, n); // a block of its own, so that AddressSanitizer sees a read behind it
+            char *exact = mem_copy(bytes.p, n); // a block of its own, so that AddressSanitizer sees a read beyond it
             why = NULL;
             assert_int_equal(zone_read((struct str){exact, n}, &arena, &zone, &why), ERR_INVALID_FIELD);
             assert_non_null(why);
@@ -415,9 +415,9 @@ static void files_that_are_too_large_are_refused(void **state)
     const struct zone *zone;
     for (int i = 0; i <= ZONE_TRANSITIONS_MAX; i++)
         times[i] = i;
-    for (int more = 0; more <= 1; more++) {
+    for (size_t more = 0; more <= 1; more++) {
         buf_auto struct buf bytes = {0};
-        struct tzif tzif = tzif_of(times, kind_at, (size_t)(ZONE_TRANSITIONS_MAX + more), "UTC0");
+        struct tzif tzif = tzif_of(times, kind_at, ZONE_TRANSITIONS_MAX + more, "UTC0");
         tzif_put(&bytes, &tzif);
         assert_int_equal(zone_read(buf_str(&bytes), &arena, &zone, &why), more ? ERR_TOO_LARGE : ERR_OK);
     }

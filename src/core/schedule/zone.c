@@ -1,8 +1,8 @@
-// A zone is its table of transitions, searched by halves, and behind the last of them the rule of the footer.
+// A zone is a table of transitions, which is searched by halves, and a rule for the time after the last of them.
 //
-// A TZif file of version 2 or later has everything twice: with times of 32 bits for readers of old, which is passed over, and
-// with times of 64 bits. Every count is compared with the bytes that are there before anything of a block is read, and every
-// index with what it points into, so that a zone that was read needs no check.
+// A TZif file of version 2 or later has everything twice: first with times of 32 bits, for old readers, then with times of 64
+// bits, which are the ones that are read here. The counts of a block are compared with the bytes of the file before the block is
+// read, and each index with the table it points into. So a zone that was read needs no checks when it is asked.
 //
 // What it does not do: leap seconds. A file that counts them (the folder right/ of tzdata) is refused, because its times are not
 // those of POSIX.
@@ -25,7 +25,7 @@ const struct zone zone_utc = {.has_rule = true, .rule = {.standard = {.abbreviat
 
 // ---- asking
 
-static size_t count_until(const struct zone *zone, int64_t utc_s) // how many transitions are not behind it
+static size_t count_until(const struct zone *zone, int64_t utc_s) // how many transitions are at or before it
 {
     size_t low = 0, high = zone->count;
     while (low < high) {
@@ -53,14 +53,14 @@ struct zone_span zone_span_at(const struct zone *zone, int64_t utc_s)
     return span;
 }
 
-// Looks at each span in which the instant could lie, whatever its offset: nearly always one, sometimes two. When no span has it,
-// a transition has stepped over it, and the first that did is where the gap ends.
+// The instant lies within 26 hours of the wall time, so all spans of these hours are looked at: nearly always one, sometimes two.
+// When none of them shows the wall time, a transition stepped over it, and the gap ends at that transition.
 struct zone_instants zone_instants(const struct zone *zone, int64_t wall_s)
 {
     wall_s = wall_s < INT64_MIN / 2 ? INT64_MIN / 2 : wall_s > INT64_MAX / 2 ? INT64_MAX / 2 : wall_s;
     struct zone_instants found = {.wall = ZONE_SKIPPED};
     struct zone_span span = zone_span_at(zone, wall_s - ZONE_OFFSET_MAX_S);
-    int64_t behind_gap_s = INT64_MAX;
+    int64_t gap_end_s = INT64_MAX;
     for (;;) {
         int64_t utc_s = wall_s - span.offset_s;
         if (utc_s >= span.from_s && utc_s < span.until_s) {
@@ -71,12 +71,12 @@ struct zone_instants zone_instants(const struct zone *zone, int64_t wall_s)
         if (span.until_s > wall_s - ZONE_OFFSET_MIN_S)
             break;
         struct zone_span next = zone_span_at(zone, span.until_s);
-        if (utc_s >= span.until_s && wall_s - next.offset_s < next.from_s && behind_gap_s == INT64_MAX)
-            behind_gap_s = next.from_s;
+        if (utc_s >= span.until_s && wall_s - next.offset_s < next.from_s && gap_end_s == INT64_MAX)
+            gap_end_s = next.from_s;
         span = next;
     }
     if (found.wall == ZONE_SKIPPED)
-        found.first_s = found.last_s = behind_gap_s;
+        found.first_s = found.last_s = gap_end_s;
     return found;
 }
 
@@ -144,7 +144,7 @@ static enum err read_header(struct reading *reading, struct header *ret_header)
     return ERR_OK;
 }
 
-// Counts have 32 bits each, so no sum of their products overflows 64.
+// Each count has 32 bits, so the sum cannot overflow 64.
 static uint64_t block_size(const struct header *header, size_t time_size)
 {
     return header->time_count * (uint64_t)(time_size + 1) + header->kind_count * (uint64_t)KIND_SIZE + header->char_count +
@@ -223,12 +223,12 @@ static enum err read_block(struct reading *reading, const struct header *header,
         err = read_transitions(reading, header, time_size);
     if (!err)
         err = read_kinds(reading, header);
-    if (!err) // the indicators say how a rule of old was written down: nobody needs them
+    if (!err) // the indicators tell how the rules were written down, which no lookup needs
         reading->rest = str_skip(reading->rest, (size_t)header->isstd_count + header->isut_count);
     return err;
 }
 
-// A line between two line feeds; an empty one says that nothing is known of times to come.
+// The footer is a line between two line feeds. An empty line says that there is no rule.
 static enum err read_footer(struct reading *reading)
 {
     struct str text = reading->rest;
@@ -241,13 +241,13 @@ static enum err read_footer(struct reading *reading)
     return ERR_OK;
 }
 
-// The block of 32 bits is passed over, and what follows is read with 64.
+// Skips the block with times of 32 bits and reads the one with 64.
 static enum err read_second(struct reading *reading, const struct header *first)
 {
-    const char *passed_over;
+    const char *skipped;
     struct header second;
     uint64_t size = block_size(first, sizeof(int32_t));
-    if (size > reading->rest.n || !take(reading, (size_t)size, &passed_over))
+    if (size > reading->rest.n || !take(reading, (size_t)size, &skipped))
         return refuse(reading, "it is cut off");
     enum err err = read_header(reading, &second);
     if (!err && second.version != first->version)
@@ -271,7 +271,7 @@ enum err zone_read(struct str tzif, struct arena *arena, const struct zone **ret
     else if (!err)
         err = read_block(&reading, &first, sizeof(int32_t));
     if (!err && !first.version && reading.rest.n)
-        err = refuse(&reading, "it has bytes behind its end");
+        err = refuse(&reading, "it has bytes after its end");
     if (!err)
         *ret_zone = reading.zone;
     return err;

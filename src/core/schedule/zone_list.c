@@ -1,5 +1,5 @@
-// tzdata.zi is the text all files of tzdata are made from, in short words: "Z NAME …" begins a zone, "L ZONE NAME" gives it
-// another name. The rest of it is the rules, which the files have in a form that is easier to read.
+// tzdata.zi is the text from which all files of tzdata are made, in a short form: "Z NAME …" begins a zone, "L ZONE NAME" gives
+// it another name. Its other lines are the rules of the zones, which rota takes from their files.
 #include "core/schedule/zone_list.h"
 
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static bool read_tab_line(struct str line, struct zone_name *ret_name)
     return is_name(ret_name->name);
 }
 
-// "# version 2025b" in the first line. What does not begin with a year cannot be compared, and counts as not said.
+// The first line is "# version 2025b". A version that does not begin with a year cannot be compared, and is left empty.
 static void read_version(struct str text, char ret_version[ZONE_VERSION_SIZE])
 {
     struct str line = str_cut(&text, '\n'), start = STR("# version ");
@@ -120,7 +120,7 @@ struct str zone_list_guess(const struct zone_list *list, struct str name)
     return guess;
 }
 
-// A year and a letter, and behind z two letters (za): bytes in their order are releases in their order.
+// A version is a year and a letter; "z" would be followed by "za". So the order of the bytes is the order of the releases.
 bool zone_list_is_newer(const struct zone_list *list, const struct zone_list *than)
 {
     return strcmp(list->version, than->version) > 0;

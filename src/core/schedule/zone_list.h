@@ -1,7 +1,7 @@
 // The names of all time zones, as tzdata lists them.
 // Layer: core, pure. Any thread, once it is read.
 //
-// A zone's file is opened by a name of this list and never by a text of a user, and the list takes no name that could lead out of
+// A file of tzdata is opened by a name of this list and never by a text of a user. The list has no name that could lead out of
 // tzdata's folder.
 #pragma once
 #include "base/arena.h"
@@ -19,7 +19,7 @@ struct zone_list {
     char version[ZONE_VERSION_SIZE]; // "2025b"; empty: not said
 };
 
-// Lines that are no name of a zone are left out, and what is beyond ZONE_NAMES_MAX. The list lives in the arena and does not
+// Lines that do not name a zone are left out, and so are names beyond ZONE_NAMES_MAX. The list lives in the arena and does not
 // point into `text`.
 struct zone_list zone_list_read(struct str text, struct arena *arena);     // of tzdata.zi
 struct zone_list zone_list_read_tab(struct str text, struct arena *arena); // of zone1970.tab, which knows no version and no links

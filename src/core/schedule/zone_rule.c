@@ -1,5 +1,6 @@
-// A rule is asked, not expanded: the changes of five years around an instant are counted out, and the nearest before and behind
-// it are the ends of its span. So a zone needs no memory for years to come, and there is no last year.
+// The changes of a rule are not kept in a table: those of the five years around an instant are computed when it is asked for, and
+// the nearest ones before and after it are the ends of its span. So a zone needs no memory for future years, and there is no year
+// in which it ends.
 #include "core/schedule/zone_rule.h"
 
 #include "base/calendar.h"
@@ -20,7 +21,7 @@ static bool take_byte(struct str *text, char byte)
     return true;
 }
 
-// A number of any count of digits that lies in a range.
+// A number with any count of digits, between min and max.
 static bool take_number(struct str *text, int min, int max, int *ret_number)
 {
     int number = 0;
@@ -55,7 +56,7 @@ static bool take_time(struct str *text, int hours_max, int32_t *ret_s)
     return true;
 }
 
-// Letters alone, or anything that a name may have between < and >.
+// A name is letters alone, or stands between < and > and may then have digits and signs.
 static bool take_name(struct str *text, struct zone_kind *kind)
 {
     struct str name = *text;
@@ -73,7 +74,7 @@ static bool take_name(struct str *text, struct zone_kind *kind)
     return zone_kind_name(kind, name);
 }
 
-// POSIX counts offsets westwards.
+// POSIX counts offsets westwards: "EST5" is 5 hours behind UTC.
 static bool take_offset(struct str *text, struct zone_kind *kind)
 {
     int32_t west_s;
@@ -143,7 +144,7 @@ void zone_kind_put(const struct zone_kind *kind, struct zone_span *span)
 
 // ---- asking
 
-// The day of a year, as days since 1970. `new_year` is the year's first day.
+// The day on which the date falls in a year, as days since 1970. `new_year` is the first day of that year.
 static int64_t date_day(const struct zone_date *date, int year, int64_t new_year)
 {
     if (date->form == ZONE_DATE_DAY)
@@ -155,9 +156,9 @@ static int64_t date_day(const struct zone_date *date, int year, int64_t new_year
     return first + (day < calendar_month_days(year, date->month) ? day : day - 7);
 }
 
-// Narrows a span around an instant to a change of the rule, if it reaches further. Of two changes at one instant the one that is
-// given last counts.
-static void narrow(struct zone_span *span, int64_t utc_s, int64_t change_s, const struct zone_kind *kind)
+// Ends the span around an instant at a change of the rule, if the span reaches beyond that change. Of two changes at the same
+// instant the one that is given last counts.
+static void end_at(struct zone_span *span, int64_t utc_s, int64_t change_s, const struct zone_kind *kind)
 {
     if (change_s > utc_s) {
         if (change_s < span->until_s)
@@ -168,18 +169,18 @@ static void narrow(struct zone_span *span, int64_t utc_s, int64_t change_s, cons
     }
 }
 
-// A change may lie 8 days outside of its year, so two years on either side are needed for one change to be surely before the
-// instant, and one behind it. A year's start of daylight saving time is given before its end, and the end of one year before the
-// start of the next: "EST5EDT,0/0,J365/25" has each end at the instant of the next start, and so daylight saving time all year.
-static void narrow_to_years(struct zone_span *span, const struct zone_rule *rule, int64_t utc_s)
+// A change may lie 8 days outside of its year. So only with two years on either side it is certain that one change lies before
+// the instant and one after it. Changes are given year by year, the start of daylight saving time first: "EST5EDT,0/0,J365/25"
+// ends it at the very instant at which the next year starts it, and so has it all year.
+static void end_at_changes(struct zone_span *span, const struct zone_rule *rule, int64_t utc_s)
 {
     int year = calendar_date(calendar_day_of(utc_s)).year;
     for (int y = year - 2; y <= year + 2; y++) {
         int64_t new_year = calendar_days(y, 1, 1);
         int64_t start_s = date_day(&rule->start, y, new_year) * DAY_S + rule->start.time_s - rule->standard.offset_s;
         int64_t end_s = date_day(&rule->end, y, new_year) * DAY_S + rule->end.time_s - rule->daylight.offset_s;
-        narrow(span, utc_s, start_s, &rule->daylight);
-        narrow(span, utc_s, end_s, &rule->standard);
+        end_at(span, utc_s, start_s, &rule->daylight);
+        end_at(span, utc_s, end_s, &rule->standard);
     }
 }
 
@@ -189,7 +190,7 @@ struct zone_span zone_rule_span(const struct zone_rule *rule, int64_t utc_s)
     zone_kind_put(&rule->standard, &span);
     if (!rule->has_daylight)
         return span;
-    narrow_to_years(&span, rule, utc_s < FIRST_S ? FIRST_S : utc_s > LAST_S ? LAST_S : utc_s);
+    end_at_changes(&span, rule, utc_s < FIRST_S ? FIRST_S : utc_s > LAST_S ? LAST_S : utc_s);
     if (span.from_s <= FIRST_S)
         span.from_s = INT64_MIN;
     if (span.until_s > LAST_S)

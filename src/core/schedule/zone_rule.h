@@ -1,5 +1,7 @@
 // The rule of a time zone for the years that its table does not reach: the TZ string of POSIX in the footer of a TZif file, such
-// as "EST5EDT,M3.2.0,M11.1.0". Layer: core, pure. Only zone.c knows it.
+// as "EST5EDT,M3.2.0,M11.1.0".
+//
+// Layer: core, pure. Only zone.c knows it.
 #pragma once
 #include "base/str.h"
 #include "core/schedule/zone.h"
@@ -19,7 +21,7 @@ struct zone_date {
     enum zone_date_form form;
     int month, week, weekday; // WEEKDAY: the week-th such weekday of the month; the fifth is the last
     int day;                  // JULIAN: 1 to 365, 29 February is not counted. DAY: 0 to 365, it is
-    int32_t time_s;           // of the wall clock until then; up to 167 hours before or behind the day's midnight
+    int32_t time_s;           // by the wall clock that holds until then; up to 167 hours before or after the day's midnight
 };
 
 struct zone_rule {
@@ -28,15 +30,14 @@ struct zone_rule {
     struct zone_date start, end; // of daylight saving time
 };
 
-// False: it is not such a string. A string with daylight saving time but without its dates is refused: POSIX does not say when it
-// would begin.
+// False: the text is not such a string. A string that names daylight saving time but not its dates is refused, because POSIX does
+// not say when it would begin.
 bool zone_rule_read(struct str text, struct zone_rule *ret_rule);
 
-// As zone_span_at(). Before the year 1 and behind the year 9999 the last span goes on for ever.
+// As zone_span_at(). Before the year 1 and after the year 9999 the offset does not change any more.
 struct zone_span zone_rule_span(const struct zone_rule *rule, int64_t utc_s);
 
-void zone_kind_put(const struct zone_kind *kind, struct zone_span *span); // what holds in the span
+void zone_kind_put(const struct zone_kind *kind, struct zone_span *span); // this kind holds in the span
 
-// Copies an abbreviation into a kind. False: it has fewer than 3 or more than 7 characters, or others than letters, digits, + and
-// -.
+// Copies an abbreviation into a kind. False: it is not made of 3 to 7 letters, digits and signs (+, -).
 bool zone_kind_name(struct zone_kind *kind, struct str abbreviation);
