@@ -15,7 +15,7 @@ struct lanes;
 
 struct lanes *lanes_new(int room, size_t bytes); // how many jobs this node holds at most, and how many bytes of documents
 void lanes_free(struct lanes *lanes);
-void lanes_control(struct lanes *lanes, struct broker *broker); // from now on its executors are told which lanes are held
+void lanes_control(struct lanes *lanes, struct broker *broker); // from now on it carries pauses to its executors
 
 // Takes one place for a job that is due now or soon and has a document of so many bytes, if its lane is known to the store as not
 // paused, without backlog and within its share of both: the push path. Returns the lane, or 0.
@@ -29,17 +29,17 @@ bool lanes_hold(struct lanes *lanes, int64_t lane, size_t bytes);
 bool lanes_note(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, int64_t due_ms);
 void lanes_due(struct lanes *lanes, int64_t lane, int64_t due_ms); // the same, of a lane that is known
 
-// Counts what this node was told of its lanes, other than by lanes_learn().
+// Counts what was noted of lanes on this node, other than by lanes_learn().
 struct lanes_version {
     int64_t pauses, dues;
 };
 struct lanes_version lanes_version(struct lanes *lanes);
 
-// What the store says of a lane in answer to a question. `asked` is lanes_version() of when the question was asked: what this
-// node was told of the lane since is newer. With a next_due of 0 it says nothing of what is due.
+// What the store says of a lane in answer to a question. `asked` is lanes_version() of when the question was asked: what was
+// noted of the lane since is newer. With a next_due of 0 it says nothing of what is due.
 void lanes_learn(struct lanes *lanes, const struct store_lane *lane, struct lanes_version asked);
 
-// Who goes first (core/bucket). Before it is told, a node goes first everywhere.
+// In which buckets this node goes first (core/bucket). Until this is called it goes first everywhere.
 void lanes_assign(struct lanes *lanes, const bool mine[BUCKETS]);
 void lanes_buckets(struct lanes *lanes, bool ret_used[BUCKETS]); // those that lanes fall into
 
@@ -63,8 +63,9 @@ struct lanes_view {
 struct lanes_view lanes_look(struct lanes *lanes, int64_t lane);
 void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, bool paused);
 
-// The puller's side. Picks lanes with something due now, or soon in one's own, longest unserved first, and gives each what its
-// share allows. The places are taken until lanes_planned() says what came of it. Returns how many wants were written.
+// The puller's side (lane_turns.c). Picks lanes with something due now, or soon in one's own, longest unserved first, and gives
+// each what its share allows. The places are taken until lanes_planned() says what came of it. Returns how many wants were
+// written.
 size_t lanes_plan(struct lanes *lanes, int64_t now_ms, struct store_want *ret_wants, size_t max_wants, size_t max_jobs);
 
 // What came of a want: `got` of its places stay taken, by documents of so many bytes. `known` says that next_due and next_id are
