@@ -446,6 +446,16 @@ void store_list_give(const struct store_list *list, struct store_page *page, con
         page->bytes += store_attempt_bytes(&records->attempts[page->attempts++]);
 }
 
+void store_list_end(struct store_list *list, const struct store_get *records)
+{
+    list->op.arena = records->op.arena;
+    list->found = records->jobs;
+    list->found_count = records->job_count;
+    list->attempts = records->attempts;
+    list->attempt_count = records->attempt_count;
+    store_sort_attempts(list->attempts, list->attempt_count);
+}
+
 void store_op_clear(struct store_op *op)
 {
     clears[op->verb](op);

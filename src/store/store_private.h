@@ -23,8 +23,9 @@ static inline bool store_step_leased(const struct store_step *step)
     return step->lease || step->job->lease_until || step->job->result.n;
 }
 
-// A slot behind `count` results: the array lives in the operation's arena and doubles as it fills.
 void store_sort_attempts(struct attempt *attempts, size_t count); // by job, then by number
+
+// A slot behind `count` results: the array lives in the operation's arena and doubles as it fills.
 void *store_push(struct arena *arena, void *array, size_t count, size_t size) __attribute__((returns_nonnull));
 
 // May a job be claimed with which the documents of its lane are so many bytes, when `left` of the want's jobs are not taken yet?
@@ -94,6 +95,8 @@ struct store_page {
 bool store_list_look(struct store_list *list, struct store_page *page, struct store_key key);
 // A row is given: its records are those that came to the list's tasks and to these jobs and attempts.
 void store_list_give(const struct store_list *list, struct store_page *page, const struct store_get *records);
+// The page has come to its end: the jobs and attempts that were given, and the arena they live in, become the list's.
+void store_list_end(struct store_list *list, const struct store_get *records);
 
 // The members of a bulk as they are stored, in their order; `id`, `tenant` and `version` come before them, `doc` behind.
 #define BULK_MOVING(X) X(state) X(holder) X(created_at) X(ended_at) X(matched) X(changed) X(unchanged) X(failed)

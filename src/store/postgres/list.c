@@ -447,9 +447,5 @@ void pg_list_send(struct pg_session *session, struct store_op *op)
                  list->jobs ? page.rows : page.jobs, list->jobs ? page.row_count : page.job_count);
         pg_sync(session);
     }
-    op->arena = page.records.op.arena;
-    list->found = page.records.jobs;
-    list->found_count = page.records.job_count;
-    list->attempts = page.records.attempts;
-    list->attempt_count = page.records.attempt_count;
+    store_list_end(list, &page.records);
 }

@@ -187,10 +187,5 @@ void list_read(struct db *db, struct store_op *op)
         list_jobs(&source, list, &records);
     else
         list_tasks(&source, list, &records);
-    op->arena = records.op.arena;
-    list->found = records.jobs;
-    list->found_count = records.job_count;
-    list->attempts = records.attempts;
-    list->attempt_count = records.attempt_count;
-    store_sort_attempts(list->attempts, list->attempt_count);
+    store_list_end(list, &records);
 }
