@@ -1,6 +1,7 @@
 // What a suite does to the PostgreSQL cluster that tests/support/postgres.py made for it.
 #pragma once
 #include <libpq-fe.h>
+#include <stdbool.h>
 
 // A session beside the store: as the role that has no privileges, or as the one that has them all.
 PGconn *session_new(bool superuser);
