@@ -11,14 +11,14 @@ struct settling {
     struct api_call call;
 };
 
-// What the body of a word may say.
-struct word {
-    enum lease_report_kind word;
+// What the body of a report may have.
+struct report {
+    enum lease_report_kind kind;
     const char *fields[4]; // ends with NULL
     const char *about;
 };
 
-static const struct word words[] = {
+static const struct report reports[] = {
     [LEASE_COMPLETE] = {LEASE_COMPLETE, {"token", "result"}, "token and result"},
     [LEASE_FAIL] = {LEASE_FAIL, {"token", "reason", "retry"}, "token, reason and retry"},
     [LEASE_HEARTBEAT] = {LEASE_HEARTBEAT, {"token", "progress"}, "token and progress"},
@@ -83,53 +83,53 @@ static bool take_field(const struct api_call *call, struct lease_report *op, str
     return false;
 }
 
-static bool has_field(const struct word *word, struct str name)
+static bool has_field(const struct report *report, struct str name)
 {
-    for (const char *const *field = word->fields; *field; field++)
+    for (const char *const *field = report->fields; *field; field++)
         if (str_is(name, *field))
             return true;
     return false;
 }
 
-static bool take_fields(const struct api_call *call, const struct word *word, struct json doc, struct lease_report *op)
+static bool take_fields(const struct api_call *call, const struct report *report, struct json doc, struct lease_report *op)
 {
     struct arena *arena = http_arena(call->request);
     struct json key, value;
     for (struct json_iter iter = json_iter(doc); json_next(&iter, &key, &value);) {
         struct str name = json_text(key, arena);
-        if (!has_field(word, name)) {
+        if (!has_field(report, name)) {
             problem_say(call->request, ERR_UNKNOWN_FIELD, arena_printf(arena, "/%.80s", arena_copy(arena, name).p).p,
-                        "There is no such field here: it takes %s.", word->about);
+                        "There is no such field here: it takes %s.", report->about);
             return false;
         }
         if (!take_field(call, op, name, value))
             return false;
     }
-    const char *missing = !op->ticket.n ? "/token" : word->word == LEASE_FAIL && !op->reason.n ? "/reason" : NULL;
+    const char *missing = !op->ticket.n ? "/token" : report->kind == LEASE_FAIL && !op->reason.n ? "/reason" : NULL;
     if (missing)
         problem_say(call->request, ERR_MISSING_FIELD, missing, "%s",
                     op->ticket.n ? "Say in a few words why it failed." : "The token is what the target was sent in Rota-Token.");
     return !missing;
 }
 
-static bool take_body(const struct api_call *call, const struct word *word, struct lease_report *op)
+static bool take_body(const struct api_call *call, const struct report *report, struct lease_report *op)
 {
     struct json doc;
     if (!params_json(call, &doc))
         return false;
     if (doc.type == JSON_OBJECT)
-        return take_fields(call, word, doc, op);
-    problem_say(call->request, ERR_INVALID_FIELD, NULL, "The body must be a JSON object with %s.", word->about);
+        return take_fields(call, report, doc, op);
+    problem_say(call->request, ERR_INVALID_FIELD, NULL, "The body must be a JSON object with %s.", report->about);
     return false;
 }
 
-static void report(const struct api_call *call, enum lease_report_kind word)
+static void submit(const struct api_call *call, enum lease_report_kind kind)
 {
     struct settling *settling = arena_alloc(http_arena(call->request), sizeof *settling);
     int64_t id;
     settling->call = *call;
-    settling->op = (struct lease_report){.word = word, .tenant = call->tenant, .done = settle_done, .ctx = settling};
-    if (!read_path_id(call, ID_JOB, &id) || !take_body(call, &words[word], &settling->op))
+    settling->op = (struct lease_report){.kind = kind, .tenant = call->tenant, .done = settle_done, .ctx = settling};
+    if (!read_path_id(call, ID_JOB, &id) || !take_body(call, &reports[kind], &settling->op))
         return;
     settling->op.job_id = id;
     http_wait(call->request, answer, settling);
@@ -138,15 +138,15 @@ static void report(const struct api_call *call, enum lease_report_kind word)
 
 void jobs_complete(const struct api_call *call)
 {
-    report(call, LEASE_COMPLETE);
+    submit(call, LEASE_COMPLETE);
 }
 
 void jobs_fail(const struct api_call *call)
 {
-    report(call, LEASE_FAIL);
+    submit(call, LEASE_FAIL);
 }
 
 void jobs_heartbeat(const struct api_call *call)
 {
-    report(call, LEASE_HEARTBEAT);
+    submit(call, LEASE_HEARTBEAT);
 }

@@ -47,11 +47,11 @@
     X(DETACHED, "a target answered that it will say later how its attempt ended")               \
     X(LEASE_EXPIRED, "a lease ran out")                                                         \
     X(LEASE_SPARED, "a lease that ran out while nobody could be heard was made longer")         \
-    X(LEASE_REPORT_EARLY, "a word about an attempt came before its beginning was written")      \
+    X(LEASE_REPORT_EARLY, "a report on an attempt came before its beginning was written")       \
     X(LEASE_REPORT_IN_HAND, "an attempt was ended by its target while the call was still open") \
-    X(LEASE_REPORT_TWICE, "the same word about an attempt came again")                          \
-    X(LEASE_REPORT_LATE, "a word about an attempt that was over was refused")                   \
-    X(LEASE_REPORT_AGAIN, "a word about an attempt met a record that had moved, and began again")
+    X(LEASE_REPORT_TWICE, "the same report on an attempt came again")                           \
+    X(LEASE_REPORT_LATE, "a report on an attempt that was over was refused")                    \
+    X(LEASE_REPORT_AGAIN, "a report on an attempt met a record that had moved, and began again")
 
 enum mark {
 #define X(name, text) MARK_##name,

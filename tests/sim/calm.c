@@ -299,7 +299,7 @@ static void stopping(struct world *world)
     world->late_max_ms = 0;
 }
 
-// I18. Attempts that go on at their targets: their words count on any node, and no node's death ends them.
+// I18. Attempts that go on at their targets: their reports count on any node, and no node's death ends them.
 static void later(struct world *world)
 {
     world->late_max_ms = exact_ms(world);

@@ -378,7 +378,7 @@ void check_said(struct sim_node *node, const struct exec_attempt *attempt)
 }
 
 // Under the token of its claim while its call is open, or under the one of its lease.
-void check_word(struct world *world, int64_t job_id, int64_t number, enum job_outcome outcome)
+void check_report(struct world *world, int64_t job_id, int64_t number, enum job_outcome outcome)
 {
     struct shadow *shadow = shadow_of(world, job_id);
     for (int i = 0; i < 2; i++)

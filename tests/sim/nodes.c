@@ -222,7 +222,7 @@ void node_crash(struct sim_node *node)
     sim_store_crash(node->store);
     sim_exec_crash(node->exec);
     clients_crash(node->world, node);
-    words_crash(node->world, node);
+    reports_crash(node->world, node);
     keep(node->world, node->flow);
     keep(node->world, node->store);
     keep(node->world, node->broker);

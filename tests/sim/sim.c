@@ -49,7 +49,7 @@ bool world_idle(struct world *world)
             !lease_reports_idle(node->flow->lease_reports))
             return false;
     }
-    return clients_done(world) && words_done(world);
+    return clients_done(world) && reports_done(world);
 }
 
 void world_run(struct world *world, int64_t until, bool (*stop)(struct world *world))

@@ -124,10 +124,10 @@ static void play_later(struct world *world, const struct exec_attempt *attempt, 
          silent = str_starts(attempt->order->task.target.http.url, STR("http://silent-"));
     if (world->faults && chance(world, 200)) {
         call->result = played_later();
-        words_plan(world, attempt, call->end);
+        reports_plan(world, attempt, call->end);
     } else if (spoken) {
         call->result = played_later();
-        words_say(world, attempt, LEASE_COMPLETE, call->end + 10000);
+        reports_say(world, attempt, LEASE_COMPLETE, call->end + 10000);
     } else if (silent) {
         call->result =
             attempt->outcome->job.attempts == 1 ? played_later() : (struct job_result){.outcome = OUTCOME_SUCCESS, .status = 200};

@@ -188,17 +188,17 @@ bool clients_done(struct world *world);                                         
 void clients_crash(struct world *world, struct sim_node *node);
 
 // What targets say later about attempts they answered with 202.
-void words_plan(struct world *world, const struct exec_attempt *attempt, int64_t answer); // anything may happen
-void words_say(struct world *world, const struct exec_attempt *attempt, enum lease_report_kind what, int64_t at);
-void words_crash(struct world *world, struct sim_node *node);
-bool words_done(struct world *world); // everything is said
+void reports_plan(struct world *world, const struct exec_attempt *attempt, int64_t answer); // anything may happen
+void reports_say(struct world *world, const struct exec_attempt *attempt, enum lease_report_kind what, int64_t at);
+void reports_crash(struct world *world, struct sim_node *node);
+bool reports_done(struct world *world); // everything is said
 
 // Called by the store when it has carried out an operation, before anybody hears of it.
 void check_operation(struct sim_node *node, struct store_op *op);
 void check_start(struct sim_node *node, const struct exec_attempt *attempt, int64_t end);
-void check_said(struct sim_node *node, const struct exec_attempt *attempt);                     // how the target answered
-void check_word(struct world *world, int64_t job_id, int64_t number, enum job_outcome outcome); // … later
-void check_turn(struct sim_node *node);                                                         // after each turn
+void check_said(struct sim_node *node, const struct exec_attempt *attempt);                       // how the target answered
+void check_report(struct world *world, int64_t job_id, int64_t number, enum job_outcome outcome); // … later
+void check_turn(struct sim_node *node);                                                           // after each turn
 void check_waiting(struct world *world); // now and then: does anything wait without need?
 void check_amend(struct sim_node *node, const struct store_amend *amend);
 void check_remove(struct sim_node *node, const struct store_remove *remove);

@@ -623,7 +623,7 @@ static void settle_refuses(struct lease_report *op)
     snprintf(op->why, sizeof op->why, "the token is of an earlier attempt");
 }
 
-static void words_about_attempts_are_passed_on_as_they_came(void **state)
+static void reports_on_attempts_are_passed_on_as_they_came(void **state)
 {
     static const struct {
         const char *word, *body;
@@ -651,7 +651,7 @@ static void words_about_attempts_are_passed_on_as_they_came(void **state)
         struct http_request *request = fake_ask("POST", target, NULL, cases[i].body);
         assert_int_equal(request->status, 200);
         assert_json(fake_json(request), "id", "\"j000000000002d\"");
-        assert_int_equal(settled.word, cases[i].as);
+        assert_int_equal(settled.kind, cases[i].as);
         assert_int_equal(settled.job_id, 77);
         assert_int_equal(settled.tenant, 1);
         assert_true(str_is(settled.ticket, cases[i].ticket) && str_is(settled.result, cases[i].result));
@@ -669,7 +669,7 @@ static void words_about_attempts_are_passed_on_as_they_came(void **state)
     fake_free(request);
 }
 
-static void a_word_that_is_refused_says_why(void **state)
+static void a_report_that_is_refused_says_why(void **state)
 {
     fake.on_lease_report = settle_refuses;
     struct http_request *request = fake_ask("POST", "/v1/jobs/j000000000002d/complete", NULL, "{\"token\":\"1-a\"}");
@@ -971,8 +971,8 @@ int main(void)
         TEST(a_change_is_merged_before_it_is_answered),
         TEST(steering_what_is_swept_at_once_is_still_done),
         TEST(steering_is_refused_in_words),
-        TEST(words_about_attempts_are_passed_on_as_they_came),
-        TEST(a_word_that_is_refused_says_why),
+        TEST(reports_on_attempts_are_passed_on_as_they_came),
+        TEST(a_report_that_is_refused_says_why),
         TEST(a_queue_is_held_and_let_go),
         TEST(a_queue_is_deleted_or_says_what_keeps_it),
         TEST(queues_are_listed_page_by_page),

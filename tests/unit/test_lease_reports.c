@@ -24,20 +24,20 @@ static void done(struct lease_report *op)
     request->done = true;
 }
 
-static void say(struct play *play, struct request *request, enum lease_report_kind word, int64_t id, const char *ticket)
+static void say(struct play *play, struct request *request, enum lease_report_kind kind, int64_t id, const char *ticket)
 {
     *request =
-        (struct request){.op = {.word = word, .tenant = PLAY_TENANT, .job_id = id, .ticket = str_of(ticket), .done = done}};
-    if (word == LEASE_FAIL)
+        (struct request){.op = {.kind = kind, .tenant = PLAY_TENANT, .job_id = id, .ticket = str_of(ticket), .done = done}};
+    if (kind == LEASE_FAIL)
         request->op.reason = STR("no luck");
     lease_reports_submit(play->flow->lease_reports, &request->op);
 }
 
-static enum err settle(struct play *play, enum lease_report_kind word, int64_t id, const char *ticket, struct str result,
+static enum err settle(struct play *play, enum lease_report_kind kind, int64_t id, const char *ticket, struct str result,
                        bool no_retry)
 {
     struct request request;
-    say(play, &request, word, id, ticket);
+    say(play, &request, kind, id, ticket);
     request.op.result = result;
     request.op.no_retry = no_retry;
     play_turn(play);
@@ -111,7 +111,7 @@ static void an_attempt_that_was_answered_with_202_needs_no_hand(void **state)
     play_free(play);
 }
 
-static void the_same_word_again_is_fine_and_another_is_not(void **state)
+static void the_same_report_again_is_fine_and_another_is_not(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     char ticket[ORDER_TICKET_SIZE];
@@ -165,7 +165,7 @@ static void a_failure_for_good_is_tried_no_more(void **state)
 }
 
 // The target speaks before it answers, and waits for it.
-static void a_word_while_the_call_is_open_ends_the_attempt(void **state)
+static void a_report_while_the_call_is_open_ends_the_attempt(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     char ticket[ORDER_TICKET_SIZE];
@@ -182,7 +182,7 @@ static void a_word_while_the_call_is_open_ends_the_attempt(void **state)
     play_free(play);
 }
 
-static void a_word_before_the_start_is_written_waits_for_it(void **state)
+static void a_report_before_the_start_is_written_waits_for_it(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     char ticket[ORDER_TICKET_SIZE];
@@ -203,7 +203,7 @@ static void a_word_before_the_start_is_written_waits_for_it(void **state)
     play_free(play);
 }
 
-static void a_word_that_crosses_the_answer_is_not_dropped(void **state)
+static void a_report_that_crosses_the_answer_is_not_dropped(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     char ticket[ORDER_TICKET_SIZE];
@@ -269,7 +269,7 @@ static void steered(struct command *op)
     assert_true(op->err == ERR_OK);
 }
 
-static void a_cancel_ends_it_at_once_and_later_words_are_refused(void **state)
+static void a_cancel_ends_it_at_once_and_later_reports_are_refused(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     char ticket[ORDER_TICKET_SIZE];
@@ -358,7 +358,7 @@ static enum err complete_as(struct play *play, int32_t tenant, int64_t id, const
     return request.op.err;
 }
 
-static void a_word_says_whose_the_job_is(void **state)
+static void a_report_says_whose_the_job_is(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     char ticket[ORDER_TICKET_SIZE];
@@ -446,7 +446,7 @@ static void a_ticket_under_a_secret_that_is_neither_is_refused(void **state)
     play_free(play);
 }
 
-static void a_word_whose_answer_was_lost_can_be_said_again(void **state)
+static void a_report_whose_answer_was_lost_can_be_said_again(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     char ticket[ORDER_TICKET_SIZE];
@@ -492,22 +492,22 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_attempt_that_was_answered_with_202_needs_no_hand),
-        cmocka_unit_test(the_same_word_again_is_fine_and_another_is_not),
+        cmocka_unit_test(the_same_report_again_is_fine_and_another_is_not),
         cmocka_unit_test(an_old_token_is_refused_once_another_attempt_has_begun),
         cmocka_unit_test(a_failure_for_good_is_tried_no_more),
-        cmocka_unit_test(a_word_while_the_call_is_open_ends_the_attempt),
-        cmocka_unit_test(a_word_before_the_start_is_written_waits_for_it),
-        cmocka_unit_test(a_word_that_crosses_the_answer_is_not_dropped),
+        cmocka_unit_test(a_report_while_the_call_is_open_ends_the_attempt),
+        cmocka_unit_test(a_report_before_the_start_is_written_waits_for_it),
+        cmocka_unit_test(a_report_that_crosses_the_answer_is_not_dropped),
         cmocka_unit_test(a_heartbeat_makes_the_lease_longer),
         cmocka_unit_test(a_heartbeat_wins_against_a_lapse_that_was_decided_before_it),
-        cmocka_unit_test(a_cancel_ends_it_at_once_and_later_words_are_refused),
+        cmocka_unit_test(a_cancel_ends_it_at_once_and_later_reports_are_refused),
         cmocka_unit_test(who_has_no_right_token_learns_only_of_its_own_jobs),
-        cmocka_unit_test(a_word_says_whose_the_job_is),
+        cmocka_unit_test(a_report_says_whose_the_job_is),
         cmocka_unit_test(a_ticket_of_the_release_before_is_as_good),
         cmocka_unit_test(a_ticket_of_another_tenant_is_worth_no_more_than_a_forged_one),
         cmocka_unit_test(with_a_file_its_secret_signs_and_both_are_read),
         cmocka_unit_test(a_ticket_under_a_secret_that_is_neither_is_refused),
-        cmocka_unit_test(a_word_whose_answer_was_lost_can_be_said_again),
+        cmocka_unit_test(a_report_whose_answer_was_lost_can_be_said_again),
         cmocka_unit_test(waiting_for_what_does_not_come_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

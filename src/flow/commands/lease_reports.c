@@ -1,12 +1,11 @@
-// A word is a loop around the record (flow/commands/revise). Any node does it, for the record of a leased job is in nobody's
-// hand.
+// A report is a loop around the record (flow/commands/revise). Any node carries it out, because a leased job is in no node's hand.
 //
-// A word may be quicker than what it speaks of. As long as it is not even written that the attempt began, it waits and looks
-// again: that comes within a moment. An attempt that began is ended by the word, even if the call to its target is still open
-// and so the job in somebody's hand: the target may well speak before it answers, and wait for it. What that holder has to
-// write then is refused by its token, and it lets go.
+// A report may be quicker than the record it is about. As long as it is not even written that the attempt began, the report waits
+// and reads the record again, which takes a moment. A report ends an attempt that has begun, even if the call to its target is
+// still open and the job therefore in a node's hand: a target may report before it answers, and wait for the confirmation. What
+// the holder wants to write then is refused by its token, and it lets go.
 //
-// What it does not do: take back what nobody speaks of (flow/tend/lease_expiry).
+// What it does not do: end attempts that nobody reports on (flow/tend/lease_expiry).
 #include "flow/commands/lease_reports.h"
 
 #include "base/mark.h"
@@ -23,7 +22,7 @@ enum {
     WAIT_MAX_MS = 10000,
 };
 
-// One word on its way.
+// One report under way.
 struct work {
     struct revision revision;
     struct lease_reports *reports;
@@ -118,7 +117,7 @@ static void look_later(struct work *work)
 static enum err end_attempt(struct work *work, const struct job_policy *policy)
 {
     const struct lease_report *op = work->op;
-    bool success = op->word == LEASE_COMPLETE;
+    bool success = op->kind == LEASE_COMPLETE;
     struct job *job = &work->revision.job;
     struct job_result result = {.outcome = success ? OUTCOME_SUCCESS : OUTCOME_FAILED,
                                 .status = job->status,
@@ -135,7 +134,7 @@ static void act(struct work *work, const struct job *was)
 {
     struct revision *revision = &work->revision;
     struct job_policy policy = task_policy(revision->get.task.doc, &revision->get.op.arena);
-    bool beat = work->op->word == LEASE_HEARTBEAT;
+    bool beat = work->op->kind == LEASE_HEARTBEAT;
     revision->job = *was;
     revision->step = (struct job_step){0};
     if (beat && !was->lease_until) {
@@ -153,15 +152,15 @@ static void act(struct work *work, const struct job *was)
     revision_write(revision, was, revision->job.result.n);
 }
 
-// The attempt has ended: was it by this very word? A failure is known by the attempt that was kept, also when the job has been
-// taken in hand since for another that has not begun.
-static bool said_before(const struct work *work, const struct job *job)
+// Says whether the attempt was ended by the same report before. A failure is recognised by the attempt that was kept, also when
+// the job was claimed since for another attempt that has not begun.
+static bool reported_before(const struct work *work, const struct job *job)
 {
     const struct lease_report *op = work->op;
-    if (op->word == LEASE_COMPLETE)
+    if (op->kind == LEASE_COMPLETE)
         return job_standing(job, work->ticket.number) == JOB_ENDED && job->state == JOB_SUCCESS &&
                str_eq(job->result, op->result);
-    for (size_t i = 0; op->word == LEASE_FAIL && i < work->revision.get.attempt_count; i++) {
+    for (size_t i = 0; op->kind == LEASE_FAIL && i < work->revision.get.attempt_count; i++) {
         const struct attempt *attempt = &work->revision.get.attempts[i];
         if (attempt->number == job->attempts)
             return attempt->outcome == OUTCOME_FAILED && str_eq(attempt->reason, op->reason);
@@ -172,7 +171,7 @@ static bool said_before(const struct work *work, const struct job *job)
 static void too_late(struct work *work, const struct job *job)
 {
     char why[ERR_WHY_MAX];
-    if (said_before(work, job)) {
+    if (reported_before(work, job)) {
         mark(MARK_LEASE_REPORT_TWICE);
         finish(work, ERR_OK, "");
         return;
@@ -270,11 +269,11 @@ static void begin(struct lease_reports *reports, struct lease_report *op)
 
 int64_t lease_reports_turn(struct lease_reports *reports, struct now now)
 {
-    struct list words;
-    list_init(&words);
+    struct list inbox;
+    list_init(&inbox);
     reports->reviser.now = now;
-    mailbox_take(&reports->inbox, &words);
-    list_each (&words, link)
+    mailbox_take(&reports->inbox, &inbox);
+    list_each (&inbox, link)
         begin(reports, list_entry(link, struct lease_report, link));
     return reviser_turn(&reports->reviser, now);
 }

@@ -1,4 +1,4 @@
-// What is said later about an attempt that goes on elsewhere: it succeeded, it failed, it goes on.
+// Lease reports: what a target reports later about an attempt that goes on elsewhere. It succeeded, it failed, or it goes on.
 // Layer: flow. Owned by the flow thread; lease_reports_submit may be called by any thread.
 #pragma once
 #include "base/clock.h"
@@ -8,11 +8,11 @@ enum lease_report_kind { LEASE_COMPLETE, LEASE_FAIL, LEASE_HEARTBEAT };
 
 struct lease_report {
     struct list link;
-    enum lease_report_kind word;
+    enum lease_report_kind kind;
     int64_t job_id;
     struct str ticket; // as it was sent in Rota-Token
     int32_t tenant;    // who asks. Whoever has a right ticket may be anybody; who has none learns only of its own jobs
-    struct str result; // COMPLETE: JSON, or empty. BEAT: with .p, how far it has come
+    struct str result; // COMPLETE: JSON, or empty. HEARTBEAT: with .p, how far it has come
     struct str reason; // FAIL
     bool no_retry;     // FAIL: another try would be in vain
     void (*done)(struct lease_report *op); // on the flow thread, when it is durable: may only enqueue
@@ -22,7 +22,7 @@ struct lease_report {
     char why[ERR_WHY_MAX];
 };
 
-struct reports;
+struct lease_reports;
 
 struct lease_reports *lease_reports_new(struct node *node, struct recorder *recorder, uint64_t seed);
 void lease_reports_free(struct lease_reports *reports);
