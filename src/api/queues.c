@@ -64,7 +64,7 @@ void queues_list(const struct api_call *call)
 static void tell(const struct api_call *call, enum event_type type, struct str queue)
 {
     if (call->api->node)
-        events_tell(call->api->node->events,
+        events_emit(call->api->node->events,
                     &(struct event_item){.type = type, .tenant = call->tenant, .at_ms = clock_now().wall_ms, .queue = queue});
 }
 

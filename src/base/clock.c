@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-// Once it was corrected, the wall clock is the monotonic one and this: when the machine's is set, the correction would be wrong.
+// Once it was corrected, the wall clock is the monotonic one plus this: when the machine's is set, the correction would be wrong.
 static _Atomic int64_t base_ns;
 
 static int64_t read_ns(clockid_t id)

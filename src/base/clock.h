@@ -1,5 +1,5 @@
-// Time. A loop reads it once a turn and hands it down: core/ and turns get it as an argument. Who works outside of a turn
-// (handlers of requests, executors, threads of a store, the command line) reads it where the work begins.
+// Time. A loop reads it once a turn and hands it down: core/ and turns get it as an argument. Code outside of a turn (handlers of
+// requests, executors, threads of a store, the command line) reads it where the work begins.
 // Layer: base. Any thread.
 #pragma once
 #include <stdint.h>
@@ -16,8 +16,8 @@ struct now clock_now(void);
 int64_t clock_wall_ns(void);
 int64_t clock_mono_ns(void);
 
-// What clock_now() and clock_wall_ns() say as the wall clock goes on by so much more (or less), in the whole process: it is one
-// machine's clock. From then on it follows the monotonic one, and not the machine's when that is set. One thread.
+// Moves the wall clock that clock_now() and clock_wall_ns() give by so much, in the whole process: it is one machine's clock.
+// From then on it follows the monotonic clock, and not the machine's when that is set. One thread.
 void clock_correct(int64_t by_ms);
 
 static inline int64_t time_min(int64_t a, int64_t b)

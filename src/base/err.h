@@ -55,5 +55,5 @@ const struct err_info *err_info(enum err err);
 
 #define err_check __attribute__((warn_unused_result))
 
-// Room for the words of a foreign library or of a refusal.
+// Room for the message of a foreign library or of a refusal.
 #define ERR_WHY_MAX 256

@@ -2,8 +2,7 @@
 // Layer: base. Any thread.
 //
 // Whatever is given to it, a line is a line: control characters are written as '?', bytes that are not UTF-8 as U+FFFD, secrets
-// as
-// *** (base/mask), and with LOG_JSON it is one JSON object with `time`, `level` and `msg`.
+// as `***` (base/mask), and with LOG_JSON it is one JSON object with `time`, `level` and `msg`.
 #pragma once
 #include "base/buf.h"
 
@@ -19,7 +18,8 @@ void log_set_format(enum log_format format);
 
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3), nonnull(2)));
 
-// A word to whoever started the program: as text it has neither time nor level and is always said; as JSON it is a line as any.
+// A message to the person who started the program: as text it has neither time nor level and is always written; as JSON it is a
+// line as any other.
 void log_say(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3), nonnull(2)));
 
 // What is written for `words`, with the line feed; `bare`: as log_say() writes it. Pure.

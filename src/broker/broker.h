@@ -1,5 +1,5 @@
-// The broker port: carries orders from pullers to executors, outcomes back to the completer, and tells executors what they may
-// do.
+// The broker port: carries orders from pullers to executors, outcomes back to the completer, and controls to executors: what they
+// may do.
 //
 // Layer: port. Publishing and taking may happen on different threads. What was accepted is delivered at least once, unless its
 // taker dies; it may come twice, late and in another order. The store is the truth: the broker is a hint. Nobody is harmed by a
@@ -8,7 +8,7 @@
 #include "base/mailbox.h"
 #include "core/outcome.h"
 
-// What an executor is told beside its orders.
+// What an executor gets beside its orders.
 enum control_kind {
     CONTROL_REVOKE, // the job `id` is called off, up to the claim `token`: it must not start, or is to be ended
     CONTROL_PAUSE,  // the lane `id` is held (`paused`) or let go: nothing of a held one starts
@@ -22,9 +22,9 @@ struct control {
     int64_t until_ms;
 };
 
-// Who executes. told() may be called on any thread, must not block, and has taken effect when it returns.
+// The one that executes. control() may be called on any thread, must not block, and has taken effect when it returns.
 struct broker_executor {
-    void (*told)(void *ctx, const struct control *control);
+    void (*control)(void *ctx, const struct control *control);
     void *ctx;
 };
 
@@ -61,12 +61,12 @@ void broker_close(struct broker *broker); // accepts NULL; frees what was not ta
 
 // The puller's side. ERR_BUSY: full, the order stays the caller's.
 err_check enum err broker_publish(struct broker *broker, struct order *order);
-// "local:" tells the executor before it returns; another broker within its bound, by which an executor that hears nothing stops
-// to start anything: that is what CONTROL_RENEW is for.
+// With "local:" a control has taken effect when this returns, with another broker within its bound. An executor that gets no
+// CONTROL_RENEW for that long starts nothing more.
 void broker_control(struct broker *broker, const struct control *control);
 
 // The executor's side. An order that was taken is the taker's to run or to give back.
-void broker_attach(struct broker *broker, const struct broker_executor *executor); // copied; before anything is told
+void broker_attach(struct broker *broker, const struct broker_executor *executor); // copied; before the first control
 void broker_take(struct broker *broker, struct list *ret_orders);
 void broker_report(struct broker *broker, struct outcome *outcome);
 

@@ -1,6 +1,6 @@
 // The broker of one process: two mailboxes. Orders are bounded by a count of those that wait, so that an executor that does not
-// keep up pushes back on the puller; outcomes are bounded by the orders they speak of. Pointers are handed over, nothing is
-// copied or encoded, and the executor is told on the thread of whoever tells it.
+// keep up pushes back on the puller; outcomes are bounded by their orders. Pointers are handed over, nothing is copied or
+// encoded, and a control is carried out on the thread that gives it.
 #include "base/mem.h"
 #include "broker/broker.h"
 
@@ -78,8 +78,8 @@ static void local_acknowledge(struct broker *broker, struct outcome *outcome)
 static void local_control(struct broker *broker, const struct control *control)
 {
     const struct broker_executor *executor = &local_of(broker)->executor;
-    if (executor->told)
-        executor->told(executor->ctx, control);
+    if (executor->control)
+        executor->control(executor->ctx, control);
 }
 
 static void local_close(struct broker *broker)

@@ -1,5 +1,5 @@
-// Dealing cards: the longer row is dealt out to the shorter one. Which bucket is whose changes when somebody comes or goes, and
-// that costs nothing, because what is in hand stays where it is.
+// Dealing cards: the longer row is dealt out to the shorter one. The owners of buckets change when a puller comes or goes, and
+// that costs nothing, because jobs in hand stay where they are.
 #include "core/bucket.h"
 
 // The upper bits of a product with 2^64 divided by the golden ratio: numbers that follow each other fall far apart.

@@ -6,7 +6,7 @@ void codes_add(uint64_t codes[CODES_WORDS], int from, int count)
         codes[bit / 64] |= 1ull << (bit % 64);
 }
 
-// Word by word: whoever renders a task asks for all hundred codes of a class.
+// A machine word at a time, because rendering a task asks for all hundred codes of a class.
 bool codes_have(const uint64_t codes[CODES_WORDS], int from, int count)
 {
     for (int bit = from - CODE_MIN, end = bit + count; bit < end; bit = (bit / 64 + 1) * 64) {

@@ -228,7 +228,7 @@ bool filter_takes(const struct filter *filter, const struct filter_row *row, int
 
 // ---- digests
 
-// The length keeps "ab" and "c" apart from "a" and "bc". This tells an honest mistake, and no more is promised.
+// The length keeps "ab" and "c" apart from "a" and "bc". The digest shows an honest mistake, and no more is promised.
 static uint64_t mix(uint64_t hash, struct str text)
 {
     return fnv_add(fnv_add_number(hash, text.n), text);

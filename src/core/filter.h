@@ -40,13 +40,13 @@ struct filter_row {
     enum job_sla sla;        // of the job
 };
 
-// What only the caller of the store can tell.
+// What a store cannot check by itself: does it take the task, and does a row match?
 bool filter_needs_task(const struct filter *filter);
 bool filter_takes(const struct filter *filter, const struct filter_row *row, int64_t now_ms, struct arena *arena);
 bool filter_takes_all(const struct filter *filter); // there is no condition
 bool filter_is_flag(struct str name);               // its values are true and false
 
-// Tells filters apart: a cursor of one list is not one of another.
+// Differs between filters, so that a cursor of one list is not taken by another.
 uint32_t filter_digest(const struct filter *filter);
 
 // Where a list goes on: behind this row. Opaque to users.

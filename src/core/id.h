@@ -32,7 +32,7 @@ struct id_maker {
 void id_maker_init(struct id_maker *maker, int node, int64_t floor);
 int64_t id_make(struct id_maker *maker, int64_t wall_ms);
 
-// The kinds of ids, told apart by their first letter: a task's first job has the task's number.
+// The kinds of ids, which differ in their first letter: a task's first job has the task's number.
 enum id_kind { ID_TASK = 't', ID_JOB = 'j', ID_INCARNATION = 'i', ID_BULK = 'b' };
 
 int64_t id_time(int64_t id); // when it was made, in wall-clock milliseconds

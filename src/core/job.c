@@ -1,5 +1,5 @@
-// The table and the steps. A step assigns a state by change_state() alone. Besides, who makes a job gives it its first state
-// (flow/stages/admit, flow/commands), and DUE of a store makes those ready whose time has come.
+// The table and the steps. A step assigns a state by change_state() alone. Besides, a job gets its first state where it is made
+// (flow/stages/admit, flow/commands), and DUE of a store makes jobs ready whose time has come.
 //
 // What it does not do: decide when something is due or who may take it (flow/stages/pull), or remember (store/).
 #include "core/job.h"
@@ -128,8 +128,8 @@ static enum err change_state(struct job *job, enum job_event event)
     enum job_state next = job_next(job->state, event);
     if (next == JOB_STATE_COUNT)
         return ERR_ILLEGAL_TRANSITION;
-    // I3: who leaves a hand raises the token. The start of an attempt leaves the job in the same hands, the passing of time in
-    // nobody's, and a longer lease is the same lease.
+    // I3: a job that leaves a holder's hand gets a new token. The start of an attempt leaves it with the same holder, the passing
+    // of time with none, and a longer lease is the same lease.
     if (event != JOB_ON_START && event != JOB_ON_DUE && event != JOB_ON_EXTEND)
         job->token++;
     job->state = next;

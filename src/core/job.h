@@ -80,8 +80,8 @@ enum job_stage { STAGE_NONE, STAGE_PULLER, STAGE_QUEUE, STAGE_TARGET, STAGE_COUN
 
 enum { JOB_REASON_MAX = 256, JOB_LOST_MAX = 3, JOB_PRIORITIES = 10, JOB_RESULT_MAX = 1024 * 1024, JOB_PROGRESS_MAX = 4096 };
 
-// The record of a job. Times are wall-clock milliseconds, 0 where there is none. picked_at … outcome speak of the
-// latest attempt; earlier ones that did not succeed are attempt records of their own.
+// The record of a job. Times are wall-clock milliseconds, 0 where there is none. picked_at … outcome are of the latest attempt;
+// earlier ones that did not succeed are attempt records of their own.
 struct job {
     int64_t id, task_id;
     int64_t parent_id; // the job this one repeats by hand, or 0
@@ -95,7 +95,7 @@ struct job {
     int64_t nominal_at;   // the instant of the schedule that made it
     int64_t expires_at;   // not started by then: cancelled
     int64_t holder;       // the incarnation that has (or last had) it in hand
-    int64_t token;        // grows with every change of hands; a write with another token is refused
+    int64_t token;        // grows with every change of holder; a write with another token is refused
     int64_t picked_at, started_at, completed_at;
     int32_t attempts;   // begun so far: the number of the latest
     int32_t retries;    // of them, tries after a failure
@@ -105,7 +105,7 @@ struct job {
     uint8_t late_stage; // enum job_stage: STAGE_NONE while every attempt started within the SLA
     bool response_truncated;
     bool result_left_out; // of a record that was read: there is a result, and it was too large to come along
-    int64_t lease_until;  // reserved, in nobody's hand: until when who runs the attempt may say how it ended; 0: no lease
+    int64_t lease_until;  // reserved, in nobody's hand: until when the target may report how the attempt ended; 0: no lease
     int64_t purge_at;     // when retention removes it; 0: not final, or kept
     int64_t touched_at;   // when a step changed it that leaves no other time behind; of a step: 0 when it leaves one
     struct str reason;    // why the latest attempt, or the job, ended as it did
@@ -186,8 +186,8 @@ err_check enum err job_start(struct job *job, const struct job_policy *policy, i
 err_check enum err job_finish(struct job *job, const struct job_policy *policy, const struct job_result *result, uint64_t dice,
                               struct job_step *ret_step);
 
-// The target answered that it will say later how the attempt ended: it is in nobody's hand from now on. Its lease counts from the
-// beginning of the attempt.
+// The target answered that it will report later how the attempt ended: it is in nobody's hand from now on. Its lease counts from
+// the beginning of the attempt.
 err_check enum err job_detach(struct job *job, const struct job_policy *policy, const struct job_result *answer);
 
 // Its lease counts from now. With progress.p, what was said of how far it has come. ERR_ILLEGAL_TRANSITION: it has no lease.
@@ -252,8 +252,8 @@ struct job_delays {
     int64_t puller, queue, target;
 };
 struct job_delays job_delays(const struct job *job);
-// When it was last changed: added, claimed, begun, ended, tried again, lost, planned anew, heard of. A claim that was given back,
-// and the passing of time, are no change.
+// When it was last changed: added, claimed, begun, ended, tried again, lost, planned anew, reported on. A claim that was given
+// back, and the passing of time, are no change.
 int64_t job_updated_at(const struct job *job);
 
 // When its latest attempt that is known to have begun did so; 0: none has. `attempts` are those kept of it, in their order.
@@ -268,5 +268,5 @@ enum job_sla job_sla(const struct job *job, const struct attempt *attempts, size
 
 enum job_stage job_slowest_stage(const struct job *job); // of an attempt that has begun: what took the largest part of its delay
 
-// delayed shows as ready once its time has come, even before the store was told.
+// A delayed job shows as ready once its time has come, even before that is written.
 enum job_state job_state_at(const struct job *job, int64_t now_ms);

@@ -17,7 +17,7 @@ struct order {
     bool readable;    // the document could be read; if not, `why` says why
     struct str why;
     uint64_t host;                  // whom it calls, as a hash; 0: nobody
-    char ticket[ORDER_TICKET_SIZE]; // what a target is sent to speak of this attempt with; "": nothing
+    char ticket[ORDER_TICKET_SIZE]; // what a target is sent to report on this attempt with; "": nothing
     struct arena arena;             // the owner's, for what lives as long as the order: the order itself lives there too
     struct str doc;
 };

@@ -1,5 +1,5 @@
-// An outcome lives in the memory of its order, because whoever says what became of the one has no more use for the other. Only
-// the word that an attempt began is sent while the order stays where it is.
+// An outcome lives in the memory of its order, because an order that has an outcome is needed no more. Only the outcome that says
+// that an attempt began is sent while the order stays where it is.
 #include "core/outcome.h"
 
 struct outcome *outcome_new(struct order *order)

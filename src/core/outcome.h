@@ -1,4 +1,4 @@
-// An outcome: what became of an order. What the broker carries from whoever has an order to the completer.
+// An outcome: what became of an order. What the broker carries from the owner of an order to the completer.
 //
 // Layer: core, pure. It is a value, as an order is, and has all that is needed to decide what follows: nothing has to be read.
 #pragma once
@@ -33,6 +33,6 @@ struct outcome {
 
 // The outcome of an order, which is its from now on: whoever has the outcome has the order too.
 struct outcome *outcome_new(struct order *order);
-// Of an attempt that goes on: a word of its own, with a copy of the record.
+// Of an attempt that goes on: an outcome of its own, with a copy of the record.
 struct outcome *outcome_began(const struct outcome *running);
 void outcome_free(struct outcome *outcome); // accepts NULL

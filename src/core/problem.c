@@ -1,4 +1,4 @@
-// A problem is made here and shown by whoever was asked: as JSON in api/reply, as text on the command line.
+// A problem is made here and shown elsewhere: as JSON in api/reply, as text on the command line.
 #include "core/problem.h"
 
 #include <stdio.h>

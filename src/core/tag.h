@@ -2,8 +2,8 @@
 // store has an index of them, in which a task without any of these takes no room.
 // Layer: core, pure.
 //
-// Two texts may have one tag, by chance or by somebody's will, so who finds a task by its tag still looks at the text. Tags are
-// stored: what they are made from never changes.
+// Two texts may have one tag, by chance or by somebody's will, so a search by tag still compares the text. Tags are stored: what
+// they are made from never changes.
 #pragma once
 #include "core/filter.h"
 

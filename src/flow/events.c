@@ -1,8 +1,8 @@
-// The ring of what was told, and the lines that are put out for other nodes.
+// The ring of events for the clients of this node, and the lines that are put out for other nodes.
 //
 // A text in the ring is a whole event of a stream, with its id, type and data, so that it is rendered once however many clients
-// read it. The id is the name of this process's events and the number in it. Whenever keeping begins anew a number is left out:
-// who comes back with an id from before must not be told that it missed nothing.
+// read it. The id is the name of this process's events and the number in it. Whenever keeping begins anew a number is left out,
+// so that a client that comes back with an older id learns of a gap.
 //
 // A line that is put out is "TYPE TENANT TASK DATA\n": what a filter of the other node needs, and the data as it is.
 #include "flow/events.h"
@@ -107,7 +107,7 @@ bool events_wanted(const struct events *events)
            atomic_load_explicit(&events->putting_out, memory_order_relaxed);
 }
 
-// ---- telling
+// ---- emitting
 
 static void put_text(struct buf *buf, const char *name, struct str text)
 {
@@ -185,7 +185,7 @@ static void put_out(struct events *events, const struct event_item *item, struct
     buf_putc(&events->out, '\n');
 }
 
-void events_tell(struct events *events, const struct event_item *item)
+void events_emit(struct events *events, const struct event_item *item)
 {
     if (!events_wanted(events))
         return;
@@ -296,8 +296,8 @@ void events_put_id(struct events *events, struct buf *buf, struct events_at at)
     buf_printf(buf, "%llx-%llu", (unsigned long long)events->name, (unsigned long long)at.seq - 1);
 }
 
-// The queue is looked for in the text, so that only who asks for it pays for it. A name has no character that would be escaped,
-// and within a string of the text the quotes around the member's name would be.
+// The queue is looked for in the text, so that only a client that asks for a queue pays for it. A name has no character that
+// would be escaped, and within a string of the text the quotes around the member's name would be.
 static bool is_of_queue(const struct kept *kept, const char *queue)
 {
     static const struct str member = {",\"queue\":\"", 10};

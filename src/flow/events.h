@@ -1,7 +1,7 @@
 // Events: what happens to jobs and queues, for whoever listens. Each is made into text once, and kept for a while.
 //
-// Layer: flow. Any thread tells and reads; one short lock. While nobody listens, telling costs one relaxed load. Two kinds of
-// listeners: clients of this node read the ring (api/event_streams); other nodes read what was put out for them
+// Layer: flow. Any thread emits and reads them; one short lock. While nobody listens, emitting one costs one relaxed load. Two
+// kinds of listeners: clients of this node read the ring (api/event_streams); other nodes read what was put out for them
 // (flow/peers/event_relay).
 #pragma once
 #include "base/buf.h"
@@ -62,8 +62,8 @@ struct events *
 events_new(struct waker *flow_waker); // woken when there is something to put out, and when a client comes; may be NULL
 void events_free(struct events *events);
 
-bool events_wanted(const struct events *events); // would anybody hear it? Who has to do work for an event_item asks first
-void events_tell(struct events *events, const struct event_item *item);
+bool events_wanted(const struct events *events); // does anybody listen? To be asked before an event_item is made that costs work
+void events_emit(struct events *events, const struct event_item *item);
 
 // ---- clients of this node
 
@@ -75,14 +75,14 @@ int events_clients(const struct events *events);
 void events_stop_keeping(struct events *events); // unless somebody listens
 bool events_kept(struct events *events);
 
-// Whether everybody whose events are to be heard was told so: from then on nothing is missed.
+// Whether all nodes put out their events for this one: from then on nothing is missed.
 void events_set_ready(struct events *events, bool ready);
 bool events_ready(const struct events *events);
 
 struct events_filter {
     int32_t tenant;
     int64_t task_id;              // 0: all
-    unsigned types;               // a bit for each; a gap is told to everybody
+    unsigned types;               // a bit for each; everybody gets a gap
     char queue[EVENT_QUEUE_SIZE]; // "": all
 };
 
@@ -96,7 +96,7 @@ struct events_at events_end(struct events *events); // behind all that is there
 // The position behind what a client has seen, by the id it was given. False: what follows is not there any more, or never was;
 // then it is where to go on from.
 bool events_find(struct events *events, struct str id, struct events_at *ret_at);
-void events_put_id(struct events *events, struct buf *buf, struct events_at at); // of what is before it
+void events_put_id(struct events *events, struct buf *buf, struct events_at at); // of the event before it
 
 enum events_reading {
     EVENT_NOTHING,
@@ -111,6 +111,6 @@ enum events_reading events_read(struct events *events, const struct events_filte
 
 // ---- other nodes
 
-void events_put_out(struct events *events, bool on);                // whether what is told is put out for others
+void events_put_out(struct events *events, bool on);                // whether events of this node are put out for others
 bool events_take_out(struct events *events, struct buf *ret_lines); // false: there is nothing
 void events_take_in(struct events *events, struct str lines);       // of another node

@@ -1,5 +1,6 @@
-// Who is told of a failure only by the record has to go and look. One line a job is what people grep for; ten thousand lines a
-// second, when a target is down, would bury everything else and cost more than the jobs. So a few are shown and the rest counted.
+// A failure that only the record shows is found by those who look there. One line a job is what people grep for; ten thousand
+// lines a second, when a target is down, would bury everything else and cost more than the jobs. So a few are shown and the rest
+// counted.
 //
 // Time enters with the turn alone: what ends between two turns belongs to the second of the first.
 #include "flow/failures.h"

@@ -1,4 +1,4 @@
-// Tells the log of jobs that ended as failures: a few a second, and of the others how many they were.
+// Logs jobs that ended as failures: a few a second one by one, and of the others how many there were.
 // Layer: flow. The flow thread's.
 #pragma once
 #include "base/buf.h"

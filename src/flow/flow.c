@@ -1,5 +1,5 @@
-// The order of turns is the way of a word: what the store answered, what came back, what is asked by hand, what time brought;
-// then pull, which acts on all of it.
+// Turns come in the order in which their results are used: answers of the store, outcomes, commands, what time brings; then pull,
+// which acts on all of it.
 #include "flow/flow.h"
 
 #include "base/mem.h"

@@ -67,7 +67,7 @@ int64_t flow_exec_turn(struct flow *flow, struct now now);
 // Begins nothing more, and gives back what has not begun. Any thread.
 void flow_stop(struct flow *flow);
 
-// Writes down what is still to be written of statistics and events, and says goodbye: call when nothing is held any more, and no
+// Writes the statistics and events that are left, and then that this life has ended: call when nothing is held any more, and no
 // turn is to come. Waits for the store.
 void flow_leave(struct flow *flow);
 

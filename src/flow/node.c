@@ -42,7 +42,7 @@ bool node_alive(struct node *node, int64_t mono_ms)
     return mono_ms < atomic_load(&node->alive_until_ms);
 }
 
-static void tell_renewed(struct node *node, int64_t until_ms)
+static void renew_executors(struct node *node, int64_t until_ms)
 {
     broker_control(node->broker,
                    &(struct control){.kind = CONTROL_RENEW, .id = atomic_load(&node->incarnation), .until_ms = until_ms});
@@ -51,7 +51,7 @@ static void tell_renewed(struct node *node, int64_t until_ms)
 void node_renew_life(struct node *node, int64_t until_ms)
 {
     atomic_store(&node->alive_until_ms, until_ms);
-    tell_renewed(node, until_ms);
+    renew_executors(node, until_ms);
 }
 
 void node_begin_life(struct node *node, int64_t incarnation, int64_t until_ms)
@@ -63,7 +63,7 @@ void node_begin_life(struct node *node, int64_t incarnation, int64_t until_ms)
 void node_end_life(struct node *node)
 {
     atomic_store(&node->alive_until_ms, 0);
-    tell_renewed(node, 0);
+    renew_executors(node, 0);
     atomic_store(&node->incarnation, 0);
 }
 

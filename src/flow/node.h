@@ -24,7 +24,7 @@ struct node {
     void (*correct_clock)(void *ctx, int64_t by_ms); // the wall clock is to go by so much more, or less; NULL: it is right
     void *clock_ctx;
     bool pulls;                // claims and runs jobs; otherwise it only takes requests and tends
-    struct event_relay *relay; // what the beat tells of; NULL: nothing
+    struct event_relay *relay; // fills in what a beat says of events; NULL: nothing
     struct events *events;     // any thread
     struct stats stats;        // any thread
 
@@ -36,7 +36,7 @@ struct node {
     pthread_mutex_t id_lock;
     struct id_maker ids; // under id_lock
 
-    bool beat_soon;           // the flow thread's: something is to be said to the others with a beat
+    bool beat_soon;           // the flow thread's: a beat has to carry something new to the others
     bool clock_set;           // the flow thread's: the clock was corrected, and the turn under way still has the time of before
     int64_t said_at;          // the flow thread's, monotonic: when a failure of the store was last logged
     int unsaid;               // and how many were not since
@@ -52,7 +52,7 @@ struct node {
     _Atomic int pushing;
     _Atomic bool counting;
     _Atomic bool recount_wanted;   // an answer of the store was lost: something may be held unknowingly
-    _Atomic bool lane_scan_wanted; // … or a peer went: something may wait in a lane that nobody was told of
+    _Atomic bool lane_scan_wanted; // … or a peer went: something may wait in a lane that this node does not know
     _Atomic int add_err;           // enum err of the last insertion: what a client would meet now
     _Atomic bool store_lost;       // the store's files were taken away: there is nothing this process can do any more
     _Atomic bool stopping;
@@ -72,11 +72,12 @@ bool node_push_begin(struct node *node); // false: not now
 void node_push_end(struct node *node);
 bool node_alive(struct node *node, int64_t mono_ms);
 
-// A life begins, goes on until so much later on the monotonic clock (I3), or ends: the stages act by it, and executors are told.
+// A life begins, may act until that time on the monotonic clock (I3), or ends. The stages see it at once, and executors get a
+// control.
 void node_begin_life(struct node *node, int64_t incarnation, int64_t until_ms);
 void node_renew_life(struct node *node, int64_t until_ms);
 void node_end_life(struct node *node);
 
-// When to look again, for who looks once in a period: they all do at the same moment, so that the thread is woken once and the
+// When a tender that looks once in a period looks again: they all do at the same moment, so that the thread is woken once and the
 // store asked in one transaction. Other lives have other moments, or nodes of one machine would find the same things to do.
 int64_t node_round(const struct node *node, int64_t mono_ms, int64_t period_ms);

@@ -35,14 +35,14 @@ void recorder_free(struct recorder *recorder)
     mem_free(recorder);
 }
 
-// ---- what is counted and told
+// ---- counts and events
 
 void record_started(struct node *node, const struct outcome *running)
 {
     const struct job *job = &running->job;
     stats_started(&node->stats, job, &running->policy);
     if (events_wanted(node->events))
-        events_tell(node->events, &(struct event_item){.type = EVENT_STARTED,
+        events_emit(node->events, &(struct event_item){.type = EVENT_STARTED,
                                                        .tenant = job->tenant,
                                                        .at_ms = job->started_at,
                                                        .task_id = job->task_id,
@@ -53,11 +53,11 @@ void record_started(struct node *node, const struct outcome *running)
                                                        .attempt = job->attempts});
 }
 
-static void tell_added(struct node *node, const struct job *job, const struct store_task *task, int64_t now_ms)
+static void emit_added(struct node *node, const struct job *job, const struct store_task *task, int64_t now_ms)
 {
     stats_count(&node->stats, STATS_SUBMITTED, 1);
     if (events_wanted(node->events))
-        events_tell(node->events, &(struct event_item){.type = EVENT_SUBMITTED,
+        events_emit(node->events, &(struct event_item){.type = EVENT_SUBMITTED,
                                                        .tenant = job->tenant,
                                                        .at_ms = now_ms,
                                                        .task_id = job->task_id,
@@ -81,7 +81,7 @@ static enum event_type event_of(const struct job *job, const struct attempt *att
     return attempt->outcome == OUTCOME_LOST ? EVENT_LOST : attempt->outcome == OUTCOME_RELEASED ? EVENT_RELEASED : EVENT_RETRIED;
 }
 
-static void tell_step(struct node *node, const struct store_step *step, struct str queue, struct str name)
+static void emit_step(struct node *node, const struct store_step *step, struct str queue, struct str name)
 {
     const struct job *job = step->job;
     enum event_type type = event_of(job, step->attempt);
@@ -90,7 +90,7 @@ static void tell_step(struct node *node, const struct store_step *step, struct s
         return;
     bool final = job_state_final(job->state);
     const struct attempt *attempt = step->attempt && !final ? step->attempt : &latest;
-    events_tell(node->events, &(struct event_item){.type = type,
+    events_emit(node->events, &(struct event_item){.type = type,
                                                    .tenant = job->tenant,
                                                    .at_ms = attempt->completed_at,
                                                    .task_id = job->task_id,
@@ -105,9 +105,9 @@ static void tell_step(struct node *node, const struct store_step *step, struct s
                                                    .next_at = type == EVENT_RETRIED ? job->due_at : 0});
 }
 
-static void tell_task(struct node *node, enum event_type type, const struct store_task *task, struct now now)
+static void emit_task(struct node *node, enum event_type type, const struct store_task *task, struct now now)
 {
-    events_tell(node->events, &(struct event_item){.type = type,
+    events_emit(node->events, &(struct event_item){.type = type,
                                                    .tenant = task->tenant,
                                                    .at_ms = now.wall_ms,
                                                    .task_id = task->id,
@@ -143,7 +143,7 @@ static bool is_failure(const struct job *job)
 }
 
 // A document is read for its names only when somebody wants to know them.
-static void tell_and_count(struct node *node, const struct store_step *step, const struct record_subject *subject)
+static void emit_and_count(struct node *node, const struct store_step *step, const struct record_subject *subject)
 {
     struct task task = {.queue = subject->queue, .name = subject->name};
     struct arena arena;
@@ -153,11 +153,11 @@ static void tell_and_count(struct node *node, const struct store_step *step, con
         return;
     arena_init(&arena);
     if (!subject->queue.p)
-        task_read(&task, subject->doc, &arena, why); // what cannot be read is told all the same
+        task_read(&task, subject->doc, &arena, why); // a document that cannot be read has an event all the same
     if (is_failure(step->job))
         failures_note(&node->failures, step->job, task.queue, task.name);
     if (events_wanted(node->events))
-        tell_step(node, step, task.queue, task.name);
+        emit_step(node, step, task.queue, task.name);
     arena_done(&arena);
 }
 
@@ -165,7 +165,7 @@ static void follow_step(struct recorder *recorder, const struct store_step *step
 {
     const struct job *job = step->job;
     if (!step->err)
-        tell_and_count(recorder->node, step, subject);
+        emit_and_count(recorder->node, step, subject);
     if (!step->err && job_state_waiting(job->state))
         lanes_due(recorder->node->lanes, job->lane, job->due_at);
     if (subject->held)
@@ -204,7 +204,7 @@ static void take_amending(struct recorder *recorder, struct store_op *op, struct
     struct amending *amending = container_of(op, struct amending, amend.op);
     const struct store_amend *amend = &amending->amend;
     if (!op->err && amending->event != EVENT_TYPE_COUNT)
-        tell_task(recorder->node, amending->event, &amend->task, now);
+        emit_task(recorder->node, amending->event, &amend->task, now);
     for (size_t i = 0; !op->err && i < amend->count; i++)
         lanes_due(recorder->node->lanes, amend->steps[i].job->lane, amend->steps[i].job->due_at);
     amending->done(amending, now);
@@ -220,7 +220,7 @@ static void take_removing(struct recorder *recorder, struct store_op *op, struct
 {
     struct removing *removing = container_of(op, struct removing, remove.op);
     if (!op->err && !removing->remove.more)
-        tell_task(recorder->node, EVENT_TASK_DELETED, removing->task, now);
+        emit_task(recorder->node, EVENT_TASK_DELETED, removing->task, now);
     removing->done(removing, now);
 }
 
@@ -249,7 +249,7 @@ static bool follow_addition(struct recorder *recorder, struct addition *addition
     bool added = !addition->add.op.err && !item->err && !item->existing_id, wake = false;
     for (size_t k = 0; added && k < item->job_count; k++) {
         const struct job *job = &item->jobs[k];
-        tell_added(node, job, task, addition->add.now_ms);
+        emit_added(node, job, task, addition->add.now_ms);
         if (!order)
             wake |= lanes_note(node->lanes, job->lane, job->tenant, task->queue, job->due_at);
     }

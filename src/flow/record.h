@@ -1,5 +1,5 @@
-// The recorder: writes down what was decided, and does what follows once it is written. It is counted, told to whoever listens,
-// the lanes learn what waits in them, and a place that was held is given back.
+// The recorder: writes down what was decided, and does what follows once it is written. What was written is counted and becomes
+// an event, the lanes learn what waits in them, and a place that was held is given back.
 //
 // Layer: flow. It alone submits additions, steps, amendments and removals to the store. Owned by the flow thread, but for
 // recorder_add(), which any thread may call.
@@ -42,7 +42,7 @@ void recorder_write(struct recorder *recorder, struct recording *recording); // 
 
 // ---- tasks
 
-// A change of a task with its waiting jobs; `event` is told when it is written, EVENT_TYPE_COUNT: none.
+// A change of a task with its waiting jobs; `event` is emitted when it is written, EVENT_TYPE_COUNT: none.
 struct amending {
     struct store_amend amend;
     enum event_type event;
@@ -50,7 +50,7 @@ struct amending {
 };
 void recorder_amend(struct recorder *recorder, struct amending *amending);
 
-// The removal of `task`, which is told when nothing of it is left.
+// The removal of `task`; its event is emitted when nothing of it is left.
 struct removing {
     struct store_remove remove;
     const struct store_task *task;
@@ -58,8 +58,8 @@ struct removing {
 };
 void recorder_remove(struct recorder *recorder, struct removing *removing);
 
-// New tasks with their jobs, or new jobs. Those that were inserted in hand are handed to pull, before anybody else is told; the
-// lanes of the others are told what waits in them.
+// New tasks with their jobs, or new jobs. Jobs that were inserted in hand are handed to pull before any event is emitted; the
+// lanes of the others learn what waits in them.
 struct addition {
     struct store_add add;
     struct order **orders;         // for each item the order of a job inserted in hand, or NULL; all NULL: .orders == NULL
@@ -70,5 +70,5 @@ struct addition {
 };
 void recorder_add(struct recorder *recorder, struct addition *addition);
 
-// An attempt begins: nothing is written yet, but it is counted and told. The dispatcher's thread.
+// An attempt begins: nothing is written yet, but it is counted and becomes an event. The dispatcher's thread.
 void record_started(struct node *node, const struct outcome *running);

@@ -20,7 +20,7 @@ struct store_task {
     int64_t version;    // 1 when it is new, and one more with each amendment
     bool paused;        // no job of it begins; not when it is new
     struct str queue, name, doc;
-    const int64_t *tags; // by which it is found (core/tag); of those who read a task, none learns them
+    const int64_t *tags; // by which it is found (core/tag); reads leave them out
     size_t tag_count;
 };
 
@@ -60,7 +60,7 @@ struct store_want {
     int64_t lane;
     size_t max;       // at most so many; 0 only asks for next_due
     size_t bytes;     // of documents: what would go beyond is left alone, but for the first of the lane; 0: however many
-    int64_t from_ms;  // what is due before is left alone: who knows that there is nothing spares the store to look for it
+    int64_t from_ms;  // what is due before is left alone: a puller that knows of nothing earlier spares the store the look
     int64_t from_id;  // and of what is due at from_ms, smaller ids may be left alone, too
     int64_t next_due; // out: of what is left waiting in the lane and due from then on, TIME_NEVER when nothing
     int64_t next_id;  // out: none of those left that are due at next_due has a smaller id
@@ -113,13 +113,12 @@ struct store_amend {
     size_t count;
 };
 
-// Removes a task with all its jobs, also those that run: nothing of them is read, listed or counted from then on, and whoever
-// has one in hand finds it absent when it writes what became of it. Its key stays until `keys_until`, and is spent.
-// ERR_LEASE_LOST: the task is not as it was read (`version`); a job of it has not begun (with `ended`: has not ended), or is
-// being written at this moment. ERR_NOT_FOUND: the task is absent, or another tenant's. If it has more than `max` jobs, so many
-// go, those with the lowest ids, and `more` says that it is to be asked again. A caller that asks again sets `goes_on`: then only
-// the jobs that go now are judged, so that all steps together look at each job once. Each job is judged when it goes, if not
-// before.
+// Removes a task with all its jobs, also those that run: nothing of them is read, listed or counted from then on, and the holder
+// of a job finds it absent when it writes what became of it. Its key stays until `keys_until`, and is spent. ERR_LEASE_LOST: the
+// task is not as it was read (`version`); a job of it has not begun (with `ended`: has not ended), or is being written at this
+// moment. ERR_NOT_FOUND: the task is absent, or another tenant's. If it has more than `max` jobs, so many go, those with the
+// lowest ids, and `more` says that it is to be asked again. A caller that asks again sets `goes_on`: then only the jobs that go
+// now are judged, so that all steps together look at each job once. Each job is judged when it goes, if not before.
 struct store_remove {
     struct store_op op;
     int64_t task_id, version;
@@ -222,7 +221,7 @@ struct store_sweep {
     int64_t now_ms;
     int64_t keys_until; // the keys of tasks that go now are kept until then
     size_t max;
-    int64_t series_before; // counts of minutes before this go, too, and events told before that; at most `max` of each
+    int64_t series_before; // counts of minutes before this go, too, and events relayed before that; at most `max` of each
     int64_t events_before;
     size_t removed; // out: jobs
 };
@@ -235,7 +234,7 @@ _Static_assert((int)STORE_LISTED_RESULT >= (int)JOB_PROGRESS_MAX, "what a leased
 
 struct store_get {
     struct store_op op;
-    int32_t tenant;          // 0: any, for those who have another proof than being of a tenant
+    int32_t tenant;          // 0: any, for a caller that has another proof of its right
     int64_t task_id, job_id; // one of them, the other 0
     size_t max_jobs;         // with task_id: newest scheduled_at first, then largest id
     bool open_first;         // … but before them those that are not final
@@ -256,8 +255,8 @@ struct store_key {
 // `next`; but not when there is no such queue, or no such key.
 //
 // Rows that have failed or were cancelled are found without looking at others, if one or two such states are all that is asked
-// for; so are rows by a tag. Of several of these, the one counts that has fewest rows behind `before`, or is the first with
-// STORE_RARE or more: its rows are looked at, and whether they are the others', too.
+// for; so are rows by a tag. If several of these are asked for, rows are found by the one that has fewest rows behind `before`,
+// or by the first if all have STORE_RARE or more; whether a row has the others, too, is looked up.
 //
 // The page also ends behind the row with which its records have `bytes_max` bytes (store_…_bytes below), so at least one row is
 // given, and no more than that is ever held in memory. Rows that do not match cost none.

@@ -37,7 +37,7 @@ struct store_bulks {
     size_t row_count;
 };
 
-// ERR_UNSUPPORTED: who runs the store has better ways.
+// ERR_UNSUPPORTED: the database has better ways to make copies.
 struct store_backup {
     struct store_op op;
     int fd; // out: of the copy, a file without a name; the caller closes it

@@ -17,7 +17,7 @@ struct store_join {
     int node;   // out: the smallest number of the range that no other incarnation has, dead ones that are not forgotten included
     int64_t id_floor;                  // out: no id given out so far is larger
     int64_t clock_ms;                  // out: as of a beat
-    uint8_t secret[STORE_SECRET_SIZE]; // out: the store's secret, which is what the first who ever joined came with
+    uint8_t secret[STORE_SECRET_SIZE]; // out: the store's secret, which the first incarnation that ever joined came with
     bool alone;                        // out: every other incarnation is certainly dead (this process holds the lock)
 };
 
@@ -34,9 +34,9 @@ struct store_peer {
 struct store_beat {
     struct store_op op;
     int64_t incarnation;
-    bool listens;             // it has clients that want to hear what happens elsewhere
-    bool relays;              // it writes down what happens at it (STORE_RELAY)
-    bool in_turn;             // one after the other with all others that say so: what one of them wrote, the next one sees
+    bool listens;             // it has clients that want the events of all nodes
+    bool relays;              // it writes down its own events (STORE_RELAY)
+    bool in_turn;             // beats that set this come one after the other: what one of them wrote, the next one sees
     int64_t clock_ms;         // out: the wall clock of the store, read after the beat was asked for; 0: it has none of its own
     struct store_peer *peers; // out: all but itself, by incarnation
     size_t peer_count;
@@ -49,7 +49,7 @@ struct store_bury {
     int64_t incarnation, beat;
 };
 
-// Removes an incarnation's row, and what it was asked. ERR_LEASE_LOST: it still holds jobs. Removed already: ERR_OK.
+// Removes an incarnation's row, and the requests to it. ERR_LEASE_LOST: it still holds jobs. Removed already: ERR_OK.
 struct store_forget {
     struct store_op op;
     int64_t incarnation;

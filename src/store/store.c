@@ -201,11 +201,11 @@ static void clear_owners(struct store_op *op)
     owners->owner_count = 0;
 }
 
-static void clear_asked(struct store_op *op)
+static void clear_requests(struct store_op *op)
 {
-    struct store_requests *asked = container_of(op, struct store_requests, op);
-    asked->jobs = NULL;
-    asked->job_count = 0;
+    struct store_requests *requests = container_of(op, struct store_requests, op);
+    requests->jobs = NULL;
+    requests->job_count = 0;
 }
 
 static void clear_add(struct store_op *op)
@@ -348,16 +348,16 @@ static void clear_nothing(struct store_op *op)
 }
 
 static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
-    [STORE_JOIN] = clear_join,       [STORE_BEAT] = clear_beat,      [STORE_BURY] = clear_nothing,
-    [STORE_FORGET] = clear_nothing,  [STORE_OWNERS] = clear_owners,  [STORE_DIVIDE] = clear_nothing,
-    [STORE_REQUEST] = clear_nothing, [STORE_REQUESTS] = clear_asked, [STORE_ADD] = clear_add,
-    [STORE_CLAIM] = clear_claim,     [STORE_CHANGE] = clear_change,  [STORE_DUE] = clear_due,
-    [STORE_FIND] = clear_find,       [STORE_LANES] = clear_lanes,    [STORE_PAUSE] = clear_pause,
-    [STORE_SWEEP] = clear_sweep,     [STORE_GET] = clear_get,        [STORE_STATS] = clear_stats,
-    [STORE_LIST] = clear_list,       [STORE_AMEND] = clear_amend,    [STORE_BULKS] = clear_bulks,
-    [STORE_BULK] = clear_nothing,    [STORE_BACKUP] = clear_backup,  [STORE_MINUTE] = clear_nothing,
-    [STORE_SERIES] = clear_series,   [STORE_RELAY] = clear_nothing,  [STORE_EVENTS] = clear_events,
-    [STORE_REMOVE] = clear_remove,   [STORE_AHEAD] = clear_ahead,    [STORE_DROP] = clear_drop,
+    [STORE_JOIN] = clear_join,       [STORE_BEAT] = clear_beat,         [STORE_BURY] = clear_nothing,
+    [STORE_FORGET] = clear_nothing,  [STORE_OWNERS] = clear_owners,     [STORE_DIVIDE] = clear_nothing,
+    [STORE_REQUEST] = clear_nothing, [STORE_REQUESTS] = clear_requests, [STORE_ADD] = clear_add,
+    [STORE_CLAIM] = clear_claim,     [STORE_CHANGE] = clear_change,     [STORE_DUE] = clear_due,
+    [STORE_FIND] = clear_find,       [STORE_LANES] = clear_lanes,       [STORE_PAUSE] = clear_pause,
+    [STORE_SWEEP] = clear_sweep,     [STORE_GET] = clear_get,           [STORE_STATS] = clear_stats,
+    [STORE_LIST] = clear_list,       [STORE_AMEND] = clear_amend,       [STORE_BULKS] = clear_bulks,
+    [STORE_BULK] = clear_nothing,    [STORE_BACKUP] = clear_backup,     [STORE_MINUTE] = clear_nothing,
+    [STORE_SERIES] = clear_series,   [STORE_RELAY] = clear_nothing,     [STORE_EVENTS] = clear_events,
+    [STORE_REMOVE] = clear_remove,   [STORE_AHEAD] = clear_ahead,       [STORE_DROP] = clear_drop,
 };
 
 void store_join_number(struct store_join *join, int64_t range, int number)

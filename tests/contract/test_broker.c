@@ -288,7 +288,7 @@ static void an_executor_is_told_what_it_may_do(void **state)
     broker_control(world.broker, &(struct control){.kind = CONTROL_RENEW, .id = 1, .until_ms = 1}); // to nobody
     while (pass())
         ;
-    broker_attach(world.broker, &(struct broker_executor){.told = told});
+    broker_attach(world.broker, &(struct broker_executor){.control = told});
     static const struct control words[] = {{.kind = CONTROL_RENEW, .id = 9, .until_ms = 5000},
                                            {.kind = CONTROL_PAUSE, .id = 3, .paused = true},
                                            {.kind = CONTROL_REVOKE, .id = 1, .token = 7},

@@ -63,7 +63,7 @@ static size_t told(struct play *play)
 
 static void happens(struct play *play)
 {
-    events_tell(play->node->events, &(struct event_item){.type = EVENT_STARTED, .tenant = TENANT, .task_id = 5});
+    events_emit(play->node->events, &(struct event_item){.type = EVENT_STARTED, .tenant = TENANT, .task_id = 5});
 }
 
 // How many events there are behind `at`; a gap counts as a hundred.

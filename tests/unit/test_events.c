@@ -30,7 +30,7 @@ static int tear_down(void **state)
 
 static void tell(struct events *events, enum event_type type, int64_t task_id)
 {
-    events_tell(events, &(struct event_item){.type = type,
+    events_emit(events, &(struct event_item){.type = type,
                                              .tenant = TENANT,
                                              .at_ms = 1700000000000,
                                              .task_id = task_id,
@@ -98,11 +98,11 @@ static void a_filter_leaves_out_and_a_gap_is_for_all(void **state)
     struct events_at at = events_end(events);
     tell(events, EVENT_SUCCESS, TASK + 1);
     tell(events, EVENT_STARTED, TASK);
-    events_tell(events, &(struct event_item){.type = EVENT_SUCCESS, .tenant = TENANT + 1, .task_id = TASK});
+    events_emit(events, &(struct event_item){.type = EVENT_SUCCESS, .tenant = TENANT + 1, .task_id = TASK});
     assert_int_equal(events_seek(events, &filter, &at), EVENT_NOTHING);
     assert_int_equal(at.seq, events_end(events).seq); // passed over, not left behind
     tell(events, EVENT_SUCCESS, TASK);
-    events_tell(events, &(struct event_item){.type = EVENT_GAP});
+    events_emit(events, &(struct event_item){.type = EVENT_GAP});
     buf_auto struct buf text = {0};
     read_all(events, &filter, &at, 4096, &text);
     assert_int_equal(count_of(text.p, "event: "), 2);
@@ -123,11 +123,11 @@ static void one_queue_can_be_listened_to(void **state)
         {.tenant = TENANT, .name = {",\"queue\":\"mail\"", 15}},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        events_tell(events, &others[i]);
+        events_emit(events, &others[i]);
     assert_int_equal(events_seek(events, &filter, &at), EVENT_NOTHING);
-    events_tell(events, &(struct event_item){.type = EVENT_SUCCESS, .tenant = TENANT, .task_id = TASK, .queue = STR("mail")});
-    events_tell(events, &(struct event_item){.type = EVENT_QUEUE_PAUSED, .tenant = TENANT, .queue = STR("mail")});
-    events_tell(events, &(struct event_item){.type = EVENT_GAP});
+    events_emit(events, &(struct event_item){.type = EVENT_SUCCESS, .tenant = TENANT, .task_id = TASK, .queue = STR("mail")});
+    events_emit(events, &(struct event_item){.type = EVENT_QUEUE_PAUSED, .tenant = TENANT, .queue = STR("mail")});
+    events_emit(events, &(struct event_item){.type = EVENT_GAP});
     buf_auto struct buf text = {0};
     read_all(events, &filter, &at, 4096, &text);
     assert_int_equal(count_of(text.p, "event: "), 3);
@@ -219,7 +219,7 @@ static void what_is_kept_is_bounded_in_bytes_too(void **state)
     events_listen(events);
     at = events_end(events);
     for (int i = 0; i < EVENT_BYTES / 200000 + 1; i++)
-        events_tell(events, &(struct event_item){.type = EVENT_SUBMITTED, .tenant = TENANT, .name = str_of(name)});
+        events_emit(events, &(struct event_item){.type = EVENT_SUBMITTED, .tenant = TENANT, .name = str_of(name)});
     assert_int_equal(events_seek(events, &all, &at), EVENT_GONE);
     mem_free(name);
 }
@@ -229,7 +229,7 @@ static void what_is_put_out_is_told_elsewhere_as_it_was(void **state)
     struct events *events = *state, *other = events_new(NULL);
     events_put_out(events, true);
     tell(events, EVENT_SUBMITTED, TASK);
-    events_tell(events,
+    events_emit(events,
                 &(struct event_item){.type = EVENT_ABORTED, .tenant = TENANT, .task_id = TASK, .reason = STR("two\nlines \xff")});
     buf_auto struct buf lines = {0}, none = {0}, text = {0};
     assert_true(events_take_out(events, &lines));
@@ -254,7 +254,7 @@ static void what_does_not_fit_leaves_a_gap_elsewhere(void **state)
     memset(name, 'n', EVENT_OUT_BYTES / 3);
     events_put_out(events, true);
     for (int i = 0; i < 4; i++)
-        events_tell(events, &(struct event_item){.type = EVENT_SUBMITTED, .tenant = TENANT, .name = str_of(name)});
+        events_emit(events, &(struct event_item){.type = EVENT_SUBMITTED, .tenant = TENANT, .name = str_of(name)});
     buf_auto struct buf lines = {0}, more = {0};
     assert_true(events_take_out(events, &lines));
     buf_putc(&lines, 0);

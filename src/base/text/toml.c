@@ -463,7 +463,7 @@ static bool read_line(struct reader *reader)
     return *reader->at == '[' ? read_header(reader) : read_entry(reader);
 }
 
-// Does the line say to the end what it says? Else what follows is not of its own.
+// Is the line complete by itself? Otherwise the lines behind it may belong to it.
 static bool is_whole(struct str line)
 {
     struct str start = line;
@@ -475,7 +475,7 @@ static bool is_whole(struct str line)
     return (!list || memrchr(line.p, ']', line.n) > (void *)list) && (!braces || memrchr(line.p, '}', line.n) > (void *)braces);
 }
 
-// Behind a line that is wrong. False: nothing can be made of what follows.
+// Goes on behind a line that is wrong. False: what follows cannot be read.
 static bool pass_over(struct reader *reader, const char *from)
 {
     bool one_line = reader->line_start == from && reader->error_count < TOML_ERRORS_MAX;

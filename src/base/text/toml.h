@@ -2,8 +2,8 @@
 // Layer: base. Pure but for the arena.
 //
 // Understood: comments, [tables], bare, quoted and dotted keys, basic and literal strings on one line, whole numbers in decimal,
-// true and false, arrays of strings. Everything else of TOML is refused with words, and so is what TOML refuses: keys and tables
-// that come twice, bytes that are not UTF-8, control characters.
+// true and false, arrays of strings. Everything else of TOML is refused with a reason, and so is what TOML refuses: keys and
+// tables that come twice, bytes that are not UTF-8, control characters.
 #pragma once
 #include "base/arena.h"
 #include "base/err.h"

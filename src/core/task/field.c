@@ -1,5 +1,5 @@
-// This runs on every submit and again on every claim, so the good way neither allocates nor prints: words are only made for a
-// refusal. What it does not do: know which fields there are (core/task/task_fields), or what a value of one looks like
+// This runs on every submit and again on every claim, so a good document is read without allocating or printing: text is only
+// made for a refusal. What it does not do: know which fields there are (core/task/task_fields), or what a value of one looks like
 // (core/task/field_type).
 #include "core/task/field.h"
 
@@ -58,7 +58,7 @@ static bool is_given(struct json object, struct str name)
 }
 
 // A field of a second form was found. When the key of just one of them is given, that is the form that is meant, and the other
-// field is the one to speak of.
+// field is the one that the refusal names.
 __attribute__((cold)) static enum err refuse_second_form(struct field_reader *reader, const struct fields *fields,
                                                          const struct field *field, struct json object)
 {
@@ -139,7 +139,8 @@ static bool has_default(const struct fields *fields, const struct field *field, 
     return str_eq(buf_str(&value), buf_str(&by_default));
 }
 
-// A field that a release adds is in a key's digest only when it is given: or the keys of yesterday would be those of other tasks.
+// A field that a release adds is in a key's digest only when it is given; otherwise a key that was used before the release would
+// not match its task any more.
 void field_write_all(const struct fields *fields, const struct field_form *form, const void *object, enum field_audience audience,
                      struct buf *buf)
 {

@@ -63,15 +63,15 @@ struct fields {
     const char *part;     // what comes in several forms: "target". NULL: nothing does
     size_t part_offset, part_size;
     const struct field_form *usual_form; // what is said to be missing of an object that has fields of no form
-    // Refuses a name that no row has and of which more can be said than that; ERR_OK: there is not. NULL: there never is.
+    // Refuses a name that no row has, if more can be said of it than that; ERR_OK: nothing more. NULL: never.
     enum err (*refuse_name)(struct field_reader *reader, const struct fields *fields, struct str name);
 };
 
 // Reads an object into reader->object, which holds the defaults. A refusal is said in reader->why.
 err_check enum err field_read_all(struct field_reader *reader, const struct fields *fields, struct json object);
 
-// Who reads what is written: people, who see every field; or who compares a task with the one that was made under its key, and
-// must not see a field that a later release has added and nobody gave.
+// For whom an object is written: for people, who see every field; or for the digest of a key, which must not have a field that a
+// later release has added and nobody gave.
 enum field_audience { FIELD_FOR_PEOPLE, FIELD_FOR_KEYS };
 
 // Writes the members of an object of this form (or NULL) without its braces, in the order of the table.

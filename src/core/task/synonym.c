@@ -49,7 +49,7 @@ static const struct synonym of_retry[] = {
     {"jitter", "randomize random"},
 };
 
-// Small letters, without what parts words. What is too long for the tables is no name in them.
+// The name in small letters, without separators. A name that is too long for the tables is in none of them.
 static struct str plain(struct str name, char ret_text[NAME_MAX_BYTES])
 {
     size_t n = 0;

@@ -26,7 +26,7 @@ err_check enum err task_parse(struct task *ret_task, struct json doc, struct are
 
 // The task of a stored document. That was checked when it was stored; but a newer rota may have written it, or something else
 // have changed the database, so it is checked again. False: it cannot be read, and `why` says why. Then it is a task without a
-// target and with the default policy, and who has to end its jobs all the same goes by that.
+// target and with the default policy, and its jobs are ended by that policy all the same.
 bool task_read(struct task *ret_task, struct str doc, struct arena *arena, char why[ERR_WHY_MAX]);
 
 #define TASK_NAME_WORDS "1 to 64 letters, digits, '.', '_' or '-'"

@@ -1,4 +1,4 @@
-// How a task is doing is told from its jobs and from whether it is paused. So a store keeps no state of a task, and none can be
+// How a task is doing follows from its jobs and from whether it is paused. So a store keeps no state of a task, and none can be
 // out of step with its jobs. What this file does not do: say what a job is (core/job), or which tasks a list shows (core/filter).
 #include "core/task/task_state.h"
 
@@ -20,8 +20,8 @@ enum task_state task_state_of(bool paused, const struct job *jobs, size_t count)
     return shown && shown->state == JOB_CANCELLED ? TASK_CANCELLED : TASK_DONE;
 }
 
-// What a job is to who looks at its task, the most telling first; and among several of one kind, the one with the largest number
-// stands for them: what began last, what was asked for last, what ended last, what is planned first.
+// Which job stands for its task: the first kind here that there is; and among several of one kind, the one with the largest
+// number: what began last, what was asked for last, what ended last, what is planned first.
 enum telling { TELLS_RUNNING, TELLS_BY_HAND, TELLS_ENDED, TELLS_PLANNED };
 
 static enum telling telling_of(const struct job *job)

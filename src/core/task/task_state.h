@@ -1,4 +1,4 @@
-// How a task is doing, as its jobs tell it: its state, its outcome, the words that filters ask for, and the job that is shown.
+// How a task is doing, as its jobs show it: its state, its outcome, the words that filters ask for, and the job that is shown.
 // Layer: core, pure.
 #pragma once
 #include "core/job.h"

@@ -2,10 +2,10 @@
 // matches, the action for each, and then the row is written. A crash in between repeats at most a page; all actions but a retry
 // do nothing the second time.
 //
-// Who stops a bulk writes its row; who is at it notices when it writes the next page.
+// A node that stops a bulk writes its row; the node that carries it out notices when it writes the next page.
 //
 // A holder that is not known here may just have joined. It is taken for dead only when it stayed unknown for as long as this node
-// may act without having heard of the others.
+// may act without having seen the others.
 #include "flow/commands/bulk.h"
 
 #include "base/mem.h"
@@ -129,7 +129,7 @@ static void count_page(struct bulk *bulk)
 }
 
 // The row is not as this node wrote it last: it was stopped, or another has taken it, or that write was this node's own and its
-// answer was lost. Nobody but who is at it counts, so the counters tell.
+// answer was lost. Only the node that carries out the bulk counts, so the counters show which it was.
 static void meet_row(struct bulk *bulk, const struct store_bulk_row *found, struct now now)
 {
     if (found->state == STORE_BULK_RUNNING && found->holder != bulk->row.holder) {

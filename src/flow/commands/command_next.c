@@ -1,12 +1,12 @@
 // Jobs that wait are written by the command itself. Jobs in this node's hand are fetched back first, because their records are
-// behind what happens to them. Jobs in another's hand are asked for: only that node knows what becomes of them.
+// behind what happens to them. Of jobs in another node's hand that node is asked: only it knows what becomes of them.
 //
-// A cancel tells pull twice: after the record is cancelled, an order that was handed over in between is called off too, and only
+// A cancel asks pull twice: after the record is cancelled, an order that was handed over in between is called off too, and only
 // then is the command answered. That is what makes "no new attempt after a confirmed cancel" true (I5).
 //
-// What is asked of a task is written together with its jobs that wait. So those that somebody has in hand without having begun
-// are called back first; what has begun, or is about to, goes on as it is (I19, I20, I21). Of a job in this hand pull knows which
-// it is. Of one in another's only the record tells: its time has not come, or nothing happens to it for a while.
+// A change of a task is written together with its jobs that wait. So jobs that a node has in hand and has not begun are called
+// back first; a job that has begun, or is about to, goes on as it is (I19, I20, I21). For jobs of this node pull knows which is
+// the case. For those of another node only the record shows it: its time has not come, or nothing happens to it for a while.
 #include "flow/commands/command_next.h"
 
 #include "core/task/task_state.h"
@@ -186,8 +186,8 @@ static bool recall(const struct command_view *view, struct command_next *ret_nex
     return false;
 }
 
-// Between the reading and the writing a job that ran may have come back and been claimed as it was: no token tells. Are all that
-// wait amended by this command, or begun since?
+// Between the reading and the writing a job that ran may have come back and been claimed as it was, which no token shows. Are all
+// that wait amended by this command, or begun since?
 static bool all_amended(const struct command_view *view)
 {
     for (size_t i = 0; i < view->get->job_count; i++) {
@@ -253,9 +253,9 @@ static const struct job *find_watched(const struct store_get *get)
     return NULL;
 }
 
-// What is left in hand when all that can be has been recalled is about to begin, or runs. Only what is written to run may go with
-// its task: its record is removed, so whatever is to be written of its end finds nothing, and it is not tried again. Of what is
-// not, nobody could tell whether it is a retry that was claimed meanwhile and begins after the answer.
+// What is left in hand when all that can be has been recalled is about to begin, or runs. A job may go with its task only if its
+// record says that it runs: the record is removed, so the write of its end finds nothing, and it is not tried again. A job whose
+// record does not say so might be a retry that was claimed meanwhile and begins after the answer.
 static struct command_next delete (const struct command_view *view)
 {
     struct command_next next;

@@ -1,5 +1,5 @@
-// What a command does next, as the record and what it has done so far have it. The rules of cancel, run, retry, pause, resume,
-// change and delete.
+// What a command does next, given the record and what it has done so far. The rules of cancel, run, retry, pause, resume, change
+// and delete.
 // Layer: flow, pure: no I/O, clock or thread. flow/commands carries out what is said here.
 #pragma once
 #include "core/outcome.h"
@@ -36,8 +36,8 @@ struct command_next {
 enum command_did {
     COMMAND_DID_WRITE = 1,    // something of what was asked: a task that is gone then is no surprise
     COMMAND_DID_AMEND = 2,    // it has written the task
-    COMMAND_DID_CALL_OFF = 4, // after a cancel was written, pull was told of it
-    COMMAND_DID_HAND_ON = 8,  // whoever holds a job was asked to do what was asked, and may have done it
+    COMMAND_DID_CALL_OFF = 4, // after a cancel was written, pull has called the job off
+    COMMAND_DID_HAND_ON = 8,  // the holder of a job got a request, and may have carried it out
     COMMAND_DID_MEET = 16,    // of a run by hand: it met a job that had not ended
 };
 

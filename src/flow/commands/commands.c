@@ -1,8 +1,8 @@
 // A command is a loop around the record (flow/commands/revise): what it does next is decided by flow/commands/command_next, and
 // carried out here, a function for each phase.
 //
-// What another node has in hand, that node is asked for through the store (STORE_REQUEST, flow/peers/peer_requests). The record
-// is read again until it shows what became of the job, or until the holder has been declared dead and the job taken back.
+// A node that has a job in hand is sent a request through the store (STORE_REQUEST, flow/peers/peer_requests). The record is read
+// again until it shows what became of the job, or until the holder has been declared dead and the job taken back.
 #include "flow/commands/commands.h"
 
 #include "base/mark.h"

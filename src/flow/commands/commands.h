@@ -43,6 +43,6 @@ struct commands *commands_new(struct node *node, struct pull *pull, struct recor
 void commands_free(struct commands *commands);
 int64_t commands_turn(struct commands *commands, struct now now); // on the wall clock: when to turn again
 void commands_submit(struct commands *commands, struct command *op);
-// What was asked for by op->merge(): makes the changed task of the document that was read, and hands it back. Any thread.
+// Carries out what op->merge() asked for: makes the changed task of the document that was read, and hands it back. Any thread.
 void commands_merge(struct commands *commands, struct command *op);
 bool commands_idle(const struct commands *commands);

@@ -1,5 +1,5 @@
-// The store tells apart what it can by itself, and finds tasks by their tags; labels, of which it only knows those, and what a
-// state is at this moment, are looked at here.
+// The store filters by what it has in columns, and finds tasks by their tags. Labels, of which it knows only the tags, and what a
+// state is at this moment are looked at here.
 #include "flow/commands/match.h"
 
 #include "base/log.h"

@@ -39,7 +39,8 @@ struct revision {
     int64_t look_at; // monotonic: when it reads again; 0: something else is under way
     // The record was read, or get.op.err says why not. Ends with a call below, or with the end of the revision.
     void (*decide)(struct revision *revision);
-    // The step was written; or it was not, for the reason given. A step that was refused is not told: the record is read again.
+    // The step was written; or it was not, for the reason given. It is not called for a step that was refused: the record is read
+    // again.
     void (*written)(struct revision *revision, enum err err);
 };
 

@@ -47,7 +47,7 @@ static bool is_known(const struct store_owner *owner)
     return owner->bucket >= 0 && owner->bucket < BUCKETS;
 }
 
-static void tell_lanes(struct assignment *assignment)
+static void assign_lanes(struct assignment *assignment)
 {
     int64_t me = atomic_load(&assignment->node->incarnation);
     bool mine[BUCKETS], owned[BUCKETS] = {false};
@@ -62,7 +62,7 @@ static void tell_lanes(struct assignment *assignment)
     lanes_assign(assignment->node->lanes, mine);
 }
 
-// A bucket that once had owners keeps them: who has just come does not know all lanes yet.
+// A bucket that once had owners keeps them: a node that has just joined does not know all lanes yet.
 static size_t used_buckets(struct assignment *assignment, int32_t ret_buckets[BUCKETS])
 {
     bool used[BUCKETS] = {false};
@@ -123,7 +123,7 @@ static void take_answer(struct assignment *assignment, struct store_op *op, stru
             assignment->next_at = now.mono_ms;
         }
     } else if (!op->err) {
-        tell_lanes(assignment);
+        assign_lanes(assignment);
         divide(assignment, now);
     }
     store_op_done(op);

@@ -1,4 +1,4 @@
-// The tender that divides the buckets between the pullers that live, and tells this node where it goes first.
+// The tender that divides the buckets between the pullers that live, and sets in which of them this node goes first.
 // Layer: flow. Owned by the flow thread.
 #pragma once
 #include "base/clock.h"

@@ -1,10 +1,10 @@
 // Nothing is written while nobody listens. A node with a client says so with its beat, and reads what others put out until, a
-// while after the last client left, it says the opposite. The others see it with their next beat, begin to put out what happens,
-// and say that with another beat at once. When all who live have said so, nothing is missed from then on: the clients are told
-// (`ready`).
+// while after the last client left, it says the opposite. The others see it with their next beat, begin to put out what happens
+// (they relay), and say that with another beat at once. When all nodes that live have said so, nothing is missed from then on,
+// and the clients learn that (`ready`).
 //
-// Beats that change what is said come one after the other (`in_turn`), so of one who begins to listen and one who wants to stop
-// telling, the later sees the earlier. Who has just joined tells, until a beat has shown that nobody listens.
+// Beats that change what is said come one after the other (`in_turn`), so of a node that begins to listen and one that wants to
+// stop relaying, the later sees the earlier. A node that has just joined relays until a beat has shown that nobody listens.
 //
 // Events travel in lots, numbered by their source. A number that is missing (the database crashed, or this process slept too
 // long) becomes a gap that the clients see.
@@ -16,16 +16,16 @@
 
 enum {
     LINGER_MS = 60000, // events are kept so long for clients that come back
-    TELL_MS = 100,     // from one lot to the next
+    RELAY_MS = 100,    // from one lot to the next
     POLL_MS = 200,
     BEAT_AGAIN_MS = 250, // while it waits for the others
-    COMPANY_MS = 10000,  // those who left may have told something just before
+    COMPANY_MS = 10000,  // nodes that left may have put out events just before
     FAIL_WAIT_MS = 500,
     LOTS_MAX = 50, // of each source at once
     SOURCES_MAX = 512,
 };
 
-enum step { OFF, ASKING, CALLING, READY }; // asks where to begin; tells the others; all know
+enum step { OFF, ASKING, CALLING, READY }; // ASKING: where to begin; CALLING: the others do not all relay yet; READY: they do
 
 struct event_relay {
     struct node *node;
@@ -39,11 +39,11 @@ struct event_relay {
     int64_t client_at;              // monotonic: when there last was a client
     int64_t company_at;             // … when there last was another node
     int64_t call_at;                // … when the others were last looked at
-    int64_t tell_at, poll_at;       // … not before
-    bool telling, polling;          // an operation is under way
-    int64_t source;                 // under which this process tells
-    int64_t number;                 // of the lot that was told last
-    struct buf lot;                 // being told
+    int64_t relay_at, poll_at;      // … not before
+    bool relaying, polling;         // an operation is under way
+    int64_t source;                 // under which this process relays
+    int64_t number;                 // of the latest lot
+    struct buf lot;                 // being written
     struct store_relay write;
     struct store_events poll;
     struct store_event_place known[SOURCES_MAX]; // newest last
@@ -85,9 +85,9 @@ void event_relay_joined(struct event_relay *relay, bool alone)
     events_put_out(relay->node->events, relay->relays);
     if (relay->step < CALLING)
         return;
-    // The others have not heard of this life, and may have stopped telling the one before.
+    // The others do not know this life, and may have stopped relaying to the one before.
     relay->step = CALLING;
-    events_tell(relay->node->events,
+    events_emit(relay->node->events,
                 &(struct event_item){.type = EVENT_GAP, .reason = STR("this node was declared dead by others")});
 }
 
@@ -100,39 +100,39 @@ void event_relay_fill(struct event_relay *relay, struct store_beat *beat)
     beat->in_turn = beat->listens != relay->said_listens || beat->relays != relay->said_relays;
 }
 
-// Whether somebody listens, and whether all who live tell.
-static void look_at(const struct store_beat *beat, bool *ret_listened, bool *ret_told)
+// Whether a node listens, and whether all that live relay.
+static void look_at(const struct store_beat *beat, bool *ret_listened, bool *ret_relayed)
 {
     *ret_listened = false;
-    *ret_told = true;
+    *ret_relayed = true;
     for (size_t i = 0; i < beat->peer_count; i++) {
         if (beat->peers[i].dead)
             continue;
         *ret_listened |= beat->peers[i].listens;
-        *ret_told &= beat->peers[i].relays;
+        *ret_relayed &= beat->peers[i].relays;
     }
 }
 
 void event_relay_saw(struct event_relay *relay, const struct store_beat *beat)
 {
-    bool listened, told;
+    bool listened, relayed;
     if (!relay || relay->life != beat->incarnation)
         return;
     relay->said_listens = relay->sent_listens;
     relay->said_relays = relay->sent_relays;
-    look_at(beat, &listened, &told);
-    if (relay->step == CALLING && relay->said_listens && told) {
+    look_at(beat, &listened, &relayed);
+    if (relay->step == CALLING && relay->said_listens && relayed) {
         relay->step = READY;
         events_set_ready(relay->node->events, true);
     }
     relay->relays = listened && !peers_are_none(relay->peers);
-    // It stops only when it has said so and there still is nobody: who came meanwhile has seen that it tells.
+    // It stops only when it has said so and still nobody listens: a node that came meanwhile has seen that it relays.
     events_put_out(relay->node->events, relay->relays || relay->said_relays);
     if (relay->relays != relay->said_relays)
         relay->node->beat_soon = true;
 }
 
-// ---- telling
+// ---- relaying
 
 static void send_lot(struct event_relay *relay, struct now now)
 {
@@ -140,15 +140,15 @@ static void send_lot(struct event_relay *relay, struct now now)
     store_op_post(&write->op, STORE_RELAY, &relay->answers);
     write->now_ms = now.wall_ms;
     write->events = (struct store_event_row){relay->source, relay->number, buf_str(&relay->lot)};
-    relay->telling = true;
+    relay->relaying = true;
     store_submit(relay->node->store, &write->op);
 }
 
-static void take_told(struct event_relay *relay, struct now now)
+static void take_relayed(struct event_relay *relay, struct now now)
 {
     struct store_op *op = &relay->write.op;
-    relay->telling = false;
-    relay->tell_at = now.mono_ms + (op->err ? FAIL_WAIT_MS : TELL_MS);
+    relay->relaying = false;
+    relay->relay_at = now.mono_ms + (op->err ? FAIL_WAIT_MS : RELAY_MS);
     if (op->err)
         node_say_failed(relay->node, "events", op, now.mono_ms);
     else
@@ -156,22 +156,22 @@ static void take_told(struct event_relay *relay, struct now now)
     store_op_done(op);
 }
 
-static int64_t tell_others(struct event_relay *relay, struct now now)
+static int64_t relay_events(struct event_relay *relay, struct now now)
 {
-    if (relay->telling || !relay->source)
+    if (relay->relaying || !relay->source)
         return TIME_NEVER;
-    if (now.mono_ms < relay->tell_at)
-        return now.wall_ms + relay->tell_at - now.mono_ms;
+    if (now.mono_ms < relay->relay_at)
+        return now.wall_ms + relay->relay_at - now.mono_ms;
     if (!relay->lot.n) {
         if (!events_take_out(relay->node->events, &relay->lot))
-            return TIME_NEVER; // who tells something wakes
+            return TIME_NEVER; // the next event wakes
         relay->number++;
     }
     send_lot(relay, now);
     return TIME_NEVER;
 }
 
-// ---- hearing
+// ---- reading what others relay
 
 static struct store_event_place *known_of(struct event_relay *relay, int64_t source)
 {
@@ -198,7 +198,7 @@ static void take_lot(struct event_relay *relay, const struct store_event_row *lo
 {
     const struct store_event_place *known = known_of(relay, lot->source);
     if (known && lot->number != known->number + 1)
-        events_tell(
+        events_emit(
             relay->node->events,
             &(struct event_item){.type = EVENT_GAP, .at_ms = now.wall_ms, .reason = STR("events of another node are missing")});
     note_known(relay, lot->source, lot->number);
@@ -212,7 +212,7 @@ static void call_again(struct event_relay *relay, struct now now)
     relay->node->flow_waker->wake(relay->node->flow_waker); // the beat has had its turn already
 }
 
-static void take_heard(struct event_relay *relay, struct now now)
+static void take_events(struct event_relay *relay, struct now now)
 {
     struct store_events *poll = &relay->poll;
     relay->polling = false;
@@ -296,20 +296,20 @@ int64_t event_relay_turn(struct event_relay *relay, struct now now)
     mailbox_take(&relay->answers, &answers);
     list_each (&answers, link) {
         if (list_entry(link, struct store_op, link) == &relay->write.op)
-            take_told(relay, now);
+            take_relayed(relay, now);
         else
-            take_heard(relay, now);
+            take_events(relay, now);
     }
     if (atomic_load(&relay->node->stopping) && !events_wanted(relay->node->events))
         return TIME_NEVER;
     int64_t next = look_round(relay, now);
-    next = time_min(next, tell_others(relay, now));
+    next = time_min(next, relay_events(relay, now));
     return time_min(next, event_relay_others(relay, now));
 }
 
 void event_relay_leave(struct event_relay *relay)
 {
-    for (bool more = relay->lot.n && !relay->telling; more || events_take_out(relay->node->events, &relay->lot); more = false) {
+    for (bool more = relay->lot.n && !relay->relaying; more || events_take_out(relay->node->events, &relay->lot); more = false) {
         struct store_relay write = {.now_ms = clock_now().wall_ms};
         if (!more)
             relay->number++;

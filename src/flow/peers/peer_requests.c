@@ -1,7 +1,7 @@
-// A request is carried out as if it had been made here: only the holder knows what becomes of a job in its hand. Nobody is
-// answered: who asked sees it in the record, or asks again.
+// A request is carried out as if it had been made here: only the holder knows what becomes of a job in its hand. There is no
+// answer: the node that asked sees it in the record, or asks again.
 //
-// Who is alone does not look, and who has nothing in hand seldom.
+// A node that is alone does not look, and one that has nothing in hand seldom does.
 #include "flow/peers/peer_requests.h"
 
 #include "base/mark.h"

@@ -52,7 +52,7 @@ bool peers_are_none(const struct peers *peers)
     return peers->alone;
 }
 
-// What it was told of, and what it gave back when it stopped, waits in lanes of which this node may think otherwise.
+// Jobs that the peer added, and those that it gave back when it stopped, wait in lanes that this node may take for empty.
 static void note_gone(struct peers *peers)
 {
     atomic_store(&peers->node->lane_scan_wanted, true);

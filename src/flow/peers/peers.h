@@ -18,7 +18,7 @@ bool peers_are_none(const struct peers *peers);                   // the same, a
 bool peers_lives(const struct peers *peers, int64_t incarnation); // a peer that was seen and not declared dead
 bool peers_has_company(const struct peers *peers);                // somebody else was not declared dead
 bool peers_has_idle(const struct peers *peers);                   // … who takes requests and runs nothing
-// Who pulls and lives, as far as was seen lately: this node and its peers, by incarnation. 0: nothing was seen lately.
+// The pullers that live, as far as was seen lately: this node and its peers, by incarnation. 0: nothing was seen lately.
 size_t peers_pullers(const struct peers *peers, struct now now, int64_t ret_ids[PEERS_MAX + 1]);
 
 // One that is dead or has been silent for too long, and where its counter stands. False: there is none.

@@ -187,14 +187,14 @@ static void start_batch(struct complete *complete, struct now now)
         batch_free(batch);
 }
 
-// When a batch was tried again, a step that is refused may have been written the first time, and nobody was told of it.
-static void tell_gap(struct complete *complete, const struct batch *batch, struct now now)
+// When a batch was tried again, a step that is refused may have been written the first time, without an event.
+static void emit_gap(struct complete *complete, const struct batch *batch, struct now now)
 {
     bool refused = false;
     for (size_t i = 0; i < batch->recording.change.count && batch->failures; i++)
         refused |= batch->recording.change.steps[i].err != ERR_OK;
     if (refused)
-        events_tell(
+        events_emit(
             complete->node->events,
             &(struct event_item){.type = EVENT_GAP, .at_ms = now.wall_ms, .reason = STR("an answer of the store was lost")});
 }
@@ -228,7 +228,7 @@ static void written(struct recording *recording, struct now now)
     }
     complete->failures = 0;
     complete->next_at = now.mono_ms;
-    tell_gap(complete, batch, now);
+    emit_gap(complete, batch, now);
     for (size_t i = 0; i < recording->change.count; i++) {
         if (recording->change.steps[i].err)
             mark(MARK_STALE_WRITE);

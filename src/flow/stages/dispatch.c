@@ -1,9 +1,9 @@
 // Takes orders from the broker, lets them wait for a slot (flow/stages/slots says who is next), starts them, and reports their
 // outcomes.
 //
-// Before each start it checks that it still may: the incarnation that holds the job was heard of lately, its lane is not paused,
-// the job has not expired. An order may come twice from the broker: what waits, runs or ended lately is known by its id and
-// token.
+// Before each start it checks that it still may: the right of the incarnation that holds the job was renewed lately, its lane is
+// not paused, the job has not expired. An order may come twice from the broker: what waits, runs or ended lately is known by its
+// id and token.
 //
 // It writes nothing: outcomes go to the completer through the broker. That an attempt began is only reported when it is still
 // running a moment later, so a quick one costs one write.
@@ -40,11 +40,11 @@ struct work {
     struct slots_user user; // its link is in a list below, or the slots'
     struct exec_attempt attempt;
     enum needs needs;
-    enum order_end end; // of what runs: what it is reported as, if the executor was told to stop it
+    enum order_end end; // of what runs: what it is reported as, if the executor has to stop it
     int64_t mono_start; // when it was started, on the clock that does not jump
 };
 
-// What this executor was told that it may do. Told on any thread, looked at before each start.
+// What this executor may do, as controls have said. They come on any thread; it is looked at before each start.
 struct rights {
     pthread_mutex_t lock;
     struct map renewed;     // incarnation -> until when what it holds may start, monotonic
@@ -72,7 +72,7 @@ struct dispatch {
     _Atomic int per_host;
 };
 
-static void told(void *ctx, const struct control *control);
+static void take_control(void *ctx, const struct control *control);
 static void ended(void *ctx, struct exec_attempt *attempt);
 static void prepared(void *ctx, struct exec_attempt *attempt);
 static bool stop_preparing(struct dispatch *dispatch, struct work *work);
@@ -97,7 +97,7 @@ struct dispatch *dispatch_new(const struct dispatch_config *config)
     config->exec->ended = ended;
     config->exec->prepared = prepared;
     config->exec->ctx = dispatch;
-    broker_attach(config->broker, &(struct broker_executor){.told = told, .ctx = dispatch});
+    broker_attach(config->broker, &(struct broker_executor){.control = take_control, .ctx = dispatch});
     return dispatch;
 }
 
@@ -171,7 +171,7 @@ void dispatch_interrupt(struct dispatch *dispatch)
     atomic_store(&dispatch->interrupt, true);
 }
 
-// ---- what it is told
+// ---- controls
 
 static void put_or_remove(struct map *map, int64_t key, intptr_t value)
 {
@@ -201,7 +201,7 @@ static void renew(struct rights *rights, int64_t holder, int64_t until_ms)
     pthread_mutex_unlock(&rights->lock);
 }
 
-static void told(void *ctx, const struct control *control)
+static void take_control(void *ctx, const struct control *control)
 {
     struct dispatch *dispatch = ctx;
     struct rights *rights = &dispatch->rights;
@@ -222,13 +222,13 @@ static void told(void *ctx, const struct control *control)
     }
 }
 
-// Was any holder heard of lately? An executor that hears nothing starts nothing, and waits.
-static bool hears(struct dispatch *dispatch)
+// Was the right of any holder renewed lately? An executor without renewals starts nothing, and waits.
+static bool any_holder_lives(struct dispatch *dispatch)
 {
     return atomic_load(&dispatch->rights.latest) > dispatch->now.mono_ms;
 }
 
-// I3, I6, I15: whether the holder of a job was heard of lately, and whether its lane is held.
+// I3, I6, I15: whether the right of a job's holder was renewed lately, and whether its lane is paused.
 static bool holder_lives(struct dispatch *dispatch, const struct job *job, bool *ret_paused)
 {
     struct rights *rights = &dispatch->rights;
@@ -378,7 +378,7 @@ static void ended(void *ctx, struct exec_attempt *attempt)
     const struct outcome *outcome = attempt->outcome;
     list_remove(&work->user.link);
     slots_release(dispatch->slots, &work->user, outcome->result.completed_at - outcome->job.started_at);
-    // An attempt that was told to stop may have ended by itself just before; then that is what happened.
+    // An attempt that was to be stopped may have ended by itself just before; then that is what happened.
     bool stopped = outcome->result.outcome == OUTCOME_CANCELLED;
     send_back(dispatch, work, stopped ? work->end : outcome->result.later ? ORDER_DETACHED : ORDER_ENDED, 0);
 }
@@ -407,7 +407,8 @@ static bool may_start(struct dispatch *dispatch, const struct job *job, enum ord
 }
 
 // What an attempt needs to know is found out before it begins, and without a slot: a name that nobody answers for costs those it
-// shares a lane with nothing, and itself no attempt. Once is enough: what it was told may be old when it gets a slot again.
+// shares a lane with nothing, and itself no attempt. It is done once only: another answer could be old by the time there is a
+// slot, too.
 static bool is_prepared(struct dispatch *dispatch, struct work *work)
 {
     const struct exec_ops *ops = dispatch->exec->ops;
@@ -522,13 +523,13 @@ static void interrupt_all(struct dispatch *dispatch, struct list *running)
     }
 }
 
-static int64_t next_turn(const struct dispatch *dispatch, bool hears)
+static int64_t next_turn(const struct dispatch *dispatch, bool may_act)
 {
     struct now now = dispatch->now;
     int64_t mono = time_min(slots_next_stuck(dispatch->slots), next_unprepared(dispatch));
     if (!list_empty(&dispatch->fresh))
         mono = time_min(mono, work_at(dispatch->fresh.next)->mono_start + NOTE_AFTER_MS);
-    if (!hears && slots_waiting(dispatch->slots)) {
+    if (!may_act && slots_waiting(dispatch->slots)) {
         mark(MARK_NOT_ALIVE);
         mono = time_min(mono, now.mono_ms + NOT_ALIVE_WAIT_MS);
     }
@@ -541,14 +542,14 @@ int64_t dispatch_turn(struct dispatch *dispatch, struct now now)
 {
     dispatch->now = now;
     slots_limit_hosts(dispatch->slots, atomic_load_explicit(&dispatch->per_host, memory_order_relaxed));
-    // A revoke is told after its order was published. So revokes are taken first: unless a broker is late, what they speak of is
-    // here, or was.
+    // A revoke comes after its order was published. So revokes are taken first: unless a broker is late, their orders are here,
+    // or were.
     struct list revokes;
     list_init(&revokes);
     mailbox_take(&dispatch->revokes, &revokes);
     take_orders(dispatch);
     revoke_all(dispatch, &revokes);
-    bool may_act = hears(dispatch);
+    bool may_act = any_holder_lives(dispatch);
     if (atomic_load(&dispatch->stopping))
         release_waiting(dispatch);
     else if (may_act)

@@ -1,7 +1,7 @@
 // Stage 3, dispatch: broker -> executor. Starts orders while slots are free, lane by lane.
 //
-// Layer: flow, but it knows neither the store nor the node: what it may do it is told through the broker. So it can run in a
-// process that has no database. Owned by the exec thread; what may be called by any thread says so.
+// Layer: flow, but it knows neither the store nor the node: what it may do comes through the broker, as controls. So it can run
+// in a process that has no database. Owned by the exec thread; what may be called by any thread says so.
 #pragma once
 #include "base/clock.h"
 #include "broker/broker.h"
@@ -10,8 +10,8 @@
 
 struct dispatch;
 
-// What keeps a job from starting, as far as its lane and host are this node's. It stays the asker's, who waits for done(): on the
-// exec thread, with the view filled in.
+// What keeps a job from starting, as far as its lane and host on this node do. The struct stays the caller's, who waits for
+// done(), which is called on the exec thread with the view filled in.
 struct dispatch_question {
     struct list link;
     int64_t job_id, lane;

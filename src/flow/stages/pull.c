@@ -183,7 +183,7 @@ void pull_returned(struct pull *pull, int64_t job_id, int64_t token)
 {
     struct hold *hold = map_get(&pull->held, job_id);
     if (!hold || hold->token != token)
-        return; // a copy the broker made, or a job that was claimed again before this word of its end came
+        return; // a copy the broker made, or a job that was claimed again before this outcome came
     map_remove(&pull->held, job_id);
     forget(pull, hold);
 }
@@ -286,9 +286,9 @@ static void take_claim(struct pull *pull, struct now now)
     store_op_done(&claim->op);
 }
 
-// Takes in hand what this life holds without knowing it, or gives it back when there is no room for it.
-// False: it must be looked at again. The word of the end of an earlier claim may still be on its way, or has come meanwhile,
-// while the store already shows a later claim whose answer was lost.
+// Takes in hand what this life holds without knowing it, or gives it back when there is no room for it. False: it must be looked
+// at again. The outcome of an earlier claim may still be on its way, or has come meanwhile, while the store already shows a later
+// claim whose answer was lost.
 static bool adopt(struct pull *pull, const struct store_job *found, struct now now)
 {
     const struct hold *hold = map_get(&pull->held, found->job.id);
@@ -493,7 +493,7 @@ int64_t pull_turn(struct pull *pull, struct now now)
     if (atomic_exchange(&pull->node->recount_wanted, false))
         recount_soon(pull, now);
     if (atomic_load(&pull->node->stopping)) {
-        // A life that was declared dead has nothing in hand: others take it back. And who stops begins no other.
+        // A life that was declared dead has nothing in hand: others take it back. And a node that stops begins no other life.
         pull->doubt &= atomic_load(&pull->node->incarnation) != 0;
         if (pull->doubt)
             start_recount(pull, now); // what it finds is given back at once

@@ -1,4 +1,4 @@
-// The tender that lives: joins, beats, and tells reap which others it saw.
+// The tender that keeps this life going: joins, beats, and passes on which other nodes it saw.
 // Layer: flow. Owned by the flow thread.
 #pragma once
 #include "base/clock.h"
@@ -19,5 +19,5 @@ void beat_free(struct beat *beat);
 int64_t beat_turn(struct beat *beat, struct now now); // on the wall clock: when to turn again
 bool beat_ok(const struct beat *beat);                // joined, and the last beat was written. Any thread
 
-// Says goodbye: call when nothing is held any more. Waits for the store.
+// Ends this life in the store: call when nothing is held any more. Waits for the store.
 void beat_leave(struct beat *beat);

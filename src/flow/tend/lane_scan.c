@@ -1,8 +1,8 @@
 // Three walks, each with one operation at a time. Two scans read the lanes from the store, page by page. One asks what is due in
-// them, so that what this node was not told of (it came through another node, or the telling was lost) is found. That is dear, so
-// where there are many lanes it is slow, and another asks only which there are and which are paused. The promotion looks for
-// lanes whose jobs have been due for a while without being claimed, for want of room or because they are paused, and writes that
-// they are ready: the counters then say how much really waits.
+// them, so that jobs are found that this node does not know of (they came through another node, or an answer of the store was
+// lost). That scan is dear, so where there are many lanes it is slow, and another one asks only which lanes there are and which
+// are paused. The promotion looks for lanes whose jobs have been due for a while without being claimed, for want of room or
+// because they are paused, and writes that they are ready: the counters then say how much really waits.
 #include "flow/tend/lane_scan.h"
 
 #include "base/mark.h"
@@ -64,8 +64,8 @@ void lane_scan_free(struct lane_scan *lane_scan)
     mem_free(lane_scan);
 }
 
-// The first walk is what a start waits for. Later ones find what others did, and in a store of one's own hardly anything: dues
-// may take one part in a hundred of the time, or in ten if somebody relies on it.
+// The first walk is what a start waits for. Later ones find what other nodes did, and a node that is alone hardly finds anything:
+// asking for dues may take one part in a hundred of the time, or in ten if other nodes rely on it.
 static int64_t pause_after(const struct lane_scan *lane_scan, const struct scan *scan, bool more, int64_t now_ms)
 {
     int64_t took_ms = now_ms - scan->sent;
@@ -124,7 +124,7 @@ static void start_scan(struct lane_scan *lane_scan, struct scan *scan, struct no
 
 // An answer was lost or a peer went: all lanes are gone through anew, as at the start. Not more often than in DOUBT_MS, because
 // that takes all of a connection; what is asked for meanwhile waits until then.
-static void heed_doubt(struct lane_scan *lane_scan, struct now now)
+static void resolve_doubt(struct lane_scan *lane_scan, struct now now)
 {
     if (lane_scan->dues.under_way || now.mono_ms < lane_scan->doubt_until ||
         !atomic_exchange(&lane_scan->node->lane_scan_wanted, false))
@@ -176,7 +176,7 @@ int64_t lane_scan_turn(struct lane_scan *lane_scan, struct now now)
     if (!lane_scan->node->pulls || atomic_load(&lane_scan->node->stopping) || !atomic_load(&lane_scan->node->incarnation))
         return TIME_NEVER;
     bool by_name = lane_scan->many && lane_scan->been_round && lane_scan->node->store->ops->shared;
-    heed_doubt(lane_scan, now);
+    resolve_doubt(lane_scan, now);
     start_scan(lane_scan, &lane_scan->dues, now);
     if (by_name)
         start_scan(lane_scan, &lane_scan->names, now);

@@ -1,4 +1,4 @@
-// The tender that walks round the lanes: finds those nobody told this node of, and marks as ready what is due without being
+// The tender that walks round the lanes: finds those that this node does not know, and marks as ready what is due without being
 // claimed.
 // Layer: flow. Owned by the flow thread.
 #pragma once

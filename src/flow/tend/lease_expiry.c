@@ -1,10 +1,9 @@
 // A round (flow/tend/round) finds leases that have run out, once a second and bounded; a full one is followed by the next at
 // once.
 //
-// A lease is a time on the wall clock, for any node must be able to see that it ran out, and it runs on while nobody is there to
-// hear. So what ran out while this node was deaf is not ended but made longer, once: while all nodes or the store were away, and
-// when the clock was set forward. Then whoever runs the attempt has its whole time again to say so, and nothing runs twice
-// because rota slept.
+// A lease is a time on the wall clock, because any node must be able to see that it ran out; it runs on while no node could take
+// a report. So a lease that ran out in such a time (all nodes or the store were away, or the clock was set forward) is not ended
+// but made longer, once. Its target then has the whole time again to report, and nothing runs twice because rota was away.
 #include "flow/tend/lease_expiry.h"
 
 #include "base/mark.h"
@@ -21,7 +20,7 @@ struct lease_expiry {
     const struct peers *peers;
     struct rand rand;
     int64_t next_at; // monotonic
-    int64_t deaf_at; // monotonic: until then nobody could be heard; 0: that has not been so
+    int64_t deaf_at; // monotonic: until then no report could be taken; 0: there was no such time
     struct now last; // when it was turned last
 };
 

@@ -2,7 +2,8 @@
 // read in batches, core says what follows for each, and they are written by token, so a holder that wakes up in between loses or
 // wins each job, never both (I3, I10).
 //
-// What the dead one was asked to cancel is cancelled, and does not start once more before whoever asked can cancel it.
+// Jobs that the dead node was asked to cancel are cancelled, so that they do not start once more before the node that asked can
+// cancel them.
 //
 // One peer and one operation at a time: bury -> asked -> rounds until nothing is left -> forget.
 #include "flow/tend/reap.h"
@@ -46,7 +47,7 @@ static bool is_to_be_cancelled(const struct reap *reap, int64_t job_id)
     return false;
 }
 
-// An error: the job changed hands since, and is not ours to take.
+// An error: another holder has the job by now, and it is not taken.
 static enum err take_back(struct round *round, struct job *job, const struct job_policy *policy, struct job_step *ret_step)
 {
     CRASH_POINT("reap.before_change");

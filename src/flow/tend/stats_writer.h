@@ -18,7 +18,7 @@ struct stats_writer *stats_writer_new(struct node *node);
 void stats_writer_free(struct stats_writer *stats_writer);
 int64_t stats_writer_turn(struct stats_writer *stats_writer, struct now now); // on the wall clock: when to turn again
 
-// What was counted in the minute that is not over, with the key under which it is (or will be) stored: who adds up what is stored
+// What was counted in the minute that is not over, with the key under which it is (or will be) stored: a sum over stored minutes
 // takes this in place of that row. False: nothing is written yet under any key.
 bool stats_writer_now(struct stats_writer *stats_writer, struct store_minute_row *ret_key, struct stats_values *ret_values);
 

@@ -1,4 +1,4 @@
-// The memory store's verbs about bulks, about what processes counted and about what they tell each other: three sorted arrays,
+// The memory store's verbs about bulks, about what processes counted and about the events they relay: three sorted arrays,
 // searched from the front. There are no copies of the whole.
 #include "store/memory/memory.h"
 
@@ -127,7 +127,7 @@ void memory_run_events(struct memory *memory, struct store_op *op)
     }
 }
 
-static void sweep_told(struct memory *memory, const struct store_sweep *sweep)
+static void sweep_events(struct memory *memory, const struct store_sweep *sweep)
 {
     for (size_t removed = 0; removed < sweep->max; removed++) {
         struct memory_event *oldest = NULL;
@@ -146,7 +146,7 @@ static void sweep_told(struct memory *memory, const struct store_sweep *sweep)
 void memory_sweep_journal(struct memory *memory, const struct store_sweep *sweep)
 {
     sweep_minutes(memory, sweep);
-    sweep_told(memory, sweep);
+    sweep_events(memory, sweep);
 }
 
 // ---- bulks

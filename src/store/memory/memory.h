@@ -88,7 +88,7 @@ static inline int compare_ints(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-// Strings that are the store's own, and copies of them for who asked. An empty one has no memory.
+// Strings that are the store's own, and copies of them for the caller. An empty one has no memory.
 struct str memory_copy(struct str text);
 void memory_free_str(struct str *text);
 struct str memory_give(struct arena *arena, struct str text);

@@ -1,4 +1,4 @@
-// The memory store's verbs about who goes first in a bucket, and about what the holder of a job is asked.
+// The memory store's verbs about who goes first in a bucket, and about requests to the holder of a job.
 #include "store/memory/memory.h"
 
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 static const char fence[] = "SELECT id FROM @incarnations WHERE id=ANY($1) AND NOT dead ORDER BY id FOR KEY SHARE";
 static const char note_large_docs[] = "INSERT INTO @meta(name, value) VALUES('" PG_LARGE "', 1) ON CONFLICT DO NOTHING";
 
-// Notes a thing the item has; false when an earlier one of the batch has it. Things are told apart by a hash: when two
-// hashes meet by chance, a batch merely ends early.
+// Notes a key or an id of the item; false when an earlier item of the batch has it. They are compared by a hash: when two hashes
+// are equal by chance, a batch merely ends early.
 static bool is_first(struct map *seen, int64_t kind, uint64_t hash)
 {
     return !map_put(seen, (int64_t)(hash * 4) + kind, seen);

@@ -5,7 +5,7 @@
 // exceeded. The backend asks core once what a claim does to a record, and the statement does the same.
 //
 // Where a want has a bound of bytes, the sizes of the documents are looked up, but only in a database that has ever had a large
-// one (a row of `meta`, which who adds it writes): else every claim would pay for what nobody uses.
+// one (the transaction that adds it writes a row of `meta`): otherwise every claim would pay for what nobody uses.
 //
 // The documents are read by a statement behind it, which therefore sees what was committed before the rows were locked. In the
 // claim itself they would be as old as its snapshot, though a row that an AMEND changed meanwhile is taken as it is now: a job
@@ -131,7 +131,7 @@ static int claim_order(const void *a, const void *b, void *ctx)
     return left->id < right->id ? -1 : left->id > right->id;
 }
 
-// They are found in this order, and only a plan nobody has seen yet would bring them in another.
+// The rows come in this order; a plan of PostgreSQL that brings them in another is possible, but was never seen.
 static void put_in_order(struct part *part, struct store_job *jobs, size_t count)
 {
     size_t sorted = 1;

@@ -1,5 +1,5 @@
-// The journal: bulks and how far they have come, what processes counted minute by minute, and what happened at them, for others
-// who listen.
+// The journal: bulks and how far they have come, what processes counted minute by minute, and their events, for nodes that
+// listen.
 #include "store/postgres/postgres.h"
 
 // clang-format off
@@ -24,11 +24,11 @@ static const char write_minute[] =
 static const char minutes[] =
     "SELECT at, source, doc FROM @series WHERE tenant=$1 AND (at,source)>($2,$4) AND at<$3 ORDER BY at, source LIMIT $5";
 
-// TELL.
+// RELAY.
 static const char relay_events[] = "INSERT INTO @news(source,number,told_at,doc) VALUES($1,$2,$3,$4) ON CONFLICT DO NOTHING";
 
-// EVENTS, of who begins to listen, and of who goes on. The sources are found by jumping from one to the next in the index. $1 who
-// asks, $2 max, $3 sources, $4 what was known of them.
+// EVENTS, for a node that begins to listen, and for one that goes on. The sources are found by jumping from one to the next in
+// the index. $1 the source that asks, $2 max, $3 sources, $4 what was known of them.
 static const char last_events[] = "SELECT source, max(number) FROM @news GROUP BY source ORDER BY source";
 static const char event_relay_news[] =
     "WITH RECURSIVE sources(source) AS ((SELECT source FROM @news ORDER BY source LIMIT 1) UNION ALL"

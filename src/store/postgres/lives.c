@@ -27,7 +27,7 @@ static const char keep_secret[] =
     "INSERT INTO @meta(name,value,bytes) VALUES('secret',0,decode($1,'hex')) ON CONFLICT(name) DO NOTHING";
 static const char kept_secret[] = "SELECT bytes FROM @meta WHERE name='secret'";
 
-// BEAT. $1 incarnation, $2 whether it listens, $3 whether it tells.
+// BEAT. $1 incarnation, $2 whether it listens, $3 whether it relays.
 static const char beat_once[] =
     "UPDATE @incarnations SET beat=beat+1, listens=$2<>0, tells=$3<>0 WHERE id=$1 AND NOT dead RETURNING " PG_CLOCK_MS;
 static const char other_lives[] =

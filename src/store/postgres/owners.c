@@ -7,7 +7,7 @@
 static const char this_term[] = "SELECT value FROM @meta WHERE name='term'";
 static const char all_owners[] = "SELECT bucket, puller FROM @owners ORDER BY bucket, puller";
 
-// DIVIDE. The row of the term is what two who divide at once meet at; the later one finds that the term has moved, and does
+// DIVIDE. Two nodes that divide at once meet at the row of the term: the later one finds that the term has moved, and does
 // nothing. $1 term, $2 buckets, $3 pullers.
 static const char divide_anew[] =
     "WITH wanted AS MATERIALIZED (SELECT unnest($2::bigint[])::int AS bucket, unnest($3::bigint[]) AS puller),"
@@ -21,13 +21,13 @@ static const char divide_anew[] =
     "   ON CONFLICT(bucket,puller) DO UPDATE SET term=excluded.term)"
     " SELECT value FROM next_term";
 
-// REQUEST. FOR KEY SHARE: who forgets the incarnation comes before it or behind. $1 holder, $2 job, $3 tenant, $4 wish.
+// REQUEST. FOR KEY SHARE: a FORGET of the incarnation comes before it or behind. $1 holder, $2 job, $3 tenant, $4 what is asked.
 static const char send_request[] =
     "WITH holder AS MATERIALIZED (SELECT id FROM @incarnations WHERE id=$1 FOR KEY SHARE)"
     " INSERT INTO @asks AS asked(holder,job_id,tenant,wish) SELECT id, $2, $3, $4 FROM holder"
     " ON CONFLICT(holder,job_id) DO UPDATE SET wish=least(asked.wish,excluded.wish) RETURNING 1";
 
-// ASKED. $1 holder, $2 max.
+// REQUESTS. $1 holder, $2 max.
 static const char take_requests[] =
     "WITH taken AS (DELETE FROM @asks WHERE holder=$1 AND job_id="
         PG_ANY("SELECT job_id FROM @asks WHERE holder=$1 ORDER BY job_id LIMIT $2 FOR UPDATE SKIP LOCKED")

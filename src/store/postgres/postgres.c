@@ -127,7 +127,7 @@ static void run_group(struct pg_queue *queue, struct list *group)
 
 // ---- a queue
 
-// A try that was not answered has waited long enough by itself: who comes back finds the next one before the door.
+// The wait between tries counts from the beginning of a try: one that was not answered has waited long enough by itself.
 static void try_connect(struct pg_queue *queue, int64_t until_ms)
 {
     struct pg_session *session = &queue->session;
@@ -146,7 +146,8 @@ static bool reach(struct pg_queue *queue, struct list *waiting)
     while (!pg_session_alive(session)) {
         pg_session_drop(session);
         int64_t now = now_ms(), end = queue->since_ms + PG_DEADLINE_MS;
-        // The database may have come back since the last try: who has just come is not to fail for others who waited long.
+        // The database may have come back since the last try: an operation that has just come must not fail because others waited
+        // long.
         if (now >= end && queue->back_off_ms)
             try_connect(queue, now + LAST_TRY_MS);
         if (session->conn)
@@ -166,11 +167,11 @@ static bool reach(struct pg_queue *queue, struct list *waiting)
     return true;
 }
 
-// A sweep is long; who asks locks another's row; who beats in turn waits for others who do.
+// A sweep is long. A request locks the row of another incarnation, and a change or removal of a task locks rows that a CHANGE may
+// have. A beat in turn waits for others of its kind.
 static bool runs_alone(const struct store_op *op)
 {
     bool in_turn = op->verb == STORE_BEAT && container_of(op, struct store_beat, op)->in_turn;
-    // A sweep is long; who asks locks another's row, and who amends rows that a CHANGE may have.
     return op->verb == STORE_SWEEP || op->verb == STORE_REQUEST || op->verb == STORE_AMEND || op->verb == STORE_REMOVE || in_turn;
 }
 

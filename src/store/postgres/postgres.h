@@ -35,8 +35,8 @@ struct pg {
 // What shall follow a failure.
 enum pg_class { PG_FINE, PG_REFUSED, PG_RETRY, PG_AWAY };
 
-// Where to begin to look for what waits: at the floor, where it was ten seconds ago, or at the very beginning. The first sees all
-// but what crossed a raise, the second that too, and the third is for what nobody thought of.
+// Where to begin to look for what waits: at the floor, where it was ten seconds ago, or at the very beginning. The first look
+// sees all but jobs that were added while the floor was raised, the second sees those too, and the third is for mistakes.
 enum pg_look { PG_LOOK_FLOOR, PG_LOOK_OLD, PG_LOOK_ALL };
 
 // Lanes that were read, whose floors can be raised: see lanes.c.
@@ -62,7 +62,7 @@ struct pg_session {
         void *ctx;
     } * pending; // statements sent and not yet answered
     size_t pending_count, pending_cap;
-    bool direct;                       // no pooler in between: a session keeps what it is told, and statements by their names
+    bool direct;                       // no pooler in between: a session keeps its settings, and statements by their names
     int names;                         // given so far
     struct map named;                  // by hash of its text: struct pg_named
     struct arena arena;                // of the group under way
@@ -89,7 +89,7 @@ void pg_fail(struct pg_session *session, enum pg_class class, enum err err, cons
 void pg_send(struct pg_session *session, pg_reader *read, void *ctx);
 void pg_sync(struct pg_session *session); // waits for the answers of everything sent
 
-void pg_begin(struct pg_session *session, const char *begin); // BEGIN …, and what the session was not told
+void pg_begin(struct pg_session *session, const char *begin); // BEGIN …, and the settings that the session lacks
 void pg_commit(struct pg_session *session);                   // and waits as above
 
 // A fixed statement with whole numbers as $1 … $n.
@@ -131,7 +131,7 @@ void pg_tags_fill(struct pg_session *session); // of all tasks that were stored 
 
 // ---- tasks and jobs
 
-void pg_lock_task(struct pg_session *session, int64_t id); // by who changes it or its tags, before any of its jobs is locked
+void pg_lock_task(struct pg_session *session, int64_t id); // before it, its tags or its jobs are changed
 void pg_note_large(struct pg_session *session); // within the transaction that stores a large document, before it locks anything
 
 void pg_claim_send(struct pg_session *session, struct store_op *op);
@@ -148,14 +148,14 @@ void pg_beat_send(struct pg_session *session, struct store_op *op);
 void pg_bury_send(struct pg_session *session, struct store_op *op);
 void pg_forget_send(struct pg_session *session, struct store_op *op);
 
-// ---- owners.c: who goes first, and what holders are asked
+// ---- owners.c: who goes first, and requests to holders
 
 void pg_owners_send(struct pg_session *session, struct store_op *op);
 void pg_divide_send(struct pg_session *session, struct store_op *op);
 void pg_request_send(struct pg_session *session, struct store_op *op);
 void pg_requests_send(struct pg_session *session, struct store_op *op);
 
-// ---- journal.c: bulks, what processes counted, what happened at them
+// ---- journal.c: bulks, what processes counted, and their events
 
 void pg_bulk_send(struct pg_session *session, struct store_op *op);
 void pg_bulks_send(struct pg_session *session, struct store_op *op);

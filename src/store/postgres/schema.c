@@ -32,8 +32,8 @@ static const char *const steps[][16] = {
     {
         "CREATE TABLE @incarnations(id bigint PRIMARY KEY, node int NOT NULL UNIQUE, beat bigint NOT NULL, dead boolean NOT NULL)"
         " WITH (fillfactor=50, " BUSY_TABLE ")",
-        // No job waits in the lane with a due_at before `floor`: who looks for what waits begins there, and not at all that was
-        // claimed since the table was vacuumed last. Who makes a job wait before it lowers it.
+        // No job waits in the lane with a due_at before `floor`: a look for what waits begins there, and so passes all that was
+        // claimed since the table was vacuumed last. A statement that makes a job wait before the floor lowers it.
         "CREATE TABLE @lanes(id bigint PRIMARY KEY, floor bigint NOT NULL DEFAULT 0, tenant int NOT NULL, queue text COLLATE "
         "\"C\" NOT NULL,"
         " paused boolean NOT NULL, UNIQUE(tenant, queue)) WITH (fillfactor=50, " BUSY_TABLE ")",
@@ -72,14 +72,14 @@ static const char *const steps[][16] = {
         "ALTER TABLE @incarnations ADD COLUMN pulls boolean NOT NULL DEFAULT true",
         // Who goes first in which bucket. All rows are of one term, the one in meta.
         "CREATE TABLE @owners(bucket int, puller bigint, term bigint NOT NULL, PRIMARY KEY(bucket, puller))",
-        // What the holder of a job was asked by others.
+        // Requests to the holder of a job.
         "CREATE TABLE @asks(holder bigint, job_id bigint, tenant int NOT NULL, wish smallint NOT NULL, PRIMARY KEY(holder, "
         "job_id))"
         " WITH (" BUSY_TABLE ")",
     },
     {
-        // Who adds a job looks at the floor before it is committed, so a floor that is raised meanwhile may be too high for it.
-        // What the floor was five seconds ago is not: floor_old is that, or lower. floor_new becomes floor_old at the next turn.
+        // An ADD looks at the floor before it is committed, so a floor that is raised meanwhile may be too high for its job. What
+        // the floor was five seconds ago is not: floor_old is that, or lower. floor_new becomes floor_old at the next turn.
         "ALTER TABLE @lanes ADD COLUMN floor_new bigint NOT NULL DEFAULT 0, ADD COLUMN floor_old bigint NOT NULL DEFAULT 0,"
         " ADD COLUMN turned_at bigint NOT NULL DEFAULT 0",
     },
@@ -114,7 +114,7 @@ static const char *const steps[][16] = {
         // What processes counted, minute by minute.
         "CREATE TABLE @series(tenant int, at bigint, source bigint, doc text NOT NULL, PRIMARY KEY(tenant, at, source))",
         "CREATE INDEX series_at ON @series(at)",
-        // What happened at them, for others who listen: read within a moment, and not worth a line in the log.
+        // Their events, for nodes that listen: read within a moment, and not worth a line in the log.
         "CREATE UNLOGGED TABLE @news(source bigint, number bigint, told_at bigint NOT NULL, doc text NOT NULL, PRIMARY "
         "KEY(source,"
         " number)) WITH (" BUSY_TABLE ")",
@@ -136,7 +136,7 @@ static const char *const steps[][16] = {
         "UPDATE @jobs SET waits_at=lane*{places}+{last_place}-priority WHERE waits_at<0",
     },
     {
-        // Whose task was deleted by a user, a key says itself, for nothing else is left of the task.
+        // A key says itself that its task was deleted by a user, because nothing else is left of the task.
         "ALTER TABLE @keys ADD COLUMN spent_at bigint NOT NULL DEFAULT 0",
         // What tasks and jobs are found by, in the order of lists: of a task, by its id at time 0; of its jobs, with the number
         // behind the tag, by scheduled_at and id. A task knows its tags.

@@ -74,8 +74,8 @@ static const struct {
     {"57", PG_AWAY, ERR_STORE_UNAVAILABLE}, // shutting down, crashed, starting up
     {"08", PG_AWAY, ERR_STORE_UNAVAILABLE},
     {"25006", PG_AWAY, ERR_STORE_UNAVAILABLE}, // a standby after a failover
-    {"42P01", PG_AWAY, ERR_STORE_UNAVAILABLE}, // a table, a column, the schema or the right to use them is gone. Who connects
-    {"42703", PG_AWAY, ERR_STORE_UNAVAILABLE}, // again learns whether a newer rota did that
+    {"42P01", PG_AWAY, ERR_STORE_UNAVAILABLE}, // a table, a column, the schema or the right to use them is gone. The next
+    {"42703", PG_AWAY, ERR_STORE_UNAVAILABLE}, // connection shows whether a newer rota did that
     {"26000", PG_AWAY, ERR_STORE_UNAVAILABLE}, // somebody made the server forget a statement,
     {"42P05", PG_AWAY, ERR_STORE_UNAVAILABLE}, // or has one of that name,
     {"0A000", PG_AWAY, ERR_STORE_UNAVAILABLE}, // or changed what it is about
@@ -166,7 +166,7 @@ static void expect(struct pg_session *session, pg_reader *read, void *ctx)
 // did not confirm gets another: whether the first is taken cannot be known when the pipeline failed.
 struct pg_named {
     int number;         // 0: none yet
-    bool sent, settled; // the server was told; and said that it knows it
+    bool sent, settled; // its name was sent to the server; and the server has confirmed it
     size_t size;
     char sql[];
 };
@@ -347,8 +347,8 @@ static void check_settings(void *ctx, const PGresult *result)
         check_durable(session, result, PG_REFUSED);
 }
 
-// What is not as the server has it by itself. jit would compile what runs for a millisecond. A plan does not depend on how much a
-// batch brings. Everything that grows is looked up by an index, row by row, however small it may look: what a table has is
+// The settings that differ from the server's own. jit would compile what runs for a millisecond. A plan does not depend on how
+// much a batch brings. Everything that grows is looked up by an index, row by row, however small it may look: what a table has is
 // estimated by what it had when it was vacuumed, which for one that fills and empties is anything. A server whose client has
 // frozen or given up goes on with neither its locks nor its statement for long. $1: for how long.
 #define TOLD(this_transaction_only)                                                       \
@@ -359,8 +359,8 @@ static void check_settings(void *ctx, const PGresult *result)
     " set_config('idle_in_transaction_session_timeout','10s'," this_transaction_only ")," \
     " set_config('statement_timeout',$1," this_transaction_only ")"
 
-// A session is told once, unless there is a pooler: there each transaction may have another of the server's connections, and is
-// told by itself, in the same pipeline. And a commit may only count if it is durable on this connection too.
+// A session is given its settings once, unless there is a pooler: there each transaction may have another of the server's
+// connections, and sends them itself, in the same pipeline. And a commit may only count if it is durable on this connection too.
 static const char tell_session[] = "SELECT" TOLD("false");
 static const char begin_told[] = "SELECT current_setting('fsync'), current_setting('synchronous_commit')";
 static const char begin_telling[] = "SELECT current_setting('fsync'), current_setting('synchronous_commit')," TOLD("true");
@@ -452,7 +452,7 @@ bool pg_session_alive(struct pg_session *session)
 {
     if (!session->conn || PQstatus(session->conn) == CONNECTION_BAD)
         return false;
-    // What a server says unasked are its last words, mostly; that it is gone shows behind them.
+    // What a server sends unasked is mostly why it closes the connection; that it is closed shows behind it.
     struct pollfd socket = {.fd = PQsocket(session->conn), .events = POLLIN};
     while (poll(&socket, 1, 0) > 0)
         if (!PQconsumeInput(session->conn) || PQstatus(session->conn) == CONNECTION_BAD)

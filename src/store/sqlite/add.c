@@ -193,7 +193,7 @@ void add_rest(struct writer *writer)
 }
 
 // Plain items of operations that follow each other are put off and added together, so clients that submit tasks one by one gain
-// as much as those that submit many at once. All other items and verbs may speak of a task that was put off, so add_rest() comes
+// as much as those that submit many at once. All other items and verbs may concern a task that was put off, so add_rest() comes
 // before them.
 void add_items(struct writer *writer, struct store_op *op)
 {

@@ -7,7 +7,7 @@
 //
 // The writer changes the map after its COMMIT. A reader may still see the database as it was before, so a claim that was let go
 // stays in the map until every read that had begun by then has ended, unless the job was claimed again. It does no harm there,
-// because it only speaks of a record that waits and has the token that was claimed. Decision 19 says what this brought.
+// because it only applies to a record that waits and has the token that was claimed. Decision 19 says what this brought.
 //
 // What it does not do: know where a job waits (sqlite/waiting.c).
 #include "store/sqlite/sqlite.h"

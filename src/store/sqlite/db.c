@@ -164,7 +164,7 @@ void db_close(struct db *db)
 // ---- using statements
 
 // Returns the errno of the last write that failed. Transactions are written into the WAL and nowhere else, so its file is asked;
-// sqlite3_system_errno() does not tell after a COMMIT.
+// sqlite3_system_errno() does not know it after a COMMIT.
 static int write_error(struct db *db)
 {
     sqlite3_file *wal = NULL;

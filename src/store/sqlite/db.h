@@ -53,7 +53,7 @@ bool db_ask_number(struct db *db, const char *sql, int64_t *ret_number); // befo
 void db_close(struct db *db);
 
 void db_note(struct db *db, int rc);          // remembers the first failure
-enum err db_err_of(int rc, int system_error); // what callers are told of a failure: a full disk, or another
+enum err db_err_of(int rc, int system_error); // the error that callers get for a failure: a full disk, or another
 enum err db_err(const struct db *db);         // what the first one is
 void db_die_if_fsync_failed(const struct db *db, bool in_commit);
 _Noreturn void db_die(const char *words, const char *why); // the disk is not to be trusted

@@ -84,7 +84,7 @@ void wal_close(struct wal *wal, bool moves);   // leaves an empty WAL, if it mov
 int wal_unmoved(const struct wal *wal);
 void wal_keep_short(struct wal *wal); // after a commit
 void wal_empty(struct wal *wal);      // when nobody is waiting
-void wal_cut_off(struct wal *wal);    // after a rollback, before anybody is told of it: what it wrote into the WAL
+void wal_cut_off(struct wal *wal);    // after a rollback, before it is answered: removes what was written into the WAL
 
 // What makes copies, on a thread of its own.
 struct backup {

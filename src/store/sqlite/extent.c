@@ -1,7 +1,7 @@
-// rota.extent: how far the database and its WAL had come, so that a start can tell when they have come less far since.
+// rota.extent: how far the database and its WAL had come, so that a start notices when they have lost something since.
 //
-// A WAL that lost its end is a whole WAL to SQLite, of an earlier time, and a start would go on from there with fewer tasks and
-// no word. So behind each commit the writer notes what is on the disk by then: the generation of the WAL (its salt) and how many
+// A WAL that lost its end is a whole WAL to SQLite, of an earlier time, and a start would go on from there with fewer tasks,
+// silently. So behind each commit the writer notes what is on the disk by then: the generation of the WAL (its salt) and how many
 // frames it has, how large the database is, and the number of the last beat in it. The note is not synced: it may be an old one
 // after the power was lost, and what it says is true of any later time. It is compared when the store is opened:
 //

@@ -1,5 +1,5 @@
-// What processes write down for people and for each other, beside tasks and jobs: bulks, what was counted minute by minute, and
-// what happened, for those who listen.
+// What processes write down beside tasks and jobs, for people and for each other: bulks, what was counted minute by minute, and
+// events for nodes that listen.
 #include "store/sqlite/sqlite.h"
 
 // ---- bulks
@@ -74,7 +74,7 @@ void journal_series(struct db *db, struct store_op *op)
     }
 }
 
-// ---- what happened
+// ---- events between nodes
 
 void journal_relay(struct writer *writer, struct store_op *op)
 {

@@ -1,4 +1,4 @@
-// What processes agree on through the store: who goes first in which bucket, and what the holder of a job is asked by others.
+// What processes agree on through the store: who goes first in which bucket, and requests to the holder of a job.
 #include "store/sqlite/sqlite.h"
 
 // ---- who goes first

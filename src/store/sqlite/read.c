@@ -3,7 +3,8 @@
 // completion waits for it.
 #include "store/sqlite/sqlite.h"
 
-// Those that left the hand meanwhile are passed over, as are, for who wants to run them, the documents of what is paused.
+// Jobs that the holder has given back meanwhile are passed over. A caller that wants to run them gets no documents of paused
+// tasks.
 static void find_held(struct db *db, struct store_find *find)
 {
     size_t count, bytes = 0;

@@ -9,7 +9,7 @@
 
 // ---- reading
 
-// Texts may be large, so some decide by the numbers first whether they want them. The texts are none then.
+// Texts may be large, so some callers decide by the numbers first whether they want them. The texts are left empty here.
 static int read_numbers(sqlite3_stmt *stmt, struct job *ret_job)
 {
 #define NUMBERS_NUMBER(name) READ_NUMBER(name)

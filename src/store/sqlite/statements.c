@@ -21,7 +21,7 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_COMMIT] = {READER, "COMMIT"},
     [SQL_ROLLBACK] = {READER, "ROLLBACK"},
 
-    // ---- lives: incarnations, and what one that joins is told
+    // ---- lives: incarnations, and what one that joins learns
 
     // The largest id that was ever given out: what is stored, and what was removed.
     [SQL_FLOOR] = {WRITER,
@@ -50,7 +50,7 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_BURY] = {WRITER, "UPDATE incarnations SET dead=1 WHERE id=:id"},
     [SQL_FORGET] = {WRITER, "DELETE FROM incarnations WHERE id=:id"},
 
-    // ---- peers: who goes first, and what holders are asked
+    // ---- peers: who goes first, and requests to holders
 
     [SQL_TERM] = {READER, "SELECT value FROM meta WHERE name='term'"},
     [SQL_SET_TERM] = {WRITER,
@@ -310,7 +310,7 @@ const struct statement statements[SQL_TOTAL] = {
         "SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_failed"
         "  WHERE tenant=?1 AND state IN (?5, ?6) AND state>={first_failed} AND (scheduled_at, id)<(?2, ?3) LIMIT ?4)"},
 
-    // ---- the journal: bulks, what was counted, what happened
+    // ---- the journal: bulks, what was counted, events
 
     [SQL_BULK] = {READER, "SELECT {bulk} FROM bulks WHERE id=:id AND tenant=:tenant"},
     [SQL_BULKS] = {READER, "SELECT {bulk} FROM bulks INDEXED BY bulks_running WHERE state={bulk_running} ORDER BY id LIMIT :max"},

@@ -28,7 +28,7 @@ void waiting_move(struct db *db, const struct job *from, const struct job *to)
     int64_t was = store_place(from), is = store_place(to);
     if (was > 0 && was == is && from->due_at == to->due_at)
         return;
-    if (was < 0 && is < 0 && claims_holds(db->claims, to)) // a claim speaks of the record as it was before
+    if (was < 0 && is < 0 && claims_holds(db->claims, to)) // a claim applies to the record as it was before
         return;
     if (was > 0)
         db_run(db, db_sql(db, SQL_WAIT_NO_MORE, was, from->due_at, to->id));
