@@ -24,6 +24,14 @@ static void settle(struct play *play)
         turn(play);
 }
 
+// Claims are held back from now on; the first is carried out, but this node does not know.
+static void lose_claim(struct play *play)
+{
+    play->store.hold[STORE_CLAIM] = true;
+    settle(play);
+    play_lose(play, play_waiting(play, STORE_CLAIM));
+}
+
 static struct order *published(struct play *play)
 {
     struct list orders, *link;
@@ -115,9 +123,7 @@ static void what_is_held_unknowingly_is_adopted_once(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     int64_t id = play_add(play, (struct play_job){0});
-    play->store.hold[STORE_CLAIM] = true;
-    settle(play);
-    play_lose(play, play_waiting(play, STORE_CLAIM)); // it was claimed, and this node does not know
+    lose_claim(play);
     play->store.hold[STORE_CLAIM] = false;
     settle(play);
     assert_int_equal(play_job_of(play, id).state, JOB_WATCHING);
@@ -468,9 +474,7 @@ static void who_was_declared_dead_and_stops_has_nothing_to_look_for(void **state
 {
     struct play *play = play_new((struct play_config){0});
     play_add(play, (struct play_job){0});
-    play->store.hold[STORE_CLAIM] = true;
-    settle(play);
-    play_lose(play, play_waiting(play, STORE_CLAIM)); // it was claimed, and this node does not know
+    lose_claim(play);
     settle(play);
     atomic_store(&play->node->stopping, true);
     play_pass(play, 20000); // it was frozen, and may not act until a beat is answered
@@ -535,9 +539,7 @@ static void an_adopted_job_of_a_paused_task_is_put_off(void **state)
 {
     struct play *play = play_new((struct play_config){0});
     int64_t id = play_add(play, (struct play_job){0});
-    play->store.hold[STORE_CLAIM] = true;
-    settle(play);
-    play_lose(play, play_waiting(play, STORE_CLAIM)); // it was claimed, and this node does not know
+    lose_claim(play);
     pause_task(play, id);
     for (int i = 0; i < 10; i++) {
         play_pass(play, 300);
