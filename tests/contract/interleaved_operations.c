@@ -3,8 +3,6 @@
 #include "store/lives.h"
 #include "store/peers.h"
 
-#include <stdio.h>
-
 static void note_done(struct store_op *op);
 
 static void *new_op(struct session *session, size_t size, enum store_verb verb)

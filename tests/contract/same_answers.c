@@ -1,4 +1,5 @@
 // What a store answered, as text: everything an operation gives back is in it, so equal texts are equal answers.
+#include "base/buf.h"
 #include "same_support.h"
 #include "store/journal.h"
 #include "store/lives.h"

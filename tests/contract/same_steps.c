@@ -4,8 +4,6 @@
 #include "store/lives.h"
 #include "store/peers.h"
 
-#include <stdio.h>
-
 int64_t below(struct pair *pair, int64_t limit)
 {
     return (int64_t)rand_below(&pair->rand, (uint64_t)limit);

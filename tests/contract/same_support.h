@@ -1,6 +1,5 @@
 // Two stores that are asked the same: operations at random, each made twice, and answers as text.
 #pragma once
-#include "base/buf.h"
 #include "store_support.h"
 
 enum { IDS = 40, HOLDERS = 4, HORIZON = 60, BULKS = 4 }; // ids and times are drawn from such ranges

@@ -2,7 +2,6 @@
 // a disk that is full or broken, of files that are taken away and of the WAL is in the files test_store_sqlite_… of this program.
 #include "failing_disk.h"
 #include "sqlite_contract.h"
-#include "store/peers.h"
 #include "store/sqlite/disk.h"
 
 #include <pthread.h>
