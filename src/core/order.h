@@ -1,8 +1,8 @@
 // An order: a job that is in hand, with all that is needed to run it. What the broker carries from the puller to an executor.
 //
 // Layer: core, pure. It is a value: it points to nothing outside itself, so it may go to another process. It has one owner at a
-// time, who is whoever it was handed to last. Nothing of it changes after it was made but its ticket; what becomes of it is an
-// outcome (core/outcome).
+// time: the one it was handed to last. Nothing of it changes after it was made but its ticket; what becomes of it is an outcome
+// (core/outcome).
 #pragma once
 #include "base/data/list.h"
 #include "core/job.h"

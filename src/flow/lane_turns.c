@@ -4,9 +4,9 @@
 // old backlog therefore stands behind one that was not served as recently, however old its jobs are, and memory grows with the
 // number of lanes, never with the number of jobs.
 //
-// In a lane of one's own, jobs are taken seconds before their time; in others only when something is due and still lies there
-// (and then what is near, too: its owner is behind). An owner is thus there first, and what it leaves lying, because it is busy
-// or dead, somebody else takes a moment later.
+// In a lane where this node goes first (it is an owner), jobs are claimed seconds before their time; in others only when
+// something is due and still lies there (and then what is near, too: its owner is behind). An owner is thus there first, and what
+// it leaves lying, because it is busy or dead, somebody else takes a moment later.
 //
 // A claim names how many bytes a lane may take, and takes one job at least, so that a large one is never stuck. What is reserved
 // while a claim is under way is what its documents are likely to have, going by the last ones.

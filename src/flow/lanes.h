@@ -7,8 +7,8 @@
 #include "store/jobs.h"
 
 enum {
-    LANES_AHEAD_MS = 5000, // how long before its time a job is taken at the earliest,
-    LANES_BEGIN_MS = 4000, // and who owns its lane begins to at the latest: so jobs are taken a second's worth at a time
+    LANES_AHEAD_MS = 5000, // how long before its time a job is claimed at the earliest;
+    LANES_BEGIN_MS = 4000, // an owner begins so long before: so jobs are claimed a second's worth at a time
 };
 
 struct lanes;
@@ -63,9 +63,9 @@ struct lanes_view {
 struct lanes_view lanes_look(struct lanes *lanes, int64_t lane);
 void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, bool paused);
 
-// The puller's side (lane_turns.c). Picks lanes with something due now, or soon in one's own, longest unserved first, and gives
-// each what its share allows. The places are taken until lanes_planned() says what came of it. Returns how many wants were
-// written.
+// The puller's side (lane_turns.c). Picks lanes with something due now, or due soon where this node goes first, longest unserved
+// first, and gives each what its share allows. The places are taken until lanes_planned() says what came of it. Returns how many
+// wants were written.
 size_t lanes_plan(struct lanes *lanes, int64_t now_ms, struct store_want *ret_wants, size_t max_wants, size_t max_jobs);
 
 // What came of a want: `got` of its places stay taken, by documents of so many bytes. `known` says that next_due and next_id are
@@ -75,8 +75,8 @@ void lanes_planned(struct lanes *lanes, const struct store_want *want, size_t go
 int64_t lanes_next_plan(struct lanes *lanes); // when lanes_plan() may find something; TIME_NEVER while there is no room
 int lanes_held(struct lanes *lanes);
 
-// The next lane of one's own, walking round, whose jobs have been due for a while without being claimed, and up to which time
-// they are marked ready already. Returns 0 when there is none.
+// The next lane where this node goes first, walking round, whose jobs have been due for a while without being claimed, and up to
+// which time they are marked ready already. Returns 0 when there is none.
 int64_t lanes_overdue(struct lanes *lanes, int64_t before_ms, int64_t *ret_from_ms, int64_t *ret_from_id);
 void lanes_promoted(struct lanes *lanes, int64_t lane, int64_t upto_ms, int64_t upto_id);
 

@@ -22,7 +22,7 @@ enum {
     LOOK_MS = 50,            // how soon the record is read while another node is at it, then less and less often
     REQUEST_AGAIN_MS = 2000, // and how often that node is asked: a request may get lost
     REQUEST_MAX_MS = 25000,  // by then a dead holder is found to be
-    RECALL_MS = 10000,       // for how long a job that was recalled is left alone: who recalled it writes what follows before
+    RECALL_MS = 10000,       // for how long a recalled job is left alone: the command that recalled it writes what follows sooner
 };
 
 // One command under way. It has one operation or question out at a time; or its document is with whoever asked, to be merged.
