@@ -83,8 +83,12 @@ static void add_jobs(struct bench *bench, struct hist *hist, struct job *jobs, s
         job->state = held ? JOB_WATCHING : JOB_DELAYED;
         job->holder = held ? bench->incarnation : 0;
         job->picked_at = held ? due : 0;
-        tasks[i] =
-            (struct store_task){.id = job->id, .tenant = 1, .created_at = due, .queue = STR("default"), .doc = str_of(doc)};
+        tasks[i] = (struct store_task){.id = job->id,
+                                       .tenant = 1,
+                                       .created_at = due,
+                                       .dispatch = TARGET_CALLED,
+                                       .queue = STR("default"),
+                                       .doc = str_of(doc)};
         add.items[i] = (struct store_new){.task = &tasks[i], .jobs = job, .job_count = 1};
     }
     timed_call(bench, hist, &add.op);
@@ -303,7 +307,7 @@ static void *pace_look(void *ctx)
     struct pace *pace = ctx;
     struct hist hist = {0};
     while (pace_on(pace)) {
-        struct store_lanes lanes = {.max = 500};
+        struct store_lanes lanes = {.dispatch = TARGET_CALLED, .max = 500};
         store_op_init(&lanes.op, STORE_LANES, NULL);
         timed_call(pace->bench, &hist, &lanes.op);
         store_op_done(&lanes.op);
@@ -373,7 +377,7 @@ static void beat(struct bench *bench)
 static void find_lane(struct bench *bench)
 {
     size_t no = (size_t)bench->lane_no;
-    struct store_lanes lanes = {.max = no + 1};
+    struct store_lanes lanes = {.dispatch = TARGET_CALLED, .max = no + 1};
     struct hist hist = {0};
     store_op_init(&lanes.op, STORE_LANES, NULL);
     timed_call(bench, &hist, &lanes.op);

@@ -1,4 +1,4 @@
-// Queues as a tenant sees them: one lane each.
+// Queues as a tenant sees them: all lanes of one name together.
 #include "api/params.h"
 #include "api/render.h"
 #include "api/reply.h"
@@ -16,7 +16,7 @@ static void listed(struct store_op *op)
     http_resume(container_of(op, struct listing, lanes.op)->call.request);
 }
 
-// The cursor is the id of the last lane shown; a full page may be followed by an empty one.
+// The cursor is the id of the last queue shown; a full page may be followed by an empty one.
 static void put_list(struct buf *body, const struct store_lanes *lanes)
 {
     buf_puts(body, "{\"items\":[");
@@ -89,7 +89,7 @@ static void paused(struct store_op *op)
     http_resume(container_of(op, struct pausing, pause.op)->call.request);
 }
 
-// This node's lanes are told before the answer goes out: what is submitted afterwards is not pushed into a held queue. The event
+// This node's lane is told before the answer goes out: what is submitted afterwards is not pushed into a held queue. The event
 // stands on the right side of the starts that a pause ends and that a resume lets begin.
 static void apply_pause(const struct api_call *call, const struct store_pause *pause)
 {
@@ -175,7 +175,7 @@ static void refuse_drop(struct http_request *request, const struct store_drop *d
         problem_store(request, drop->op.err, drop->op.why);
 }
 
-// What nodes know of the lane stays as it is: it has the same id when it comes back, and is not paused.
+// What nodes know of the queue's lane stays as it is: it has the same id when it comes back, and is not paused.
 static void answer_drop(struct http_request *request, void *state)
 {
     struct dropping *dropping = state;

@@ -203,6 +203,7 @@ void lanes_due(struct lanes *lanes, int64_t id, int64_t due_ms)
 
 void lanes_learn(struct lanes *lanes, const struct store_lane *from, struct lanes_version asked)
 {
+    assert(from->dispatch == TARGET_CALLED);
     pthread_mutex_lock(&lanes->lock);
     bool is_new = !map_get(&lanes->by_id, from->id);
     struct lane *lane = learn(lanes, from->id, from->tenant, from->queue);

@@ -250,7 +250,7 @@ static bool follow_addition(struct recorder *recorder, struct addition *addition
     for (size_t k = 0; added && k < item->job_count; k++) {
         const struct job *job = &item->jobs[k];
         emit_added(node, job, task, addition->add.now_ms);
-        if (!order)
+        if (!order && task->dispatch == TARGET_CALLED)
             wake |= lanes_note(node->lanes, job->lane, job->tenant, task->queue, job->due_at);
     }
     if (order && added) {

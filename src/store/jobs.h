@@ -3,6 +3,7 @@
 #pragma once
 #include "core/job.h"
 #include "core/tag.h"
+#include "core/task/target.h"
 #include "store/store.h"
 
 // A job as it is handed out for running: its record and its task's document. A claim gives no document while the task is paused.
@@ -16,9 +17,10 @@ struct store_task {
     int64_t id;
     int32_t tenant;
     int64_t created_at;
-    int64_t updated_at; // when it was amended; 0: never
-    int64_t version;    // 1 when it is new, and one more with each amendment
-    bool paused;        // no job of it begins; not when it is new
+    int64_t updated_at;            // when it was amended; 0: never
+    int64_t version;               // 1 when it is new, and one more with each amendment
+    bool paused;                   // no job of it begins; not when it is new
+    enum target_dispatch dispatch; // as its target's kind says (core/task/target); with tenant and queue the key of its lane
     struct str queue, name, doc;
     const int64_t *tags; // by which it is found (core/tag); reads leave them out
     size_t tag_count;
@@ -103,8 +105,8 @@ struct store_change {
 };
 
 // Changes a task that is as it was read (`version`), and jobs of it that nobody has in hand (by their tokens): all, or nothing.
-// Here a job's priority may change, and all of them go to the lane of `task.queue`. ERR_LEASE_LOST: something has moved on.
-// ERR_NOT_FOUND: the task is absent, or another tenant's.
+// Here a job's priority may change, and all of them go to the lane of `task.queue` and `task.dispatch`. ERR_LEASE_LOST: something
+// has moved on. ERR_NOT_FOUND: the task is absent, or another tenant's.
 struct store_amend {
     struct store_op op;
     struct store_task task; // as it shall be, but for `version`, which was read
@@ -173,19 +175,28 @@ struct store_find {
     bool more;              // out: the page ended before all were given, or just when they were
 };
 
+// A lane is where jobs of one tenant, queue and kind of dispatch wait, so a claim never has to look into a document to leave
+// alone what is dispatched in another way. A queue has one lane for each kind of dispatch that its tasks have had; all of them
+// are paused, or none is.
 struct store_lane {
     int64_t id;
     int32_t tenant;
+    enum target_dispatch dispatch; // TARGET_NOT_DISPATCHED of a queue
     struct str queue;
     bool paused;
     int64_t next_due;                // of its waiting jobs, TIME_NEVER when there is none; 0 if only names were asked for
     int64_t counts[JOB_STATE_COUNT]; // if asked for
 };
 
-// Lanes by id, beginning behind `after_id`; of one tenant, or of all when tenant is 0. Lanes that were dropped are left out.
+// Lanes of one kind of dispatch, by id, beginning behind `after_id`; of one tenant, or of all when tenant is 0. Lanes that were
+// dropped are left out.
+//
+// With TARGET_NOT_DISPATCHED it is queues instead: the lanes of each are one row, which is shown if one of them is, has the
+// smallest id of them (also of those that were dropped, so it is always the same), the first next_due and the sum of the counts.
 struct store_lanes {
     struct store_op op;
     int32_t tenant;
+    enum target_dispatch dispatch;
     int64_t after_id;
     size_t max;
     bool counts;     // with how many jobs are in which state
@@ -194,19 +205,21 @@ struct store_lanes {
     size_t lane_count;
 };
 
-// Makes the lane if need be, and brings back one that was dropped.
+// Pauses or resumes a queue: all its lanes, those that were dropped, which it brings back, and those that are made later. It
+// makes the lane of what is called if need be, so that a queue can be paused before it has a job.
 struct store_pause {
     struct store_op op;
     int32_t tenant;
     struct str queue;
     bool paused;
-    int64_t lane; // out
+    int64_t lane; // out: the lane of what is called
 };
 
-// Drops a lane: STORE_LANES leaves it out from then on. It comes back, not paused, as soon as a job that is not final is added to
-// it or moved there, also by an operation that is under way at the same time; so no job that is not final is ever in a lane that
-// is left out. The lane keeps its id, and its final jobs are read, listed and swept as before. ERR_NOT_FOUND: there is no such
-// lane, or it is dropped already. ERR_QUEUE_NOT_EMPTY: it has jobs that are not final. ERR_QUEUE_PAUSED: it is paused.
+// Drops a queue: STORE_LANES leaves its lanes out from then on. A lane comes back, not paused, as soon as a job that is not final
+// is added to it or moved there, also by an operation that is under way at the same time; so no job that is not final is ever in
+// a lane that is left out. Lanes keep their ids, and final jobs are read, listed and swept as before. ERR_NOT_FOUND: there is no
+// such queue, or all of it is dropped already. ERR_QUEUE_NOT_EMPTY: it has jobs that are not final. ERR_QUEUE_PAUSED: it is
+// paused.
 struct store_drop {
     struct store_op op;
     int32_t tenant;

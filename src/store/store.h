@@ -39,9 +39,9 @@ enum store_verb {
     STORE_REMOVE, // a task goes, and its jobs with it
     STORE_DUE,    // delayed jobs whose time has come become ready
     STORE_FIND,   // jobs that somebody has to look after
-    STORE_LANES,  // lanes, and when their next job is due
-    STORE_PAUSE,  // hold a lane or let it go
-    STORE_DROP,   // a lane without open jobs goes
+    STORE_LANES,  // lanes or queues, and when their next job is due
+    STORE_PAUSE,  // hold a queue or let it go
+    STORE_DROP,   // a queue without open jobs goes
     STORE_SWEEP,  // remove what retention lets go
     STORE_GET,    // read a task or job
     STORE_LIST,   // read a page of tasks or jobs

@@ -55,7 +55,7 @@ void store_op_fail(struct store_op *op, enum err err, const char *why);
 // Gives the incarnation that joins its node number: the one it has in the store's range. ERR_FENCED: there is no such range.
 void store_join_number(struct store_join *join, int64_t range, int number);
 
-// Says what keeps a lane from being dropped, if anything does: `known` means that it is there and not dropped already.
+// Says what keeps a queue from being dropped, if anything does: `known` means that it is there and not all dropped already.
 void store_drop_judge(struct store_drop *drop, bool known, int64_t open, bool paused);
 
 // An operation as it was before it was carried out, but for the arena: what a backend starts from.

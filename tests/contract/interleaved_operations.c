@@ -108,7 +108,9 @@ void claim_other_lane(struct session *session)
 
 void list_lanes(struct session *session)
 {
-    NEW_OP(session, store_lanes, STORE_LANES)->max = 10;
+    struct store_lanes *op = NEW_OP(session, store_lanes, STORE_LANES);
+    op->dispatch = TARGET_CALLED;
+    op->max = 10;
 }
 
 void bury_first(struct session *session)
@@ -166,8 +168,12 @@ void amend_first(struct session *session)
                              .scheduled_at = NOW + 1000,
                              .priority = 7};
     made->step = (struct store_step){.token = 1, .job = &made->job};
-    op->task = (struct store_task){
-        .id = session->stage->ids[0], .tenant = TENANT, .version = 1, .queue = STR("two"), .doc = STR("{\"amended\":1}")};
+    op->task = (struct store_task){.id = session->stage->ids[0],
+                                   .tenant = TENANT,
+                                   .version = 1,
+                                   .dispatch = TARGET_CALLED,
+                                   .queue = STR("two"),
+                                   .doc = STR("{\"amended\":1}")};
     op->steps = &made->step;
     op->count = 1;
 }
@@ -175,8 +181,13 @@ void amend_first(struct session *session)
 void pause_first(struct session *session)
 {
     struct store_amend *op = NEW_OP(session, store_amend, STORE_AMEND);
-    op->task = (struct store_task){
-        .id = session->stage->ids[0], .tenant = TENANT, .version = 1, .paused = true, .queue = STR("one"), .doc = STR("{}")};
+    op->task = (struct store_task){.id = session->stage->ids[0],
+                                   .tenant = TENANT,
+                                   .version = 1,
+                                   .paused = true,
+                                   .dispatch = TARGET_CALLED,
+                                   .queue = STR("one"),
+                                   .doc = STR("{}")};
 }
 
 // The first task gets another tag, whoever has its job.
@@ -187,6 +198,7 @@ void retag_first(struct session *session)
     op->task = (struct store_task){.id = session->stage->ids[0],
                                    .tenant = TENANT,
                                    .version = 1,
+                                   .dispatch = TARGET_CALLED,
                                    .queue = STR("one"),
                                    .doc = STR("{}"),
                                    .tags = tags,

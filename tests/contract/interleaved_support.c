@@ -99,7 +99,7 @@ static void start_over(struct stage *stage)
 {
     session_do(stage->watcher,
                "BEGIN; DELETE FROM jobs; DELETE FROM jobs_done; DELETE FROM counts; DELETE FROM lanes; DELETE FROM incarnations;"
-               " DELETE FROM owners; DELETE FROM asks; DELETE FROM hands; DELETE FROM meta WHERE name='term';"
+               " DELETE FROM owners; DELETE FROM requests; DELETE FROM hands; DELETE FROM meta WHERE name='term';"
                " INSERT INTO jobs SELECT * FROM was_jobs; INSERT INTO counts SELECT * FROM was_counts;"
                " DELETE FROM tasks; INSERT INTO tasks SELECT * FROM was_tasks;"
                " DELETE FROM tags; INSERT INTO tags SELECT * FROM was_tags;"
@@ -196,8 +196,8 @@ static const char places_wrong[] = "SELECT count(*) FROM @jobs WHERE waits_at IS
 static const char hands_wrong[] = "SELECT count(*) FROM @jobs j WHERE state IN (3,4) AND NOT EXISTS (SELECT FROM @hands h WHERE "
                                   "h.holder=j.holder AND j.id=ANY(h.ids))";
 static const char counts_wrong[] =
-    "SELECT count(*) FROM (SELECT lane,state,sum(jobs) AS n FROM @counts WHERE lane>0 GROUP BY 1,2 UNION ALL"
-    " SELECT 0,state,sum(jobs) FROM @counts WHERE lane=0 GROUP BY 2) c FULL JOIN (SELECT lane,state,count(*) AS n FROM"
+    "SELECT count(*) FROM (SELECT lane,state,sum(job_count) AS n FROM @counts WHERE lane>0 GROUP BY 1,2 UNION ALL"
+    " SELECT 0,state,sum(job_count) FROM @counts WHERE lane=0 GROUP BY 2) c FULL JOIN (SELECT lane,state,count(*) AS n FROM"
     " (SELECT lane,state FROM @jobs UNION ALL SELECT lane,state FROM @jobs_done) j GROUP BY 1,2 UNION ALL SELECT 0,state,count(*)"
     " FROM (SELECT state FROM @jobs UNION ALL SELECT state FROM @jobs_done) j GROUP BY 2) j USING(lane,state)"
     " WHERE coalesce(c.n,0)<>coalesce(j.n,0)";

@@ -146,8 +146,13 @@ static void fill_item(struct flight_add *add, size_t i)
     entry->queue = str_of(queues[below(LANES)]);
     if (below(3) == 0)
         snprintf(entry->key, sizeof entry->key, "key %" PRId64, id);
-    add->tasks[i] = (struct store_task){
-        .id = id, .tenant = TENANT, .created_at = NOW, .queue = entry->queue, .name = STR("a name"), .doc = entry->doc};
+    add->tasks[i] = (struct store_task){.id = id,
+                                        .tenant = TENANT,
+                                        .created_at = NOW,
+                                        .dispatch = TARGET_CALLED,
+                                        .queue = entry->queue,
+                                        .name = STR("a name"),
+                                        .doc = entry->doc};
     struct job *job = &add->jobs[i];
     *job = (struct job){.id = id, .task_id = id, .tenant = TENANT, .token = 1, .state = JOB_READY};
     job->priority = (uint8_t)below(JOB_PRIORITIES);

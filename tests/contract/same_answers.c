@@ -41,7 +41,7 @@ static void put_jobs(struct buf *buf, const struct store_job *jobs, size_t count
 
 static void put_task(struct buf *buf, const struct store_task *task)
 {
-    PUT(buf, "task", task->id, task->tenant, task->created_at, task->updated_at, task->version, task->paused);
+    PUT(buf, "task", task->id, task->tenant, task->created_at, task->updated_at, task->version, task->paused, task->dispatch);
     put_bytes(buf, task->queue);
     put_bytes(buf, task->name);
     put_bytes(buf, task->doc);
@@ -130,7 +130,7 @@ static void put_answer(struct buf *buf, struct store_op *op)
     if (op->verb == STORE_LANES)
         for (size_t i = 0; i < container_of(op, struct store_lanes, op)->lane_count; i++) {
             const struct store_lane *lane = &container_of(op, struct store_lanes, op)->lanes[i];
-            PUT(buf, "lane", lane->id, lane->tenant, lane->paused, lane->next_due);
+            PUT(buf, "lane", lane->id, lane->tenant, lane->dispatch, lane->paused, lane->next_due);
             put_ints(buf, "counts", lane->counts, JOB_STATE_COUNT);
             put_bytes(buf, lane->queue);
         }

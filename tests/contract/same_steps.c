@@ -38,6 +38,11 @@ static size_t some_tags(struct pair *pair, int64_t *tags)
     return count;
 }
 
+static enum target_dispatch some_dispatch(struct pair *pair)
+{
+    return below(pair, 2) ? TARGET_CALLED : TARGET_HANDED_OUT;
+}
+
 static void new_item(struct pair *pair, struct world *worlds[2], struct store_new *items[2], int64_t *holder)
 {
     static const char *const queues[] = {"a", "b", "a longer name"};
@@ -53,6 +58,7 @@ static void new_item(struct pair *pair, struct world *worlds[2], struct store_ne
     job.nominal_at = below(pair, 3);
     job.expires_at = below(pair, 2) ? some_time(pair) : 0;
     struct store_task task = {.id = job.id, .tenant = job.tenant, .created_at = NOW, .queue = str_of(queues[below(pair, 3)])};
+    task.dispatch = some_dispatch(pair);
     struct store_new item = {.job_count = 1};
     if (!extra)
         item.key = str_of(keys[below(pair, 5)]);
@@ -101,7 +107,7 @@ static void step_claim(struct pair *pair, struct store_op *ops[2])
     size_t count = 1 + (size_t)below(pair, 3);
     for (size_t k = 0; k < count; k++)
         wants[k] = (struct store_want){
-            .lane = below(pair, 7), .max = (size_t)below(pair, 6), .from_ms = below(pair, 2) ? 0 : some_time(pair)};
+            .lane = below(pair, LANES), .max = (size_t)below(pair, 6), .from_ms = below(pair, 2) ? 0 : some_time(pair)};
     int64_t holder = some_holder(pair), until = some_time(pair);
     for (int i = 0; i < 2; i++) {
         struct store_claim *op = OP(pair->worlds[i], store_claim, STORE_CLAIM);
@@ -227,8 +233,8 @@ static void step_requests(struct pair *pair, struct store_op *ops[2])
 static void step_beat(struct pair *pair, struct store_op *ops[2])
 {
     int64_t holder = some_holder(pair);
-    bool listens = below(pair, 2), tells = below(pair, 2), in_turn = below(pair, 2);
-    BOTH(store_beat, STORE_BEAT, .incarnation = holder, .listens = listens, .relays = tells, .in_turn = in_turn)
+    bool listens = below(pair, 2), relays = below(pair, 2), in_turn = below(pair, 2);
+    BOTH(store_beat, STORE_BEAT, .incarnation = holder, .listens = listens, .relays = relays, .in_turn = in_turn)
 }
 
 static void step_bury(struct pair *pair, struct store_op *ops[2])
@@ -245,7 +251,7 @@ static void step_forget(struct pair *pair, struct store_op *ops[2])
 
 static void step_due(struct pair *pair, struct store_op *ops[2])
 {
-    int64_t lane = below(pair, 7), from = some_time(pair) - 1, to = from + below(pair, HORIZON),
+    int64_t lane = below(pair, LANES), from = some_time(pair) - 1, to = from + below(pair, HORIZON),
             id = below(pair, 3) ? 0 : below(pair, IDS);
     size_t max = (size_t)below(pair, 5);
     BOTH(store_due, STORE_DUE, .lane = lane, .from_ms = from, .to_ms = to, .from_id = id, .max = max)
@@ -276,10 +282,12 @@ static void step_leases(struct pair *pair, struct store_op *ops[2])
 static void step_lanes(struct pair *pair, struct store_op *ops[2])
 {
     int32_t tenant = (int32_t)below(pair, 3);
-    int64_t after = below(pair, 4);
+    int64_t after = below(pair, 6);
     size_t max = (size_t)below(pair, 6);
-    bool names_only = below(pair, 3) == 0;
-    BOTH(store_lanes, STORE_LANES, .tenant = tenant, .after_id = after, .max = max, .counts = true, .names_only = names_only)
+    bool names_only = below(pair, 3) == 0, counts = below(pair, 3) > 0;
+    enum target_dispatch dispatch = (enum target_dispatch)below(pair, TARGET_DISPATCH_COUNT);
+    BOTH(store_lanes, STORE_LANES, .tenant = tenant, .dispatch = dispatch, .after_id = after, .max = max, .counts = counts,
+         .names_only = names_only)
 }
 
 static void step_pause(struct pair *pair, struct store_op *ops[2])
@@ -301,9 +309,9 @@ static void step_sweep(struct pair *pair, struct store_op *ops[2])
 {
     int64_t now = some_time(pair);
     size_t max = (size_t)below(pair, 5);
-    int64_t minutes = below(pair, 8), news = below(pair, 40);
+    int64_t minutes = below(pair, 8), events = below(pair, 40);
     BOTH(store_sweep, STORE_SWEEP, .now_ms = now, .keys_until = now + (int64_t)max, .max = max, .series_before = minutes,
-         .events_before = news)
+         .events_before = events)
 }
 
 static void step_get(struct pair *pair, struct store_op *ops[2])
@@ -361,6 +369,7 @@ static void step_amend(struct pair *pair, struct store_op *ops[2])
     task.tenant = get->tenant;
     task.version -= below(pair, 6) == 0;
     task.paused = below(pair, 3) == 0;
+    task.dispatch = some_dispatch(pair);
     task.queue = below(pair, 2) ? STR("b") : STR("quite new");
     task.name = below(pair, 2) ? STR("name") : (struct str){0};
     task.doc = STR("{\"amended\":1}");
@@ -433,7 +442,7 @@ static void step_stats(struct pair *pair, struct store_op *ops[2])
 
 static void step_ahead(struct pair *pair, struct store_op *ops[2])
 {
-    int64_t lane = 1 + below(pair, 5), due_at = some_time(pair), id = below(pair, IDS);
+    int64_t lane = 1 + below(pair, LANES), due_at = some_time(pair), id = below(pair, IDS);
     int priority = (int)below(pair, JOB_PRIORITIES);
     size_t max = below(pair, 3) ? 1000 : (size_t)below(pair, 4);
     BOTH(store_ahead, STORE_AHEAD, .lane = lane, .priority = priority, .due_at = due_at, .id = id, .max = max)

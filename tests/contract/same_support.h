@@ -2,7 +2,7 @@
 #pragma once
 #include "store_support.h"
 
-enum { IDS = 40, HOLDERS = 4, HORIZON = 60, BULKS = 4 }; // ids and times are drawn from such ranges
+enum { IDS = 40, HOLDERS = 4, HORIZON = 60, BULKS = 4, LANES = 12 }; // ids and times are drawn from such ranges
 
 struct pair {
     struct world *worlds[2]; // the reference, the other

@@ -2,7 +2,9 @@
 // disk.
 #include "store_support.h"
 
+#include "store/journal.h"
 #include "store/lives.h"
+#include "store/peers.h"
 
 #include <ftw.h>
 #include <stdio.h>
@@ -103,6 +105,7 @@ void sample_fill(struct world *world, const struct sample *sample, struct store_
     int64_t id = ++world->last_id;
     int32_t tenant = sample->tenant ? sample->tenant : TENANT;
     *ret_task = (struct store_task){.id = id, .tenant = tenant, .created_at = NOW};
+    ret_task->dispatch = sample->dispatch ? sample->dispatch : TARGET_CALLED;
     ret_task->queue = str_of(sample->queue ? sample->queue : "q");
     ret_task->name = STR("a name");
     ret_task->doc = sample->doc.n ? sample->doc : STR("{\"url\":\"http://localhost/\"}");
@@ -263,6 +266,60 @@ size_t sweep(struct world *world, int64_t now_ms, size_t max)
     op->max = max;
     assert_int_equal(call(world, &op->op), ERR_OK);
     return op->removed;
+}
+
+// ---- what had other names
+
+enum { OLD_NODE = 77 };
+
+void add_old_names(struct world *world)
+{
+    join(world, OLD_NODE);
+    add(world, (struct sample){.queue = "open"});
+    struct store_pause *pause = OP(world, store_pause, STORE_PAUSE);
+    *pause = (struct store_pause){.op = pause->op, .tenant = TENANT, .queue = STR("held"), .paused = true};
+    assert_int_equal(call(world, &pause->op), ERR_OK);
+    struct store_request *request = OP(world, store_request, STORE_REQUEST);
+    *request = (struct store_request){
+        .op = request->op, .holder = OLD_NODE, .job = {.job_id = 5, .tenant = TENANT, .kind = STORE_REQUEST_RECALL}};
+    assert_int_equal(call(world, &request->op), ERR_OK);
+    struct store_relay *relay = OP(world, store_relay, STORE_RELAY);
+    *relay = (struct store_relay){.op = relay->op, .now_ms = NOW, .events = {OLD_NODE, 3, STR("an event")}};
+    assert_int_equal(call(world, &relay->op), ERR_OK);
+}
+
+static void assert_old_lanes_are_called(struct world *world)
+{
+    struct store_lanes *lanes = OP(world, store_lanes, STORE_LANES);
+    *lanes = (struct store_lanes){.op = lanes->op, .dispatch = TARGET_CALLED, .max = 10, .counts = true};
+    assert_int_equal(call(world, &lanes->op), ERR_OK);
+    assert_int_equal(lanes->lane_count, 2);
+    assert_true(str_is(lanes->lanes[0].queue, "open") && !lanes->lanes[0].paused);
+    assert_true(str_is(lanes->lanes[1].queue, "held") && lanes->lanes[1].paused);
+    assert_int_equal(lanes->lanes[0].counts[JOB_READY], 1);
+    int64_t called = add(world, (struct sample){.queue = "open"});
+    int64_t handed_out = add(world, (struct sample){.queue = "open", .dispatch = TARGET_HANDED_OUT});
+    assert_int_equal(job_now(world, called).lane, lanes->lanes[0].id);
+    assert_true(job_now(world, handed_out).lane > lanes->lanes[1].id);
+}
+
+void assert_old_names_are_kept(struct world *world)
+{
+    assert_old_lanes_are_called(world);
+    struct store_requests *requests = OP(world, store_requests, STORE_REQUESTS);
+    *requests = (struct store_requests){.op = requests->op, .holder = OLD_NODE, .max = 10};
+    assert_int_equal(call(world, &requests->op), ERR_OK);
+    assert_int_equal(requests->job_count, 1);
+    assert_int_equal(requests->jobs[0].job_id, 5);
+    assert_int_equal(requests->jobs[0].kind, STORE_REQUEST_RECALL);
+    struct store_events *events = OP(world, store_events, STORE_EVENTS);
+    *events = (struct store_events){.op = events->op, .max = 10};
+    assert_int_equal(call(world, &events->op), ERR_OK);
+    assert_int_equal(events->row_count, 1);
+    assert_int_equal(events->rows[0].number, 3);
+    struct store_beat *beat = OP(world, store_beat, STORE_BEAT);
+    *beat = (struct store_beat){.op = beat->op, .incarnation = OLD_NODE, .relays = true};
+    assert_int_equal(call(world, &beat->op), ERR_OK);
 }
 
 // ---- tasks from before there were tags

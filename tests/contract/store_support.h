@@ -37,10 +37,12 @@ void *world_mem(struct world *world, size_t size);
 
 enum err call(struct world *world, struct store_op *op);
 
-// A task with one job, as the tests need it: what is 0 is usual (tenant TENANT, queue "q", priority 5, ready and due now).
+// A task with one job, as the tests need it: what is 0 is usual (tenant TENANT, queue "q", called, priority 5, ready and due
+// now).
 struct sample {
     int32_t tenant;
     const char *queue;
+    enum target_dispatch dispatch;
     int priority; // 0: 5; -1: 0
     enum job_state state;
     int64_t due_at, expires_at, purge_at, scheduled_at;
@@ -66,6 +68,11 @@ struct store_get *get_job(struct world *world, int64_t id);
 struct job job_now(struct world *world, int64_t id); // the record as it is stored
 enum err change(struct world *world, int64_t token, struct job job, const struct attempt *attempt);
 size_t sweep(struct world *world, int64_t now_ms, size_t max);
+
+// For a database from before lanes knew how their jobs are dispatched, when requests and events had other names: one of each, and
+// what is to be found of them afterwards.
+void add_old_names(struct world *world);
+void assert_old_names_are_kept(struct world *world);
 
 // For a database from before there were tags: tasks that are added without any, and found by what their documents say once they
 // have some.

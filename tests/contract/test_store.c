@@ -25,7 +25,7 @@ static void *caller_main(void *ctx)
     struct caller *caller = ctx;
     for (int i = 0; i < EACH; i++) {
         int64_t id = 100000 + caller->number * EACH + i;
-        struct store_task task = {.id = id, .tenant = TENANT, .queue = STR("q"), .doc = STR("{}")};
+        struct store_task task = {.id = id, .tenant = TENANT, .dispatch = TARGET_CALLED, .queue = STR("q"), .doc = STR("{}")};
         struct job job = {.id = id, .task_id = id, .tenant = TENANT, .state = JOB_READY, .due_at = NOW};
         struct store_new item = {.task = &task, .jobs = &job, .job_count = 1};
         struct store_add add_op = {.items = &item, .count = 1};
@@ -70,7 +70,7 @@ static void *adder_main(void *ctx)
     struct caller *caller = ctx;
     for (int i = 0; i < EACH; i++) {
         int64_t id = 100000 + caller->number * EACH + i;
-        struct store_task task = {.id = id, .tenant = TENANT, .queue = STR("q"), .doc = STR("{}")};
+        struct store_task task = {.id = id, .tenant = TENANT, .dispatch = TARGET_CALLED, .queue = STR("q"), .doc = STR("{}")};
         struct job job = {.id = id, .task_id = id, .tenant = TENANT, .state = JOB_READY, .due_at = NOW};
         struct store_new item = {.task = &task, .jobs = &job, .job_count = 1};
         struct store_add add_op = {.items = &item, .count = 1};

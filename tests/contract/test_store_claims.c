@@ -384,7 +384,7 @@ static void a_job_is_not_added_with_a_lease(void **state)
     struct job job = {.id = 900, .task_id = 900, .tenant = TENANT, .state = JOB_READY, .token = 1, .due_at = NOW};
     job.lease_until = NOW;
     job.result = STR("1");
-    struct store_task task = {.id = 900, .tenant = TENANT, .queue = STR("q"), .doc = STR("{}")};
+    struct store_task task = {.id = 900, .tenant = TENANT, .dispatch = TARGET_CALLED, .queue = STR("q"), .doc = STR("{}")};
     struct store_new item = {.task = &task, .jobs = &job, .job_count = 1};
     struct store_add *op = OP(world, store_add, STORE_ADD);
     op->items = &item;

@@ -64,15 +64,15 @@ static void one_divided(struct stage *stage)
 
 static void no_wish_is_left_to_the_gone(struct stage *stage)
 {
-    assert_int_equal(ask(stage, "SELECT count(*) FROM @asks WHERE holder NOT IN (SELECT id FROM @incarnations)"), 0);
+    assert_int_equal(ask(stage, "SELECT count(*) FROM @requests WHERE holder NOT IN (SELECT id FROM @incarnations)"), 0);
 }
 
-// A wish is told, still there, or was refused.
+// A request is told, still there, or was refused.
 static void no_wish_is_lost(struct stage *stage)
 {
     const struct store_requests *asked = container_of(stage->sessions[1].op, struct store_requests, op);
     assert_int_equal(stage->sessions[0].op->err, ERR_OK);
-    assert_int_equal((long long)asked->job_count + ask(stage, "SELECT count(*) FROM @asks"), 1);
+    assert_int_equal((long long)asked->job_count + ask(stage, "SELECT count(*) FROM @requests"), 1);
 }
 
 static void two_claims(void **state)

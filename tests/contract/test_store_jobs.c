@@ -145,7 +145,7 @@ static void an_id_that_is_taken_fails_its_item_only(void **state)
     assert_true(str_is(get_job(world, id)->task.doc, "first"));
     assert_int_equal(get_job(world, op->items[1].task->id)->op.err, ERR_OK);
     // Also when only its second job collides: then neither its task nor its first job stays.
-    struct store_task task = {.id = 5, .tenant = TENANT, .queue = STR("q")};
+    struct store_task task = {.id = 5, .tenant = TENANT, .dispatch = TARGET_CALLED, .queue = STR("q")};
     struct job jobs[] = {{.id = 5, .task_id = 5, .tenant = TENANT, .state = JOB_READY},
                          {.id = id, .task_id = 5, .tenant = TENANT, .state = JOB_READY}};
     struct store_new item = {.task = &task, .jobs = jobs, .job_count = 2, .key = STR("k")};

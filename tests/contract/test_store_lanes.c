@@ -208,6 +208,157 @@ static void a_dropped_lane_comes_back_with_a_job_that_is_moved_there_or_a_pause(
     assert_true(is_listed(world, TENANT, "b"));
 }
 
+// ---- lanes of one queue
+
+static struct store_lanes *list_lanes(struct world *world, enum target_dispatch dispatch, int64_t after_id, size_t max)
+{
+    struct store_lanes *op = OP(world, store_lanes, STORE_LANES);
+    *op = (struct store_lanes){.op = op->op, .dispatch = dispatch, .after_id = after_id, .max = max, .counts = true};
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op;
+}
+
+static void what_is_called_and_what_is_handed_out_wait_in_lanes_of_their_own(void **state)
+{
+    struct world *world = *state;
+    join(world, A);
+    int64_t called = add(world, (struct sample){.queue = "a"});
+    int64_t handed_out = add(world, (struct sample){.queue = "a", .dispatch = TARGET_HANDED_OUT});
+    int64_t lanes[] = {job_now(world, called).lane, job_now(world, handed_out).lane};
+    assert_int_not_equal(lanes[0], lanes[1]);
+    assert_int_equal(lanes[0], lane_of(world, TENANT, "a"));
+    assert_int_equal(job_now(world, add(world, (struct sample){.queue = "a"})).lane, lanes[0]);
+    assert_int_equal(job_now(world, add(world, (struct sample){.queue = "a", .dispatch = TARGET_HANDED_OUT})).lane, lanes[1]);
+    assert_int_equal(get_job(world, called)->task.dispatch, TARGET_CALLED);
+    assert_int_equal(get_job(world, handed_out)->task.dispatch, TARGET_HANDED_OUT);
+    for (int i = 0; i < 2; i++) {
+        struct store_claim *claimed = claim(world, A, NOW, lanes[i], 10);
+        assert_int_equal(claimed->job_count, 2);
+        assert_int_equal(claimed->jobs[0].job.id, i ? handed_out : called);
+        assert_int_equal(claimed->jobs[1].job.lane, lanes[i]);
+    }
+}
+
+static void lanes_are_listed_by_how_their_jobs_are_dispatched(void **state)
+{
+    struct world *world = *state;
+    add(world, (struct sample){.queue = "a"});
+    add(world, (struct sample){.queue = "b", .dispatch = TARGET_HANDED_OUT});
+    add(world, (struct sample){.queue = "a", .dispatch = TARGET_HANDED_OUT, .tenant = 8});
+    const struct store_lanes *called = list_lanes(world, TARGET_CALLED, 0, 10);
+    assert_int_equal(called->lane_count, 1);
+    assert_int_equal(called->lanes[0].dispatch, TARGET_CALLED);
+    assert_true(str_is(called->lanes[0].queue, "a"));
+    struct store_lanes *handed_out = list_lanes(world, TARGET_HANDED_OUT, 0, 10);
+    assert_int_equal(handed_out->lane_count, 2);
+    assert_int_equal(handed_out->lanes[0].dispatch, TARGET_HANDED_OUT);
+    assert_true(str_is(handed_out->lanes[0].queue, "b"));
+    handed_out->tenant = 8;
+    handed_out->names_only = true;
+    handed_out->counts = false;
+    assert_int_equal(call(world, &handed_out->op), ERR_OK);
+    assert_int_equal(handed_out->lane_count, 1);
+    assert_int_equal(handed_out->lanes[0].tenant, 8);
+}
+
+static void a_queue_is_listed_once_with_all_that_its_lanes_have(void **state)
+{
+    struct world *world = *state;
+    int64_t first = add(world, (struct sample){.queue = "a", .dispatch = TARGET_HANDED_OUT, .due_at = NOW + 9});
+    add(world, (struct sample){.queue = "b"});
+    add(world, (struct sample){.queue = "a", .due_at = NOW + 5});
+    const struct store_lanes *op = list_lanes(world, TARGET_NOT_DISPATCHED, 0, 1);
+    assert_int_equal(op->lane_count, 1);
+    assert_int_equal(op->lanes[0].id, job_now(world, first).lane);
+    assert_int_equal(op->lanes[0].dispatch, TARGET_NOT_DISPATCHED);
+    assert_true(str_is(op->lanes[0].queue, "a"));
+    assert_int_equal(op->lanes[0].next_due, NOW + 5);
+    assert_int_equal(op->lanes[0].counts[JOB_READY], 2);
+    op = list_lanes(world, TARGET_NOT_DISPATCHED, op->lanes[0].id, 10);
+    assert_int_equal(op->lane_count, 1);
+    assert_true(str_is(op->lanes[0].queue, "b"));
+    for (int jobs = 0; jobs < 2; jobs++)
+        assert_int_equal(list(world, (struct store_list){.jobs = jobs, .queue = STR("a")})->found_count, 2);
+}
+
+static size_t claimable(struct world *world, int64_t job_id)
+{
+    return claim(world, A, NOW + 2000, job_now(world, job_id).lane, 10)->job_count;
+}
+
+static void a_pause_holds_all_lanes_of_a_queue_and_those_made_later(void **state)
+{
+    struct world *world = *state;
+    join(world, A);
+    int64_t called = add(world, (struct sample){.queue = "a"});
+    int64_t handed_out = add(world, (struct sample){.queue = "a", .dispatch = TARGET_HANDED_OUT});
+    int64_t alone = add(world, (struct sample){.queue = "b", .dispatch = TARGET_HANDED_OUT});
+    int64_t foreign = add(world, (struct sample){.queue = "a", .dispatch = TARGET_HANDED_OUT, .tenant = 8});
+    set_paused(world, "a", true);
+    set_paused(world, "b", true);
+    set_paused(world, "c", true);
+    int64_t later = add(world, (struct sample){.queue = "c", .dispatch = TARGET_HANDED_OUT});
+    struct store_amend *amend = make_amend(world, add(world, (struct sample){.queue = "other"}));
+    amend->task.queue = STR("d");
+    set_paused(world, "d", true);
+    amend->task.dispatch = TARGET_HANDED_OUT;
+    assert_int_equal(call(world, &amend->op), ERR_OK);
+    const int64_t held[] = {called, handed_out, alone, later, amend->steps[0].job->id};
+    for (size_t i = 0; i < array_count(held); i++)
+        assert_int_equal(claimable(world, held[i]), 0);
+    struct store_lanes *all = list_lanes(world, TARGET_HANDED_OUT, 0, 10);
+    for (size_t i = 0; i < all->lane_count; i++)
+        assert_int_equal(all->lanes[i].paused, all->lanes[i].tenant == TENANT);
+    struct store_get *get = OP(world, store_get, STORE_GET);
+    get->tenant = 8;
+    get->job_id = foreign;
+    assert_int_equal(call(world, &get->op), ERR_OK);
+    assert_int_equal(claim(world, A, NOW, get->jobs[0].lane, 10)->job_count, 1);
+    for (int i = 0; i < 4; i++)
+        set_paused(world, (const char *[]){"a", "b", "c", "d"}[i], false);
+    for (size_t i = 0; i < array_count(held); i++)
+        assert_int_equal(claimable(world, held[i]), 1);
+}
+
+static void a_queue_is_not_dropped_while_one_of_its_lanes_has_jobs_that_are_not_final(void **state)
+{
+    struct world *world = *state;
+    int64_t ids[] = {add(world, (struct sample){.queue = "a"}),
+                     add(world, (struct sample){.queue = "a", .dispatch = TARGET_HANDED_OUT})};
+    for (int i = 0; i < 2; i++) {
+        struct store_drop *op = drop(world, TENANT, "a");
+        assert_int_equal(op->op.err, ERR_QUEUE_NOT_EMPTY);
+        assert_int_equal(op->open, 2 - i);
+        end_job(world, ids[i]);
+    }
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_OK);
+    assert_false(is_listed(world, TENANT, "a"));
+    for (int dispatch = TARGET_CALLED; dispatch < TARGET_DISPATCH_COUNT; dispatch++)
+        assert_int_equal(list_lanes(world, (enum target_dispatch)dispatch, 0, 10)->lane_count, 0);
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_NOT_FOUND);
+    int64_t again = add(world, (struct sample){.queue = "a", .dispatch = TARGET_HANDED_OUT});
+    assert_true(is_listed(world, TENANT, "a")); // under the id of the lane that is still dropped
+    assert_int_equal(list_lanes(world, TARGET_NOT_DISPATCHED, 0, 10)->lanes[0].id, job_now(world, ids[0]).lane);
+    assert_int_equal(list_lanes(world, TARGET_CALLED, 0, 10)->lane_count, 0);
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_QUEUE_NOT_EMPTY);
+    end_job(world, again);
+    set_paused(world, "a", true);
+    assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_QUEUE_PAUSED);
+}
+
+static void a_task_whose_dispatch_changes_moves_its_jobs_to_another_lane(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.queue = "a"}), was = job_now(world, id).lane;
+    struct store_amend *amend = make_amend(world, id);
+    amend->task.dispatch = TARGET_HANDED_OUT;
+    assert_int_equal(call(world, &amend->op), ERR_OK);
+    assert_int_not_equal(job_now(world, id).lane, was);
+    assert_int_equal(get_job(world, id)->task.dispatch, TARGET_HANDED_OUT);
+    assert_int_equal(list_lanes(world, TARGET_CALLED, 0, 10)->lanes[0].counts[JOB_READY], 0);
+    assert_int_equal(list_lanes(world, TARGET_HANDED_OUT, 0, 10)->lanes[0].counts[JOB_DELAYED], 1);
+}
+
 // ---- counting
 
 struct recount {
@@ -299,6 +450,12 @@ int contract_lanes(void)
         PROMISE(a_dropped_lane_does_not_come_back_with_a_final_job),
         PROMISE(a_dropped_lane_does_not_come_back_with_what_could_not_be_added),
         PROMISE(a_dropped_lane_comes_back_with_a_job_that_is_moved_there_or_a_pause),
+        PROMISE(what_is_called_and_what_is_handed_out_wait_in_lanes_of_their_own),
+        PROMISE(lanes_are_listed_by_how_their_jobs_are_dispatched),
+        PROMISE(a_queue_is_listed_once_with_all_that_its_lanes_have),
+        PROMISE(a_pause_holds_all_lanes_of_a_queue_and_those_made_later),
+        PROMISE(a_queue_is_not_dropped_while_one_of_its_lanes_has_jobs_that_are_not_final),
+        PROMISE(a_task_whose_dispatch_changes_moves_its_jobs_to_another_lane),
         PROMISE(the_counters_equal_a_recount),
     };
     return cmocka_run_group_tests_name("store lanes", tests, NULL, NULL);

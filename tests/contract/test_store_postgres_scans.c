@@ -13,6 +13,7 @@ static long long floor_of(const struct world *world)
 static int64_t look(struct world *world)
 {
     struct store_lanes *op = OP(world, store_lanes, STORE_LANES);
+    op->dispatch = TARGET_CALLED;
     op->max = 10;
     assert_int_equal(call(world, &op->op), ERR_OK);
     assert_int_equal(op->lane_count, 1);
@@ -288,7 +289,7 @@ static void counters_of_past_periods_are_added_up(void **state)
     assert_true(session_ask_in(world->schema, "SELECT count(*) FROM @counts WHERE slot>0 AND lane=0") > 1);
     sweep(world, NOW, 100);
     assert_int_equal(session_ask_in(world->schema, "SELECT count(*) FROM @counts WHERE slot>0 AND lane=0"), 1);
-    assert_int_equal(session_ask_in(world->schema, "SELECT jobs FROM @counts WHERE slot=0 AND lane=0"), 3);
+    assert_int_equal(session_ask_in(world->schema, "SELECT job_count FROM @counts WHERE slot=0 AND lane=0"), 3);
     assert_ready(world, 4);
 }
 

@@ -20,7 +20,7 @@ static void migrations_go_on_after_a_cut_at_any_point(void **state)
         proxy_cut_at_sync(proxy, 0);
         store_close(store);
         world_open(world); // goes on where it was cut
-        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 16);
+        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 17);
         join(world, A);
         add(world, (struct sample){0});
     }
@@ -29,7 +29,11 @@ static void migrations_go_on_after_a_cut_at_any_point(void **state)
 }
 
 // Take back what a step of the schema added, and those behind it.
-#define WITHOUT_STEP_16 " DELETE FROM meta WHERE name='range';"
+#define WITHOUT_STEP_17                                                                                                  \
+    " ALTER TABLE counts RENAME job_count TO jobs; ALTER TABLE lanes DROP COLUMN dispatch, ADD UNIQUE(tenant, queue);"   \
+    " ALTER TABLE requests RENAME kind TO wish; ALTER TABLE requests RENAME TO asks; ALTER TABLE events RENAME TO news;" \
+    " ALTER TABLE news RENAME relayed_at TO told_at; ALTER TABLE incarnations RENAME relays TO tells;"
+#define WITHOUT_STEP_16 WITHOUT_STEP_17 " DELETE FROM meta WHERE name='range';"
 #define WITHOUT_STEP_15 WITHOUT_STEP_16 " DROP INDEX extras_of_task; CREATE INDEX extras_task ON extras(task_id);"
 #define WITHOUT_STEP_14 WITHOUT_STEP_15 " ALTER TABLE lanes DROP COLUMN dropped;"
 #define WITHOUT_STEP_13 WITHOUT_STEP_14 " ALTER TABLE counts RENAME jobs TO n;"
@@ -43,7 +47,7 @@ static void migrations_go_on_after_a_cut_at_any_point(void **state)
 static void what_is_in_hand_is_still_found_after_the_migration_that_moves_it(void **state)
 {
     struct world *world = *state;
-    char sql[1000];
+    char sql[2000];
     join(world, A);
     int64_t held = add(world, (struct sample){.state = JOB_WATCHING, .holder = A});
     int64_t waits = add(world, (struct sample){.state = JOB_READY, .due_at = NOW - 1});
@@ -64,10 +68,54 @@ static void what_is_in_hand_is_still_found_after_the_migration_that_moves_it(voi
     assert_int_equal(claimed->jobs[0].job.id, waits);
 }
 
+static void what_an_older_schema_calls_otherwise_is_kept(void **state)
+{
+    struct world *world = *state;
+    char sql[2000];
+    add_old_names(world);
+    store_close(world->store);
+    snprintf(sql, sizeof sql, "SET search_path=%s;" WITHOUT_STEP_17 " UPDATE meta SET value=16 WHERE name='schema'",
+             world->schema);
+    session_do_as(false, sql);
+    world_open(world);
+    assert_old_names_are_kept(world);
+}
+
+// Counts a job as a node of the version before does in each statement that writes one, and says why it could not; "" when it did.
+static void count_as_before(const struct world *world, char ret_why[ERR_WHY_MAX])
+{
+    char sql[300];
+    snprintf(sql, sizeof sql,
+             "INSERT INTO %s.counts AS counted(slot,lane,state,jobs) VALUES(1,1,2,1)"
+             " ON CONFLICT(lane,state,slot) DO UPDATE SET jobs=counted.jobs+excluded.jobs",
+             world->schema);
+    PGconn *session = session_new(false);
+    PGresult *result = PQexec(session, sql);
+    snprintf(ret_why, ERR_WHY_MAX, "%s", PQresultErrorMessage(result));
+    PQclear(result);
+    PQfinish(session);
+}
+
+// A node that knows nothing of kinds of dispatch would claim what is handed out.
+static void who_knows_no_kinds_of_dispatch_writes_no_job_any_more(void **state)
+{
+    struct world *world = *state;
+    char sql[2000], why[ERR_WHY_MAX];
+    store_close(world->store);
+    snprintf(sql, sizeof sql, "SET search_path=%s;" WITHOUT_STEP_17 " UPDATE meta SET value=16 WHERE name='schema'",
+             world->schema);
+    session_do_as(false, sql);
+    count_as_before(world, why);
+    assert_string_equal(why, "");
+    world_open(world);
+    count_as_before(world, why);
+    assert_non_null(strstr(why, "column \"jobs\" of relation \"counts\" does not exist"));
+}
+
 static void tasks_of_an_older_schema_get_their_tags(void **state)
 {
     struct world *world = *state;
-    char sql[1000];
+    char sql[2000];
     add_old_tasks(world);
     store_close(world->store);
     snprintf(sql, sizeof sql, "SET search_path=%s;" WITHOUT_STEP_12 " UPDATE meta SET value=11 WHERE name='schema'",
@@ -84,7 +132,7 @@ static void the_migration_that_gives_tags_reads_each_document_once(void **state)
     static const char reads[] = "SELECT s.idx_scan FROM pg_class c JOIN pg_stat_all_tables s ON s.relid=c.reltoastrelid"
                                 " WHERE c.oid='@tasks'::regclass";
     enum { LENGTH = 300000, TASKS = 30 };
-    char *doc = world_mem(world, LENGTH + 1), sql[1000];
+    char *doc = world_mem(world, LENGTH + 1), sql[2000];
     size_t n = (size_t)snprintf(doc, LENGTH, "{\"url\":\"http://a/\",\"created_by\":\"a\",\"body\":\"");
     for (uint64_t x = 1; n < LENGTH - 2; x = x * 6364136223846793005u + 1442695040888963407u)
         doc[n++] = (char)('A' + (x >> 33) % 26); // which is not much shorter when it is compressed
@@ -110,7 +158,7 @@ static void the_migration_that_gives_tags_reads_each_document_once(void **state)
 static void what_was_written_by_who_knew_no_tags_gets_them_when_nobody_can_any_more(void **state)
 {
     struct world *world = *state;
-    char sql[1000];
+    char sql[2000];
     int64_t changed = add(world, (struct sample){.tags = {2, 4}, .doc = STR("{\"url\": \"http://a/\"}")});
     add_old_tasks(world);
     store_close(world->store);
@@ -142,6 +190,8 @@ int contract_postgres_upgrade(void)
     const struct CMUnitTest tests[] = {
         PROMISE(migrations_go_on_after_a_cut_at_any_point),
         PROMISE(what_is_in_hand_is_still_found_after_the_migration_that_moves_it),
+        PROMISE(what_an_older_schema_calls_otherwise_is_kept),
+        PROMISE(who_knows_no_kinds_of_dispatch_writes_no_job_any_more),
         PROMISE(tasks_of_an_older_schema_get_their_tags),
         PROMISE(the_migration_that_gives_tags_reads_each_document_once),
         PROMISE(what_was_written_by_who_knew_no_tags_gets_them_when_nobody_can_any_more),

@@ -25,8 +25,10 @@ static void compare_all_that_can_be_read(struct pair *pair)
     ask_both(pair, ops);
     BOTH(store_find, STORE_FIND, .what = STORE_FIND_LEASES, .now_ms = NOW * 2, .max = 1000)
     ask_both(pair, ops);
-    BOTH(store_lanes, STORE_LANES, .max = 1000, .counts = true)
-    ask_both(pair, ops);
+    for (int dispatch = TARGET_NOT_DISPATCHED; dispatch < TARGET_DISPATCH_COUNT; dispatch++) {
+        BOTH(store_lanes, STORE_LANES, .dispatch = (enum target_dispatch)dispatch, .max = 1000, .counts = true)
+        ask_both(pair, ops);
+    }
     BOTH(store_stats, STORE_STATS, .tenant = 0)
     ask_both(pair, ops);
     for (int64_t id = 0; id <= BULKS; id++) {

@@ -18,7 +18,13 @@ static void a_newer_schema_is_refused_with_words(void **state)
 }
 
 // Take back what a step of the schema added, and those behind it.
-#define WITHOUT_STEP_9 "DELETE FROM meta WHERE name='range';"
+#define WITHOUT_STEP_10                                                                          \
+    "DROP INDEX lanes_name; ALTER TABLE lanes DROP COLUMN dispatch;"                             \
+    "CREATE UNIQUE INDEX lanes_name ON lanes(tenant, queue);"                                    \
+    "ALTER TABLE requests RENAME COLUMN kind TO wish; ALTER TABLE requests RENAME TO asks;"      \
+    "ALTER TABLE events RENAME COLUMN relayed_at TO told_at; ALTER TABLE events RENAME TO news;" \
+    "ALTER TABLE incarnations RENAME COLUMN relays TO tells;"
+#define WITHOUT_STEP_9 WITHOUT_STEP_10 "DELETE FROM meta WHERE name='range';"
 #define WITHOUT_STEP_8 WITHOUT_STEP_9 "ALTER TABLE lanes DROP COLUMN dropped;"
 #define WITHOUT_STEP_7                                                                            \
     WITHOUT_STEP_8                                                                                \
@@ -26,14 +32,14 @@ static void a_newer_schema_is_refused_with_words(void **state)
     "ALTER TABLE tasks DROP COLUMN updated_at; ALTER TABLE jobs DROP COLUMN touched_at;"          \
     "ALTER TABLE attempts DROP COLUMN response; ALTER TABLE attempts DROP COLUMN response_truncated;"
 
-// The first version had no owners, wishes, lists, bulks and leases, told nothing of itself, and had in each record where it is.
+// The first version had no owners, requests, lists, bulks and leases, told nothing of itself, and had in each record where it is.
 static void an_older_schema_is_brought_up_to_date(void **state)
 {
     struct world *world = *state;
     int64_t id = add(world, (struct sample){.state = JOB_READY});
     int64_t held = add(world, (struct sample){.state = JOB_WATCHING, .holder = A});
     store_close(world->store);
-    execute(world,
+    execute(world, WITHOUT_STEP_7
             "ALTER TABLE jobs ADD COLUMN place INTEGER; UPDATE jobs SET place=(SELECT place FROM waiting w WHERE w.id=jobs.id);"
             "UPDATE jobs SET place=-holder WHERE holder>0; DROP TABLE waiting; DROP TABLE hands;"
             "CREATE INDEX jobs_place ON jobs(place, due_at) WHERE place IS NOT NULL;"
@@ -42,7 +48,7 @@ static void an_older_schema_is_brought_up_to_date(void **state)
             "ALTER TABLE tasks DROP COLUMN paused; ALTER TABLE tasks DROP COLUMN gone;"
             "DROP INDEX jobs_lease; ALTER TABLE jobs DROP COLUMN lease_until; ALTER TABLE jobs DROP COLUMN result;"
             "ALTER TABLE incarnations DROP COLUMN listens; ALTER TABLE incarnations DROP COLUMN tells;"
-            "DROP TABLE series; DROP TABLE news;" WITHOUT_STEP_7 "UPDATE meta SET value=1 WHERE name='schema'");
+            "DROP TABLE series; DROP TABLE news; UPDATE meta SET value=1 WHERE name='schema'");
     world_open(world);
     assert_int_equal(job_now(world, id).state, JOB_READY);
     struct store_owners *owners = OP(world, store_owners, STORE_OWNERS);
@@ -55,6 +61,16 @@ static void an_older_schema_is_brought_up_to_date(void **state)
     struct store_claim *claimed = claim(world, A, NOW, job_now(world, id).lane, 10);
     assert_int_equal(claimed->job_count, 1);
     assert_int_equal(claimed->jobs[0].job.id, id);
+}
+
+static void what_an_older_schema_calls_otherwise_is_kept(void **state)
+{
+    struct world *world = *state;
+    add_old_names(world);
+    store_close(world->store);
+    execute(world, WITHOUT_STEP_10 "UPDATE meta SET value=9 WHERE name='schema'");
+    world_open(world);
+    assert_old_names_are_kept(world);
 }
 
 static void tasks_of_an_older_schema_get_their_tags(void **state)
@@ -72,6 +88,7 @@ int contract_sqlite_upgrade(void)
     const struct CMUnitTest tests[] = {
         PROMISE(a_newer_schema_is_refused_with_words),
         PROMISE(an_older_schema_is_brought_up_to_date),
+        PROMISE(what_an_older_schema_calls_otherwise_is_kept),
         PROMISE(tasks_of_an_older_schema_get_their_tags),
     };
     return cmocka_run_group_tests_name("store sqlite: upgrade", tests, NULL, NULL);

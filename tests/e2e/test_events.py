@@ -256,11 +256,11 @@ def test_nothing_is_written_while_nobody_listens(nodes, place, cluster, target):
     for node in nodes:
         node.api.finished(node.api.submit(target.url("/ok/a"))["id"])
     # Who has just come cannot know that nobody listens; it does with its second beat.
-    wait_until(lambda: ask("SELECT count(*) FROM {}.incarnations WHERE tells OR listens") == 0, "nobody tells")
-    before = ask("SELECT coalesce(sum(number), 0) FROM {}.news")
+    wait_until(lambda: ask("SELECT count(*) FROM {}.incarnations WHERE relays OR listens") == 0, "nobody relays")
+    before = ask("SELECT coalesce(sum(number), 0) FROM {}.events")
     for node in nodes:
         node.api.finished(node.api.submit(target.url("/ok/a"))["id"])
-    assert ask("SELECT coalesce(sum(number), 0) FROM {}.news") <= before
+    assert ask("SELECT coalesce(sum(number), 0) FROM {}.events") <= before
 
 
 @pytest.mark.stores("postgres")

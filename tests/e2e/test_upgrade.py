@@ -78,6 +78,17 @@ def test_what_ran_of_a_task_that_had_been_deleted_is_not_called_again(rota, left
     assert ask("SELECT count(*) FROM keys WHERE key='running' AND loose AND until>0") == 1, "its key goes, too, in a while"
 
 
+def test_what_waits_in_queues_of_then_is_called_and_so_is_what_comes_to_them(rota, left_open):
+    _, ask = left_open
+    assert ask("SELECT count(*) FROM lanes WHERE dispatch=1") == 2
+    task = submit_again(rota, "plain")
+    assert rota.api.post(f"/v1/tasks/{task['id']}/run").status == 200
+    wait_until(lambda: rota.api.first_job(task["id"])["attempts"], "it was tried, though nobody listens there any more")
+    new = rota.api.post("/v1/tasks", {"url": "http://127.0.0.1:18099/", "retry": {"max": 0}}).json
+    rota.api.finished(new["id"])
+    assert ask("SELECT count(*) FROM lanes WHERE queue='default'") == 1
+
+
 def test_queues_of_then_can_be_deleted(rota):
     """Once nothing of them is left that has not ended: also what had been deleted while it ran."""
     api = rota.api

@@ -53,7 +53,8 @@ static void add(struct bench *bench, struct job *jobs, bool held)
                                .state = held ? JOB_WATCHING : JOB_READY,
                                .holder = held ? LIFE : 0,
                                .picked_at = held ? NOW_MS : 0};
-        tasks[i] = (struct store_task){.id = id, .tenant = 1, .created_at = NOW_MS, .queue = STR("default"), .doc = str_of(doc)};
+        tasks[i] = (struct store_task){
+            .id = id, .tenant = 1, .created_at = NOW_MS, .dispatch = TARGET_CALLED, .queue = STR("default"), .doc = str_of(doc)};
         add.items[i] = (struct store_new){.task = &tasks[i], .jobs = &jobs[i], .job_count = 1};
     }
     call(bench, &add.op);

@@ -126,6 +126,7 @@ int64_t play_add(struct play *play, struct play_job from)
     struct store_task task = {.id = id,
                               .tenant = PLAY_TENANT,
                               .created_at = play->now.wall_ms,
+                              .dispatch = from.dispatch ? from.dispatch : TARGET_CALLED,
                               .queue = str_of(from.queue ? from.queue : "q"),
                               .doc = str_of(from.doc ? from.doc : "{\"url\":\"http://h/\",\"retry\":{\"max\":1}}")};
     struct job job = {.id = id,
@@ -192,7 +193,8 @@ static int64_t pause_lane(struct play *play, const char *queue, bool paused)
 int64_t play_lane(struct play *play, const char *queue)
 {
     int64_t lane = pause_lane(play, queue, false);
-    struct store_lane told = {.id = lane, .tenant = PLAY_TENANT, .queue = str_of(queue), .next_due = TIME_NEVER};
+    struct store_lane told = {
+        .id = lane, .tenant = PLAY_TENANT, .dispatch = TARGET_CALLED, .queue = str_of(queue), .next_due = TIME_NEVER};
     lanes_learn(play->lanes, &told, (struct lanes_version){-1, -1}); // asked before anything was heard
     return lane;
 }

@@ -69,6 +69,7 @@ void play_refuse(struct play *play, struct store_op *op, enum err err); // not c
 // What is 0 is usual: queue "q", priority 5, ready and due now, in nobody's hand.
 struct play_job {
     const char *queue, *doc;
+    enum target_dispatch dispatch; // 0: called
     int priority;
     enum job_state state;
     int64_t due_at, expires_at, purge_at, holder, task_id;

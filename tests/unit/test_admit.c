@@ -106,6 +106,21 @@ static void what_is_planned_paused_or_without_room_waits_in_its_lane(void **stat
     play_free(play);
 }
 
+static void what_is_handed_out_is_not_pushed_though_its_queue_is_known(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    play_lane(play, "default");
+    struct request *request = request_new(play, "{\"url\":\"http://h/\"}");
+    assert_int_equal(request->admission.tasks[0].dispatch, TARGET_CALLED); // as its target says
+    request->admission.tasks[0].dispatch = TARGET_HANDED_OUT;
+    assert_int_equal(submit(play, request), ERR_OK);
+    int64_t id = request_free(request);
+    play_turn(play);
+    assert_int_equal(play_job_of(play, id).state, JOB_READY);
+    assert_false(lanes_hold(play->lanes, play_job_of(play, id).lane, 1)); // its lane is none of this node's
+    play_free(play);
+}
+
 static void one_that_may_not_be_alive_takes_nothing_in_hand_but_stores(void **state)
 {
     struct play *play = play_new((struct play_config){0});
@@ -221,6 +236,7 @@ int main(void)
         cmocka_unit_test(the_answer_follows_the_commit),
         cmocka_unit_test(what_is_due_now_and_has_room_is_in_hand_with_the_commit),
         cmocka_unit_test(what_is_planned_paused_or_without_room_waits_in_its_lane),
+        cmocka_unit_test(what_is_handed_out_is_not_pushed_though_its_queue_is_known),
         cmocka_unit_test(one_that_may_not_be_alive_takes_nothing_in_hand_but_stores),
         cmocka_unit_test(a_stopping_node_and_one_that_has_not_joined_refuse_at_once),
         cmocka_unit_test(a_key_used_before_finds_its_task_and_gives_the_place_back),

@@ -1,4 +1,4 @@
-// The survey marks as ready what is due without being claimed; in a backlog it leaves the store to those who work it off.
+// The scan marks as ready what is due without being claimed; in a backlog it leaves the store to those who work it off.
 #include "support/play.h"
 
 #include <setjmp.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-enum { AT_ONCE = 2000, PART = 20 }; // as survey.c has them
+enum { AT_ONCE = 2000, PART = 20 }; // as lane_scan.c has them
 
 static void turn(struct play *play)
 {
@@ -32,6 +32,22 @@ static void what_is_due_and_not_claimed_becomes_ready(void **state)
     int64_t id = backlog(play, 1);
     play_pass(play, 100);
     turn(play);
+    assert_int_equal(play_job_of(play, id).state, JOB_READY);
+    play_free(play);
+}
+
+static void a_lane_of_what_is_handed_out_is_not_learnt(void **state)
+{
+    struct play *play = play_new((struct play_config){0});
+    int64_t id = play_add(play, (struct play_job){.dispatch = TARGET_HANDED_OUT, .due_at = play->now.wall_ms - 1000});
+    for (int i = 0; i < 2; i++)
+        turn(play);
+    assert_false(lanes_hold(play->lanes, play_job_of(play, id).lane, 1));
+    int64_t called = play_add(play, (struct play_job){.due_at = play->now.wall_ms - 1000}); // in the same queue
+    play_pass(play, 3000);
+    play_live(play);
+    play_turn(play);
+    assert_non_null(play_running(play, called));
     assert_int_equal(play_job_of(play, id).state, JOB_READY);
     play_free(play);
 }
@@ -74,8 +90,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_due_and_not_claimed_becomes_ready),
+        cmocka_unit_test(a_lane_of_what_is_handed_out_is_not_learnt),
         cmocka_unit_test(a_promotion_is_followed_by_a_rest_of_twenty_times_its_length),
         cmocka_unit_test(who_looks_once_in_a_period_looks_when_others_do),
     };
-    return cmocka_run_group_tests_name("survey", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("lane_scan", tests, NULL, NULL);
 }

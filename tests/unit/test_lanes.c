@@ -17,7 +17,8 @@ static int64_t note(struct lanes *lanes, int64_t lane, int64_t due_ms)
 {
     char queue[32];
     snprintf(queue, sizeof queue, "q%lld", (long long)lane);
-    struct store_lane told = {.id = lane, .tenant = TENANT, .queue = str_of(queue), .next_due = due_ms};
+    struct store_lane told = {
+        .id = lane, .tenant = TENANT, .dispatch = TARGET_CALLED, .queue = str_of(queue), .next_due = due_ms};
     lanes_learn(lanes, &told, (struct lanes_version){-1, -1}); // asked before anything was heard
     return lane;
 }
@@ -132,7 +133,7 @@ static void a_list_that_was_read_before_a_pause_does_not_undo_it(void **state)
     struct lanes *lanes = lanes_new(100, BYTES);
     note(lanes, 1, TIME_NEVER);
     struct lanes_version when = lanes_version(lanes); // the list is asked for …
-    struct store_lane read = {.id = 1, .tenant = TENANT, .queue = name_of(1), .next_due = TIME_NEVER};
+    struct store_lane read = {.id = 1, .tenant = TENANT, .dispatch = TARGET_CALLED, .queue = name_of(1), .next_due = TIME_NEVER};
     lanes_pause(lanes, 1, TENANT, name_of(1), true);
     lanes_learn(lanes, &read, when); // … and comes
     assert_true(lanes_is_paused(lanes, 1));
@@ -146,7 +147,7 @@ static void a_claim_begins_at_the_first_that_is_left(void **state)
 {
     struct lanes *lanes = lanes_new(100, BYTES);
     struct store_want want;
-    struct store_lane seen = {.id = 1, .tenant = TENANT, .queue = name_of(1), .next_due = NOW};
+    struct store_lane seen = {.id = 1, .tenant = TENANT, .dispatch = TARGET_CALLED, .queue = name_of(1), .next_due = NOW};
     enum { NOTHING, LATER, SAME, SAME_MEANWHILE, WALKED, LONG_AGO, HOW };
     note(lanes, 1, NOW);
     for (int how = NOTHING; how < HOW; how++) {
@@ -174,7 +175,7 @@ static void of_a_lane_that_was_only_named_a_claim_finds_out_what_is_due(void **s
 {
     struct lanes *lanes = lanes_new(100, BYTES);
     struct store_want want;
-    struct store_lane named = {.id = 1, .tenant = TENANT, .queue = name_of(1)};
+    struct store_lane named = {.id = 1, .tenant = TENANT, .dispatch = TARGET_CALLED, .queue = name_of(1)};
     lanes_learn(lanes, &named, lanes_version(lanes));
     assert_int_equal(plan(lanes, NOW, &want, 1), 1);
     assert_int_equal(want.from_ms, 0);
@@ -267,7 +268,7 @@ static void only_the_owner_marks_what_is_overdue(void **state)
 static void the_list_says_what_is_left_unless_something_was_heard_since(void **state)
 {
     struct lanes *lanes = lanes_new(100, BYTES);
-    struct store_lane read = {.id = 1, .tenant = TENANT, .queue = name_of(1), .next_due = NOW + 20000};
+    struct store_lane read = {.id = 1, .tenant = TENANT, .dispatch = TARGET_CALLED, .queue = name_of(1), .next_due = NOW + 20000};
     lanes_note(lanes, 1, TENANT, name_of(1), NOW);
     lanes_learn(lanes, &read, lanes_version(lanes));
     assert_int_equal(lanes_next_plan(lanes), NOW + 20000 - HORIZON);

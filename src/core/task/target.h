@@ -17,11 +17,12 @@ struct target {
     };
 };
 
-// How a job gets to its target.
+// How a job gets to its target. Stores keep these numbers, so a new one is added behind the others.
 enum target_dispatch {
     TARGET_NOT_DISPATCHED,
     TARGET_CALLED,     // a puller claims it, and an executor calls the target
     TARGET_HANDED_OUT, // whoever does such work asks for it; a puller never claims it
+    TARGET_DISPATCH_COUNT
 };
 
 // Whom a target calls. Hosts share the slots of a lane fairly.

@@ -415,6 +415,7 @@ static void do_amend(struct work *work, const struct command_next *next)
     if (work->op->act != COMMAND_PATCH) {
         amend->task.paused = work->op->act == COMMAND_PAUSE;
     } else {
+        amend->task.dispatch = target_rule(patched->target.kind)->dispatch;
         amend->task.queue = patched->queue;
         amend->task.name = patched->name;
         amend->task.doc = work->patched.doc;

@@ -48,8 +48,13 @@ enum err admission_add(struct admission *admission, const struct task *task, str
         return err;
     assert(admission->count < admission->max);
     size_t i = admission->count++;
-    admission->tasks[i] = (struct store_task){
-        .tenant = admission->tenant, .created_at = now_ms, .version = 1, .queue = task->queue, .name = task->name, .doc = doc};
+    admission->tasks[i] = (struct store_task){.tenant = admission->tenant,
+                                              .created_at = now_ms,
+                                              .version = 1,
+                                              .dispatch = target_rule(task->target.kind)->dispatch,
+                                              .queue = task->queue,
+                                              .name = task->name,
+                                              .doc = doc};
     store_task_tag(&admission->tasks[i], task, &admission->addition.add.op.arena);
     admission->jobs[i] = (struct job){.tenant = admission->tenant,
                                       .state = scheduled_at > now_ms ? JOB_DELAYED : JOB_READY,
@@ -71,7 +76,7 @@ enum err admission_add(struct admission *admission, const struct task *task, str
 static void try_push(struct node *node, struct admission *admission, size_t i, int64_t incarnation, struct now now)
 {
     struct job *job = &admission->jobs[i];
-    if (job->due_at > now.wall_ms + LANES_AHEAD_MS)
+    if (job->due_at > now.wall_ms + LANES_AHEAD_MS || admission->tasks[i].dispatch != TARGET_CALLED)
         return;
     struct str doc = admission->tasks[i].doc;
     int64_t lane = lanes_take(node->lanes, admission->tenant, admission->tasks[i].queue, doc.n, now.wall_ms);

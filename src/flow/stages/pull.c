@@ -206,7 +206,7 @@ static void take_in_hand(struct pull *pull, struct order *order, struct now now)
         mark(MARK_CALLED_OFF);
         give_up(pull, order, ORDER_CANCELLED, 0);
     } else if (order->readable) {
-        assert(target_rule(order->task.target.kind)->dispatch == TARGET_CALLED); // others ask for it by themselves
+        assert(target_rule(order->task.target.kind)->dispatch == TARGET_CALLED); // nothing else waits in the lanes that it knows
         wait_in_wheel(pull, hold, order, time_max(job->due_at, now.wall_ms));
     } else {
         log_warn("job %lld cannot be read: %.*s", (long long)job->id, STR_ARG(order->why));

@@ -113,6 +113,7 @@ static void start_scan(struct lane_scan *lane_scan, struct scan *scan, struct no
     if (scan->under_way || now.mono_ms < scan->at)
         return;
     store_op_post(&scan->op.op, STORE_LANES, &lane_scan->answers);
+    scan->op.dispatch = TARGET_CALLED; // the jobs of other lanes are not this node's to claim
     scan->op.max = SCAN_MAX;
     scan->op.names_only = scan == &lane_scan->names;
     scan->op.lane_count = 0;

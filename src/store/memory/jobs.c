@@ -90,7 +90,7 @@ static enum err add_item(struct memory *memory, struct store_new *item)
     struct memory_task *task = NULL;
     int64_t lane = 0;
     if (item->task) {
-        lane = memory_lane_by_name(memory, item->task->tenant, item->task->queue)->id;
+        lane = memory_lane_of_task(memory, item->task)->id;
     } else {
         task = item->job_count ? map_get(&memory->tasks, item->jobs[0].task_id) : NULL;
         if (!task || task->task.tenant != item->jobs[0].tenant)
@@ -263,6 +263,7 @@ static void amend_task(struct memory *memory, struct memory_task *task, const st
     task->lane = lane;
     task->task.version++;
     task->task.paused = amend->task.paused;
+    task->task.dispatch = amend->task.dispatch;
     if (amend->retag)
         tag_task(task, &amend->task);
     task->task.updated_at = amend->task.updated_at;
@@ -288,7 +289,7 @@ void memory_run_amend(struct memory *memory, struct store_op *op)
         return;
     }
     bool standing = task->task.version == amend->task.version;
-    int64_t lane = standing ? memory_lane_by_name(memory, task->task.tenant, amend->task.queue)->id : 0;
+    int64_t lane = standing ? memory_lane_of_task(memory, &amend->task)->id : 0;
     for (size_t i = 0; i < amend->count && standing; i++)
         standing = stands(memory, &amend->steps[i]);
     if (standing)

@@ -79,7 +79,7 @@ void memory_run_relay(struct memory *memory, struct store_op *op)
     memory->events = mem_grow(memory->events, (memory->events_count + 1) * sizeof *memory->events);
     memmove(&memory->events[at + 1], &memory->events[at], (memory->events_count - at) * sizeof *memory->events);
     memory->events_count++;
-    memory->events[at] = (struct memory_event){.events = relay->events, .told_at = relay->now_ms};
+    memory->events[at] = (struct memory_event){.events = relay->events, .relayed_at = relay->now_ms};
     memory->events[at].events.doc = memory_copy(relay->events.doc);
 }
 
@@ -132,7 +132,8 @@ static void sweep_events(struct memory *memory, const struct store_sweep *sweep)
     for (size_t removed = 0; removed < sweep->max; removed++) {
         struct memory_event *oldest = NULL;
         for (size_t i = 0; i < memory->events_count; i++)
-            if (memory->events[i].told_at < sweep->events_before && (!oldest || memory->events[i].told_at < oldest->told_at))
+            if (memory->events[i].relayed_at < sweep->events_before &&
+                (!oldest || memory->events[i].relayed_at < oldest->relayed_at))
                 oldest = &memory->events[i];
         if (!oldest)
             return;

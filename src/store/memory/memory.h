@@ -33,6 +33,7 @@ struct memory_key {
 struct memory_lane {
     int64_t id;
     int32_t tenant;
+    enum target_dispatch dispatch;
     struct str queue;
     bool paused, dropped;
     int64_t counts[JOB_STATE_COUNT];
@@ -48,7 +49,7 @@ struct memory_incarnation {
 
 struct memory_event {
     struct store_event_row events;
-    int64_t told_at;
+    int64_t relayed_at;
 };
 
 struct memory {
@@ -118,7 +119,7 @@ void memory_enter(struct memory *memory, struct memory_job *job);
 struct memory_key *memory_find_key(const struct memory *memory, int32_t tenant, struct str key);
 struct memory_incarnation *memory_incarnation(struct memory *memory, int64_t id); // NULL: it is unknown
 bool memory_is_fenced(struct memory *memory, int64_t holder);
-struct memory_lane *memory_lane_by_name(struct memory *memory, int32_t tenant, struct str queue); // made if need be
+struct memory_lane *memory_lane_of_task(struct memory *memory, const struct store_task *task); // made if need be
 struct memory_lane *memory_lane_by_id(const struct memory *memory, int64_t id);
 // The first that waits in the lane from then on, or TIME_NEVER.
 int64_t memory_next_due(const struct memory *memory, int64_t lane, int64_t from_ms, int64_t from_id, int64_t *ret_id);

@@ -107,7 +107,7 @@ static struct entry *list_entries(struct pg_session *session, struct list *group
             struct store_new *item = &add->items[i];
             struct entry *entry = &entries[(*ret_count)++];
             *entry = (struct entry){.item = item, .holder = add->holder, .whole = ids_differ(item)};
-            entry->lane = item->task ? pg_known_lane(session, item->task->tenant, item->task->queue) : 0;
+            entry->lane = item->task ? pg_known_lane(session, item->task) : 0;
         }
     }
     return entries;

@@ -5,19 +5,20 @@
 
 // clang-format off
 
-// AMEND, first: the lane that the task moves to, if there is none. $1 tenant, $2 task, $3 version, $4 queue.
+// AMEND, first: the lane that the task moves to, if there is none. $1 tenant, $2 task, $3 version, $4 kind of dispatch, $5 queue.
 static const char make_lane[] =
-    "INSERT INTO @lanes(id,tenant,queue,paused) SELECT coalesce(max(id),0)+1, $1, $4, false FROM @lanes"
-    " HAVING EXISTS (SELECT FROM @tasks WHERE id=$2 AND tenant=$1 AND version=$3) ON CONFLICT(tenant,queue) DO NOTHING";
+    "INSERT INTO @lanes(id,tenant,queue,dispatch,paused)"
+    " SELECT coalesce(max(id),0)+1, $1, $5, $4, " PG_QUEUE_PAUSED("$1", "$5") " FROM @lanes"
+    " HAVING EXISTS (SELECT FROM @tasks WHERE id=$2 AND tenant=$1 AND version=$3) ON CONFLICT(tenant,queue,dispatch) DO NOTHING";
 
-// AMEND. $1 slot, $2 task, $3 tenant, $4 version, $5 paused, $6 retag, $7 queue, $8 name, $9 document, $10 tags, $11 when. `allowed`
-// is the task, if all tokens stand; `hit` are its steps. `old_tags` are the rows of tags that there are and `new_tags` those that
-// there shall be: jobs may be planned for another time.
+// AMEND. $1 slot, $2 task, $3 tenant, $4 version, $5 paused, $6 retag, $7 queue, $8 name, $9 document, $10 tags, $11 when, $12 kind
+// of dispatch. `allowed` is the task, if all tokens stand; `hit` are its steps. `old_tags` are the rows of tags that there are and
+// `new_tags` those that there shall be: jobs may be planned for another time.
 #define TIMES_IN(table) \
     "SELECT j.id, j.scheduled_at FROM " table " j WHERE j.id=" PG_ANY(PG_IDS_OF_TASK("$2")) " AND j.task_id=$2"
 static const char amend_task[] =
     "WITH task AS MATERIALIZED (SELECT id, tenant, tags FROM @tasks WHERE id=$2 AND tenant=$3 AND version=$4),"
-    " new_lane AS MATERIALIZED (SELECT id FROM @lanes WHERE tenant=$3 AND queue=$7),"
+    " new_lane AS MATERIALIZED (SELECT id FROM @lanes WHERE tenant=$3 AND queue=$7 AND dispatch=$12),"
     " step AS MATERIALIZED (SELECT * FROM {steps} step),"
     " locked AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane, j.scheduled_at FROM @jobs j"
     "   WHERE j.id=" PG_ANY("SELECT id FROM step") " ORDER BY j.id FOR UPDATE),"
@@ -77,6 +78,7 @@ static void send_lane(struct pg_session *session, const struct store_task *task)
     pg_param_int(session, task->tenant);
     pg_param_int(session, task->id);
     pg_param_int(session, task->version);
+    pg_param_int(session, task->dispatch);
     pg_param_text(session, task->queue);
     pg_send(session, NULL, NULL);
 }
@@ -99,6 +101,7 @@ void pg_amend_send(struct pg_session *session, struct store_op *op)
     pg_param_bytes(session, task->doc);
     pg_param_text(session, pg_tags_text(task, &session->arena));
     pg_param_int(session, task->updated_at);
+    pg_param_int(session, task->dispatch);
     pg_put_with(session, amend_task, PG_ROWS("steps", &rows));
     pg_send(session, read_amend, amend);
 }

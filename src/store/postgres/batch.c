@@ -11,15 +11,17 @@
 // known by their key. The subquery finds a lane by the index, however many there are.
 static const char make_lanes[] =
     "WITH item AS MATERIALIZED (SELECT item.*,"
-    "   (SELECT l.id FROM @lanes l WHERE l.tenant=item.tenant AND l.queue=coalesce(item.queue,'')) AS lane FROM {items} item"
+    "   (SELECT l.id FROM @lanes l WHERE l.tenant=item.tenant AND l.queue=coalesce(item.queue,'') AND l.dispatch=item.dispatch)"
+    "   AS lane FROM {items} item"
     "   WHERE (item.holder=0 OR item.holder IN (SELECT id FROM @incarnations WHERE NOT dead))"
     "   AND NOT EXISTS (SELECT FROM @keys k WHERE k.tenant=item.tenant AND k.key=item.key)),"
-    " missing AS (SELECT tenant, coalesce(queue,'') AS queue, min(no) AS no FROM item WHERE lane IS NULL GROUP BY 1,2),"
-    " made AS (INSERT INTO @lanes(id,tenant,queue,paused)"
-    "   SELECT (SELECT coalesce(max(id),0) FROM @lanes)+row_number() OVER (ORDER BY no), tenant, queue, false FROM missing"
-    "   RETURNING id, tenant, queue)"
+    " missing AS (SELECT tenant, coalesce(queue,'') AS queue, dispatch, min(no) AS no FROM item WHERE lane IS NULL GROUP BY 1,2,3),"
+    " made AS (INSERT INTO @lanes(id,tenant,queue,dispatch,paused)"
+    "   SELECT (SELECT coalesce(max(id),0) FROM @lanes)+row_number() OVER (ORDER BY no), tenant, queue, dispatch, "
+        PG_QUEUE_PAUSED("missing.tenant", "missing.queue") " FROM missing"
+    "   RETURNING id, tenant, queue, dispatch)"
     " SELECT item.no, coalesce(item.lane, made.id) FROM item"
-    " LEFT JOIN made ON made.tenant=item.tenant AND made.queue=coalesce(item.queue,'')";
+    " LEFT JOIN made ON made.tenant=item.tenant AND made.queue=coalesce(item.queue,'') AND made.dispatch=item.dispatch";
 
 // Which row of `hands` a job that is added held is in.
 #define HAND_OF_NEW_JOB \
@@ -111,7 +113,7 @@ static void read_lanes(void *ctx, const PGresult *result)
     for (int row = 0; row < PQntuples(result); row++) {
         struct entry *entry = batch->part[pg_int(result, row, 0)];
         entry->lane = pg_int(result, row, 1);
-        pg_remember_lane(batch->session, entry->item->task->tenant, entry->item->task->queue, entry->lane);
+        pg_remember_lane(batch->session, entry->item->task, entry->lane);
     }
 }
 
@@ -127,12 +129,14 @@ static void make_lanes_of(struct batch *batch)
     if (!batch->part_count)
         return;
     pg_rows_init(&rows, &session->arena, batch->part_count);
-    int64_t *tenants = pg_rows_ints(&rows, "tenant"), *holders = pg_rows_ints(&rows, "holder");
+    int64_t *tenants = pg_rows_ints(&rows, "tenant"), *holders = pg_rows_ints(&rows, "holder"),
+            *dispatches = pg_rows_ints(&rows, "dispatch");
     struct str *queues = pg_rows_strs(&rows, "queue", PG_TEXT), *keys = pg_rows_strs(&rows, "key", PG_TEXT);
     for (size_t i = 0; i < batch->part_count; i++) {
         const struct store_new *item = batch->part[i]->item;
         tenants[i] = item->task->tenant;
         holders[i] = batch->part[i]->holder;
+        dispatches[i] = item->task->dispatch;
         queues[i] = item->task->queue;
         keys[i] = item->key;
     }

@@ -229,10 +229,11 @@ struct store_task pg_read_task(const PGresult *result, int row, int column, stru
                               .created_at = pg_int(result, row, column + 2),
                               .updated_at = pg_int(result, row, column + 3),
                               .version = pg_int(result, row, column + 4),
-                              .paused = pg_int(result, row, column + 5)};
-    task.queue = pg_bytes(result, row, column + 6, arena);
-    task.name = pg_bytes(result, row, column + 7, arena);
-    task.doc = pg_bytes(result, row, column + 8, arena);
+                              .paused = pg_int(result, row, column + 5),
+                              .dispatch = (enum target_dispatch)pg_int(result, row, column + 6)};
+    task.queue = pg_bytes(result, row, column + 7, arena);
+    task.name = pg_bytes(result, row, column + 8, arena);
+    task.doc = pg_bytes(result, row, column + 9, arena);
     return task;
 }
 

@@ -93,7 +93,8 @@ void pg_read_store_jobs(const PGresult *result, struct arena *arena, struct stor
 int pg_read_lease(const PGresult *result, int row, int column, struct job *job, struct arena *arena);
 
 // A task `t` with its lane `l`.
-#define PG_TASK "t.id, t.tenant, t.created_at, coalesce(t.updated_at,0), t.version, t.paused::int, l.queue, t.name, t.doc"
+#define PG_TASK \
+    "t.id, t.tenant, t.created_at, coalesce(t.updated_at,0), t.version, t.paused::int, l.dispatch, l.queue, t.name, t.doc"
 struct store_task pg_read_task(const PGresult *result, int row, int column, struct arena *arena);
 
 // Attempts as lists have them, without what the target answered.

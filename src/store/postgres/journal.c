@@ -25,18 +25,18 @@ static const char minutes[] =
     "SELECT at, source, doc FROM @series WHERE tenant=$1 AND (at,source)>($2,$4) AND at<$3 ORDER BY at, source LIMIT $5";
 
 // RELAY.
-static const char relay_events[] = "INSERT INTO @news(source,number,told_at,doc) VALUES($1,$2,$3,$4) ON CONFLICT DO NOTHING";
+static const char relay_events[] = "INSERT INTO @events(source,number,relayed_at,doc) VALUES($1,$2,$3,$4) ON CONFLICT DO NOTHING";
 
 // EVENTS, for a node that begins to listen, and for one that goes on. The sources are found by jumping from one to the next in
 // the index. $1 the source that asks, $2 max, $3 sources, $4 what was known of them.
-static const char last_events[] = "SELECT source, max(number) FROM @news GROUP BY source ORDER BY source";
-static const char event_relay_news[] =
-    "WITH RECURSIVE sources(source) AS ((SELECT source FROM @news ORDER BY source LIMIT 1) UNION ALL"
-    "   SELECT (SELECT n.source FROM @news n WHERE n.source>sources.source ORDER BY n.source LIMIT 1) FROM sources"
+static const char last_events[] = "SELECT source, max(number) FROM @events GROUP BY source ORDER BY source";
+static const char next_events[] =
+    "WITH RECURSIVE sources(source) AS ((SELECT source FROM @events ORDER BY source LIMIT 1) UNION ALL"
+    "   SELECT (SELECT n.source FROM @events n WHERE n.source>sources.source ORDER BY n.source LIMIT 1) FROM sources"
     "   WHERE sources.source IS NOT NULL)"
     " SELECT sources.source, told.number, told.doc FROM sources"
     " LEFT JOIN unnest($3::bigint[],$4::bigint[]) known(source,number) ON known.source=sources.source"
-    " CROSS JOIN LATERAL (SELECT n.number, n.doc FROM @news n WHERE n.source=sources.source AND n.number>coalesce(known.number,0)"
+    " CROSS JOIN LATERAL (SELECT n.number, n.doc FROM @events n WHERE n.source=sources.source AND n.number>coalesce(known.number,0)"
     "   ORDER BY n.number LIMIT $2) told"
     " WHERE sources.source<>$1 ORDER BY sources.source, told.number";
 
@@ -44,8 +44,8 @@ static const char event_relay_news[] =
 static const char remove_minutes[] =
     "DELETE FROM @series s USING (SELECT tenant,at,source FROM @series WHERE at<$1 ORDER BY at,tenant,source LIMIT $2) past"
     " WHERE s.tenant=past.tenant AND s.at=past.at AND s.source=past.source";
-static const char remove_news[] =
-    "DELETE FROM @news n USING (SELECT source,number FROM @news WHERE told_at<$1 ORDER BY told_at,source,number LIMIT $2) past"
+static const char remove_events[] =
+    "DELETE FROM @events n USING (SELECT source,number FROM @events WHERE relayed_at<$1 ORDER BY relayed_at,source,number LIMIT $2) past"
     " WHERE n.source=past.source AND n.number=past.number";
 
 // clang-format on
@@ -184,7 +184,7 @@ void pg_events_send(struct pg_session *session, struct store_op *op)
         numbers[i] = events->known[i].number;
     }
     pg_begin_query(session);
-    pg_put(session, event_relay_news);
+    pg_put(session, next_events);
     pg_param_int(session, events->skip);
     pg_param_int(session, store_limit(events->max));
     pg_param_ints(session, sources, events->known_count);
@@ -195,5 +195,5 @@ void pg_events_send(struct pg_session *session, struct store_op *op)
 void pg_sweep_journal_send(struct pg_session *session, const struct store_sweep *sweep, int64_t max)
 {
     pg_sql(session, remove_minutes, NULL, NULL, sweep->series_before, max);
-    pg_sql(session, remove_news, NULL, NULL, sweep->events_before, max);
+    pg_sql(session, remove_events, NULL, NULL, sweep->events_before, max);
 }

@@ -11,42 +11,61 @@ enum { FLOOR_STEP_MS = 1000, FLOOR_LAG_MS = 2000, FLOOR_TURN_MS = 5000 };
 
 // clang-format off
 
-// PAUSE. $1 tenant, $2 whether it is paused, $3 queue.
-static const char pause_lane[] =
-    "INSERT INTO @lanes(id,tenant,queue,paused) SELECT coalesce(max(id),0)+1, $1, $3, $2<>0 FROM @lanes"
-    " ON CONFLICT(tenant,queue) DO UPDATE SET paused=excluded.paused, dropped=false RETURNING id";
+// PAUSE. $1 tenant, $2 whether it is paused, $3 queue. The lane of what is called is made if there is none. The others of the queue
+// are locked with it before either is written, in order of id as in PG_LOWER_FLOORS.
+static const char pause_queue[] =
+    "WITH lane AS MATERIALIZED (SELECT id, dispatch FROM @lanes WHERE tenant=$1 AND queue=$3 ORDER BY id FOR UPDATE),"
+    " others AS (UPDATE @lanes SET paused=$2<>0, dropped=false WHERE id=" PG_ANY("SELECT id FROM lane WHERE dispatch<>{called}") ")"
+    " INSERT INTO @lanes(id,tenant,queue,dispatch,paused) SELECT coalesce(max(id),0)+1, $1, $3, {called}, $2<>0 FROM @lanes"
+    " WHERE (SELECT count(*) FROM lane)>=0"
+    " ON CONFLICT(tenant,queue,dispatch) DO UPDATE SET paused=excluded.paused, dropped=false RETURNING id";
 
 // DROP. $1 tenant, $2 queue. `open` are the rows that PG_SHOWN looks for, locked: nobody adds to them until this is decided. Rows
-// that are written meanwhile are not among them, and stay. If those that are add up to nothing in each state, they can go.
-static const char drop_lane[] =
-    "WITH lane AS MATERIALIZED (SELECT id, paused, dropped FROM @lanes WHERE tenant=$1 AND queue=$2 FOR UPDATE),"
-    " open AS MATERIALIZED (SELECT lane, state, slot, jobs FROM @counts WHERE lane=(SELECT id FROM lane) AND state<{first_final}"
-    "   ORDER BY state, slot FOR UPDATE),"
-    " found AS MATERIALIZED (SELECT id, paused, NOT dropped OR EXISTS (SELECT FROM open) AS shown,"
-    "   coalesce((SELECT sum(jobs) FROM open),0)::bigint AS jobs,"
-    "   EXISTS (SELECT FROM open GROUP BY state HAVING sum(jobs)<>0) AS busy FROM lane),"
+// that are written meanwhile are not among them, and stay. If those that are add up to nothing in each lane and state, they can go.
+static const char drop_queue[] =
+    "WITH lane AS MATERIALIZED (SELECT id, paused, dropped FROM @lanes WHERE tenant=$1 AND queue=$2 ORDER BY id FOR UPDATE),"
+    " open AS MATERIALIZED (SELECT lane, state, slot, job_count FROM @counts WHERE lane=" PG_ANY("SELECT id FROM lane")
+    "   AND state<{first_final} ORDER BY lane, state, slot FOR UPDATE),"
+    " found AS MATERIALIZED (SELECT bool_or(paused) AS paused, bool_or(NOT dropped) OR EXISTS (SELECT FROM open) AS shown,"
+    "   coalesce((SELECT sum(job_count) FROM open),0)::bigint AS jobs,"
+    "   EXISTS (SELECT FROM open GROUP BY lane, state HAVING sum(job_count)<>0) AS busy FROM lane HAVING count(*)>0),"
     " cleared AS (DELETE FROM @counts c USING open, found WHERE found.shown AND NOT found.paused AND NOT found.busy"
     "   AND c.lane=open.lane AND c.state=open.state AND c.slot=open.slot),"
     " hidden AS (UPDATE @lanes l SET dropped=true FROM found"
-    "   WHERE l.id=found.id AND found.shown AND NOT found.paused AND NOT found.busy)"
+    "   WHERE l.id=" PG_ANY("SELECT id FROM lane") " AND found.shown AND NOT found.paused AND NOT found.busy)"
     " SELECT shown::int, CASE WHEN busy THEN greatest(jobs,1) ELSE 0 END, paused::int FROM found";
 
 // LANES: names and pauses; or also when the next job of each is due, and how many there are of each state. $1 the lane it begins
-// behind, $2 tenant or 0, $3 max, $4 where to look from, $5 whether jobs are counted.
+// behind, $2 tenant or 0, $3 max, $4 the kind of dispatch, $5 where to look from, $6 whether jobs are counted.
 static const char lane_names[] =
-    "SELECT id, tenant, paused::int, NULL::bigint, queue, floor FROM @lanes l WHERE id>$1 AND ($2=0 OR tenant=$2)"
+    "SELECT id, tenant, paused::int, NULL::bigint, queue, floor FROM @lanes l WHERE id>$1 AND ($2=0 OR tenant=$2) AND dispatch=$4"
     " AND " PG_SHOWN("l") " ORDER BY id LIMIT $3";
-#define COUNT_OF(name, text, final) ", sum(jobs) FILTER (WHERE state={" text "})::bigint"
+#define COUNT_OF(name, text, final) ", sum(job_count) FILTER (WHERE state={" text "})::bigint"
+#define FIRST_DUE(place, floor) \
+    "(SELECT j.due_at FROM @jobs j WHERE j.waits_at=" place " AND j.state IN {waiting} AND j.due_at>=" floor \
+    " ORDER BY j.due_at LIMIT 1)"
 static const char some_lanes[] =
     "SELECT l.id, l.tenant, l.paused::int, next.due_at, l.queue, l.floor, counted.*"
-    " FROM (SELECT * FROM @lanes o WHERE o.id>$1 AND ($2=0 OR o.tenant=$2) AND " PG_SHOWN("o") " ORDER BY o.id LIMIT $3) l"
-    " CROSS JOIN LATERAL (SELECT min(first.due_at) AS due_at FROM " PG_PLACES_OF("l.id") " place"
-    "   CROSS JOIN LATERAL (SELECT j.due_at FROM @jobs j WHERE j.waits_at=place AND j.state IN {waiting}"
-    "     AND j.due_at>=CASE $4 WHEN {look_floor} THEN l.floor WHEN {look_old} THEN l.floor_old ELSE 0 END"
-    "     ORDER BY j.due_at LIMIT 1) first) next"
-    " CROSS JOIN LATERAL (SELECT NULL" JOB_STATES(COUNT_OF) " FROM @counts WHERE $5<>0 AND lane=l.id) counted"
+    " FROM (SELECT * FROM @lanes o WHERE o.id>$1 AND ($2=0 OR o.tenant=$2) AND o.dispatch=$4 AND " PG_SHOWN("o")
+    "   ORDER BY o.id LIMIT $3) l"
+    " CROSS JOIN LATERAL (SELECT min(first.due_at) AS due_at FROM " PG_PLACES_OF("l.id") " place CROSS JOIN LATERAL "
+        FIRST_DUE("place", "CASE $5 WHEN {look_floor} THEN l.floor WHEN {look_old} THEN l.floor_old ELSE 0 END") " first) next"
+    " CROSS JOIN LATERAL (SELECT NULL" JOB_STATES(COUNT_OF) " FROM @counts WHERE $6<>0 AND lane=l.id) counted"
     " ORDER BY l.id";
-enum { COUNTS_AT = 7 }; // where the counts begin among the columns of `some_lanes`
+enum { COUNTS_AT = 7 }; // where the counts begin among the columns of `some_lanes` and of `some_queues`
+
+// LANES, of queues: the lanes of each are one row. $1 to $3 as above, $4 whether what is due is looked for, $5 whether jobs are
+// counted. The lateral subquery makes PostgreSQL go through the lanes by id, and look up the others of each queue, until it has $3.
+static const char some_queues[] =
+    "SELECT queue.id, queue.tenant, queue.paused::int, next.due_at, queue.queue, NULL::bigint, counted.*"
+    " FROM (SELECT o.id, o.tenant, o.queue, o.paused, of_queue.lanes FROM @lanes o"
+    "   CROSS JOIN LATERAL (SELECT min(l.id) AS first, bool_or(" PG_SHOWN("l") ") AS shown, array_agg(l.id) AS lanes"
+    "     FROM @lanes l WHERE l.tenant=o.tenant AND l.queue=o.queue) of_queue"
+    "   WHERE o.id>$1 AND ($2=0 OR o.tenant=$2) AND of_queue.first=o.id AND of_queue.shown ORDER BY o.id LIMIT $3) queue"
+    " CROSS JOIN LATERAL (SELECT min(first.due_at) AS due_at FROM @lanes l CROSS JOIN " PG_PLACES_OF("l.id") " place"
+    "   CROSS JOIN LATERAL " FIRST_DUE("place", "l.floor_old") " first WHERE $4<>0 AND l.id=ANY(queue.lanes)) next"
+    " CROSS JOIN LATERAL (SELECT NULL" JOB_STATES(COUNT_OF) " FROM @counts WHERE $5<>0 AND lane=ANY(queue.lanes)) counted"
+    " ORDER BY queue.id";
 
 // Behind LANES. $1 how far floors stay behind the time, for what comes in time is not to lower them; $2 how long until floor_new is
 // old; $3 the least step; $4 lanes, $5 what is due next in them, as it was read. The statement passes a lane that is locked, and does not wait for it.
@@ -68,29 +87,32 @@ struct known_lane {
     struct known_lane *next;
     int64_t id;
     int32_t tenant;
+    enum target_dispatch dispatch;
     struct str queue;
     char bytes[];
 };
 
-int64_t pg_known_lane(const struct pg_session *session, int32_t tenant, struct str queue)
+int64_t pg_known_lane(const struct pg_session *session, const struct store_task *task)
 {
-    const struct known_lane *lane = map_get(&session->lanes, hash_name(tenant, queue));
-    while (lane && (lane->tenant != tenant || !str_eq(lane->queue, queue)))
+    const struct known_lane *lane = map_get(&session->lanes, hash_name(task->tenant, task->queue));
+    while (lane && (lane->tenant != task->tenant || lane->dispatch != task->dispatch || !str_eq(lane->queue, task->queue)))
         lane = lane->next;
     return lane ? lane->id : 0;
 }
 
-void pg_remember_lane(struct pg_session *session, int32_t tenant, struct str queue, int64_t id)
+void pg_remember_lane(struct pg_session *session, const struct store_task *task, int64_t id)
 {
-    if (pg_known_lane(session, tenant, queue))
+    if (pg_known_lane(session, task))
         return;
+    struct str queue = task->queue;
     struct known_lane *lane = mem_zero(sizeof *lane + queue.n + 1);
     if (queue.n)
         memcpy(lane->bytes, queue.p, queue.n);
     lane->id = id;
-    lane->tenant = tenant;
+    lane->tenant = task->tenant;
+    lane->dispatch = task->dispatch;
     lane->queue = (struct str){lane->bytes, queue.n};
-    lane->next = map_put(&session->lanes, hash_name(tenant, queue), lane);
+    lane->next = map_put(&session->lanes, hash_name(task->tenant, queue), lane);
 }
 
 void pg_forget_lanes(struct pg_session *session)
@@ -123,7 +145,7 @@ void pg_pause_send(struct pg_session *session, struct store_op *op)
     struct store_pause *pause = container_of(op, struct store_pause, op);
     pg_lock(session, PG_LOCK_LANES);
     pg_begin_query(session);
-    pg_put(session, pause_lane);
+    pg_put(session, pause_queue);
     pg_param_int(session, pause->tenant);
     pg_param_int(session, pause->paused);
     pg_param_text(session, pause->queue);
@@ -142,7 +164,7 @@ void pg_drop_send(struct pg_session *session, struct store_op *op)
     struct store_drop *drop = container_of(op, struct store_drop, op);
     pg_lock(session, PG_LOCK_SWEEP);
     pg_begin_query(session);
-    pg_put(session, drop_lane);
+    pg_put(session, drop_queue);
     pg_param_int(session, drop->tenant);
     pg_param_text(session, drop->queue);
     pg_send(session, read_drop, drop);
@@ -210,13 +232,14 @@ static void read_lanes(void *ctx, const PGresult *result)
     for (int row = 0; row < PQntuples(result); row++) {
         lanes->lanes = store_push(&lanes->op.arena, lanes->lanes, lanes->lane_count, sizeof *lanes->lanes);
         struct store_lane *lane = &lanes->lanes[lanes->lane_count++];
-        *lane = (struct store_lane){.id = pg_int(result, row, 0), .tenant = (int32_t)pg_int(result, row, 1)};
+        *lane = (struct store_lane){
+            .id = pg_int(result, row, 0), .tenant = (int32_t)pg_int(result, row, 1), .dispatch = lanes->dispatch};
         lane->paused = pg_int(result, row, 2);
         lane->next_due = lanes->names_only ? 0 : PQgetisnull(result, row, 3) ? TIME_NEVER : pg_int(result, row, 3);
         lane->queue = pg_bytes(result, row, 4, &lanes->op.arena);
         for (int state = 0; state < JOB_STATE_COUNT && lanes->counts; state++)
             lane->counts[state] = pg_int(result, row, COUNTS_AT + state);
-        if (lane->next_due >= pg_int(result, row, 5) + FLOOR_STEP_MS)
+        if (!PQgetisnull(result, row, 5) && lane->next_due >= pg_int(result, row, 5) + FLOOR_STEP_MS)
             raise_later(listing->session, lane);
     }
 }
@@ -226,12 +249,17 @@ void pg_lanes_send(struct pg_session *session, struct store_op *op)
     struct store_lanes *lanes = container_of(op, struct store_lanes, op);
     struct listing *listing = arena_alloc(&session->arena, sizeof *listing);
     *listing = (struct listing){session, lanes};
+    int64_t max = store_limit(lanes->max);
+    if (lanes->dispatch == TARGET_NOT_DISPATCHED) {
+        pg_sql(session, some_queues, read_lanes, listing, lanes->after_id, lanes->tenant, max, !lanes->names_only, lanes->counts);
+        return;
+    }
     if (lanes->names_only && !lanes->counts) {
-        pg_sql(session, lane_names, read_lanes, listing, lanes->after_id, lanes->tenant, store_limit(lanes->max));
+        pg_sql(session, lane_names, read_lanes, listing, lanes->after_id, lanes->tenant, max, lanes->dispatch);
         return;
     }
     if (lanes->after_id == 0 && lanes->tenant == 0) // a whole walk, or none of it
         session->look = next_look(session);
-    pg_sql(session, some_lanes, read_lanes, listing, lanes->after_id, lanes->tenant, store_limit(lanes->max),
+    pg_sql(session, some_lanes, read_lanes, listing, lanes->after_id, lanes->tenant, max, lanes->dispatch,
            lanes->tenant ? PG_LOOK_OLD : session->look, lanes->counts);
 }

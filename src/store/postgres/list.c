@@ -84,7 +84,7 @@ static const char find_rows[] =
     ", page AS MATERIALIZED (SELECT * FROM ranked r WHERE r.rank<=$4"
     "   {by_tag: AND r.lane IS NOT NULL}"
     "   {states: AND r.state IN ({states})}"
-    "   {queue: AND r.lane=(SELECT id FROM @lanes WHERE tenant=$1 AND queue=$8)}"
+    "   {queue: AND r.lane=" PG_ANY("SELECT id FROM @lanes WHERE tenant=$1 AND queue=$8") "}"
     "   {other_tags}"
     "   {name:{jobs: AND EXISTS (SELECT FROM @tasks t WHERE t.id=r.task_id AND t.name=$9)}{tasks: AND r.name=$9}}"
     "   ORDER BY r.rank LIMIT $5)"

@@ -27,11 +27,11 @@ static const char keep_secret[] =
     "INSERT INTO @meta(name,value,bytes) VALUES('secret',0,decode($1,'hex')) ON CONFLICT(name) DO NOTHING";
 static const char kept_secret[] = "SELECT bytes FROM @meta WHERE name='secret'";
 
-// BEAT. $1 incarnation, $2 whether it listens, $3 whether it relays.
+// BEAT. $1 incarnation, $2 whether it listens, $3 whether it relays events.
 static const char beat_once[] =
-    "UPDATE @incarnations SET beat=beat+1, listens=$2<>0, tells=$3<>0 WHERE id=$1 AND NOT dead RETURNING " PG_CLOCK_MS;
+    "UPDATE @incarnations SET beat=beat+1, listens=$2<>0, relays=$3<>0 WHERE id=$1 AND NOT dead RETURNING " PG_CLOCK_MS;
 static const char other_lives[] =
-    "SELECT id, beat, dead::int, pulls::int, listens::int, tells::int FROM @incarnations WHERE id<>$1 ORDER BY id";
+    "SELECT id, beat, dead::int, pulls::int, listens::int, relays::int FROM @incarnations WHERE id<>$1 ORDER BY id";
 
 // BURY. $1 incarnation, $2 the beat at which it was seen.
 static const char bury_one[] =
@@ -48,7 +48,7 @@ static const char forget_idle[] =
 static const char forget_hands[] =
     "DELETE FROM @hands WHERE holder=$1 AND NOT EXISTS (SELECT FROM @incarnations WHERE id=$1)";
 static const char forget_asks[] =
-    "DELETE FROM @asks WHERE holder=$1 AND NOT EXISTS (SELECT FROM @incarnations WHERE id=$1)";
+    "DELETE FROM @requests WHERE holder=$1 AND NOT EXISTS (SELECT FROM @incarnations WHERE id=$1)";
 static const char find_one[] = "SELECT 1 FROM @incarnations WHERE id=$1";
 
 // clang-format on

@@ -21,17 +21,17 @@ static const char divide_anew[] =
     "   ON CONFLICT(bucket,puller) DO UPDATE SET term=excluded.term)"
     " SELECT value FROM next_term";
 
-// REQUEST. FOR KEY SHARE: a FORGET of the incarnation comes before it or behind. $1 holder, $2 job, $3 tenant, $4 what is asked.
+// REQUEST. FOR KEY SHARE: a FORGET of the incarnation comes before it or behind. $1 holder, $2 job, $3 tenant, $4 kind.
 static const char send_request[] =
     "WITH holder AS MATERIALIZED (SELECT id FROM @incarnations WHERE id=$1 FOR KEY SHARE)"
-    " INSERT INTO @asks AS asked(holder,job_id,tenant,wish) SELECT id, $2, $3, $4 FROM holder"
-    " ON CONFLICT(holder,job_id) DO UPDATE SET wish=least(asked.wish,excluded.wish) RETURNING 1";
+    " INSERT INTO @requests AS asked(holder,job_id,tenant,kind) SELECT id, $2, $3, $4 FROM holder"
+    " ON CONFLICT(holder,job_id) DO UPDATE SET kind=least(asked.kind,excluded.kind) RETURNING 1";
 
 // REQUESTS. $1 holder, $2 max.
 static const char take_requests[] =
-    "WITH taken AS (DELETE FROM @asks WHERE holder=$1 AND job_id="
-        PG_ANY("SELECT job_id FROM @asks WHERE holder=$1 ORDER BY job_id LIMIT $2 FOR UPDATE SKIP LOCKED")
-    "   RETURNING job_id, tenant, wish)"
+    "WITH taken AS (DELETE FROM @requests WHERE holder=$1 AND job_id="
+        PG_ANY("SELECT job_id FROM @requests WHERE holder=$1 ORDER BY job_id LIMIT $2 FOR UPDATE SKIP LOCKED")
+    "   RETURNING job_id, tenant, kind)"
     " SELECT * FROM taken ORDER BY job_id";
 
 // clang-format on

@@ -115,8 +115,9 @@ void pg_stats_send(struct pg_session *session, struct store_op *op);
 
 // ---- lanes.c
 
-int64_t pg_known_lane(const struct pg_session *session, int32_t tenant, struct str queue); // 0: it is not remembered
-void pg_remember_lane(struct pg_session *session, int32_t tenant, struct str queue, int64_t id);
+// The lane of a task.
+int64_t pg_known_lane(const struct pg_session *session, const struct store_task *task); // 0: it is not remembered
+void pg_remember_lane(struct pg_session *session, const struct store_task *task, int64_t id);
 void pg_forget_lanes(struct pg_session *session);
 void pg_forget_lanes_if_many(struct pg_session *session);
 void pg_raise_floors(struct pg_session *session); // of the lanes that were read, in a transaction behind it

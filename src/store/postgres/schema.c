@@ -182,6 +182,20 @@ static const char *const steps[][16] = {
         // The range that node numbers are given out of.
         "INSERT INTO @meta(name, value) VALUES('range', 0)",
     },
+    {
+        // A rota of a version before would claim jobs that are handed out, and call them. Each of its statements that writes jobs
+        // counts them, too, so from here on it writes none: it finds no column `jobs`.
+        "ALTER TABLE @counts RENAME COLUMN jobs TO job_count",
+        // How the jobs of a lane are dispatched (enum target_dispatch). Until now all jobs were called.
+        "ALTER TABLE @lanes ADD COLUMN dispatch smallint NOT NULL DEFAULT 1, DROP CONSTRAINT lanes_tenant_queue_key,"
+        " ADD UNIQUE(tenant, queue, dispatch)",
+        // The tables of what passes between nodes get the names that the code has.
+        "ALTER TABLE @asks RENAME TO requests",
+        "ALTER TABLE @requests RENAME COLUMN wish TO kind",
+        "ALTER TABLE @news RENAME TO events",
+        "ALTER TABLE @events RENAME COLUMN told_at TO relayed_at",
+        "ALTER TABLE @incarnations RENAME COLUMN tells TO relays",
+    },
 };
 
 enum { STEP_THAT_FILLS_TAGS = 12 }; // by its place in the list, from 0

@@ -171,7 +171,7 @@ static void put_rows(struct pg_session *session, const struct pg_rows *rows)
 
 // ---- text
 
-// Numbers that statements call by name: the states of jobs and bulks, and limits that the code has, too.
+// Numbers that statements call by name: the states of jobs and bulks, a kind of dispatch, and limits that the code has, too.
 static const struct word {
     const char *name;
     int value;
@@ -185,6 +185,7 @@ static const struct word {
     {"first_final", JOB_SUCCESS, 0},         // states from here on are final
     {"first_failed", JOB_ABORTED, 0},        // and from here on they are no success
     {"bulk_running", STORE_BULK_RUNNING, 0},
+    {"called", TARGET_CALLED, 0},
     {"places", STORE_PLACES, 0},           // of a lane, as many numbers are kept for it
     {"last_place", JOB_PRIORITIES - 1, 0}, // as many of them are used: one for each priority
     {"slots", PG_SLOTS, 0},

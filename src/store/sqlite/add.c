@@ -102,7 +102,7 @@ static enum err add_item(struct writer *writer, struct store_new *item)
         return add_to_task(writer, item);
     if (item->key.n && find_key(writer, item))
         return item->err;
-    struct cached_lane *lane = lane_named(writer, item->task->tenant, item->task->queue);
+    struct cached_lane *lane = lane_of_task(writer, item->task);
     if (!lane)
         return ERR_OK;
     if (!add_task(writer, item, lane->id))
@@ -151,7 +151,7 @@ static size_t add_plain(struct writer *writer, struct store_new *const *items, s
     n = db_for_rows(db, tagged ? SQL_ADD_TAGGED : SQL_ADD_TASKS, n, &tasks);
     for (size_t i = 0; i < n; i++) {
         const struct store_task *task = items[i]->task;
-        const struct cached_lane *lane = lane_named(writer, task->tenant, task->queue);
+        const struct cached_lane *lane = lane_of_task(writer, task);
         if (!lane) // SQLite failed
             return 0;
         items[i]->jobs[0].lane = lane->id;

@@ -42,7 +42,7 @@ void amend_task(struct writer *writer, struct store_op *op)
         return;
     }
     bool standing = version == amend->task.version;
-    const struct cached_lane *lane = standing ? lane_named(writer, amend->task.tenant, amend->task.queue) : NULL;
+    const struct cached_lane *lane = standing ? lane_of_task(writer, &amend->task) : NULL;
     for (size_t i = 0; i < amend->count && standing; i++)
         standing = stands(db, &amend->steps[i], &was);
     if (!standing) {

@@ -27,10 +27,11 @@ static struct store_task read_task(sqlite3_stmt *stmt, struct arena *arena)
                               .created_at = sqlite3_column_int64(stmt, 2),
                               .updated_at = sqlite3_column_int64(stmt, 3),
                               .version = sqlite3_column_int64(stmt, 4),
-                              .paused = sqlite3_column_int(stmt, 5)};
-    task.queue = db_bytes(stmt, 6, arena);
-    task.name = db_bytes(stmt, 7, arena);
-    task.doc = db_bytes(stmt, 8, arena);
+                              .paused = sqlite3_column_int(stmt, 5),
+                              .dispatch = (enum target_dispatch)sqlite3_column_int(stmt, 6)};
+    task.queue = db_bytes(stmt, 7, arena);
+    task.name = db_bytes(stmt, 8, arena);
+    task.doc = db_bytes(stmt, 9, arena);
     return task;
 }
 

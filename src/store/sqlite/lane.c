@@ -11,16 +11,30 @@ enum { LANES_REMEMBERED_MAX = 65536 };
 
 // ---- what is remembered
 
-static struct cached_lane *remember_lane(struct writer *writer, int64_t id, int32_t tenant, struct str queue, bool paused)
+// What names a lane.
+struct lane_key {
+    int32_t tenant;
+    enum target_dispatch dispatch;
+    struct str queue;
+};
+
+static bool is_of_queue(const struct cached_lane *lane, int32_t tenant, struct str queue)
 {
+    return lane->tenant == tenant && str_eq(lane->queue, queue);
+}
+
+static struct cached_lane *remember_lane(struct writer *writer, int64_t id, struct lane_key key, bool paused)
+{
+    struct str queue = key.queue;
     struct cached_lane *lane = mem_zero(sizeof *lane + queue.n + 1);
     lane->id = id;
-    lane->tenant = tenant;
+    lane->tenant = key.tenant;
+    lane->dispatch = key.dispatch;
     lane->paused = paused;
     if (queue.n)
         memcpy(lane->bytes, queue.p, queue.n);
     lane->queue = (struct str){lane->bytes, queue.n};
-    lane->next_named = map_put(&writer->lanes_by_name, hash_name(tenant, queue), lane);
+    lane->next_named = map_put(&writer->lanes_by_name, hash_name(key.tenant, queue), lane);
     map_put(&writer->lanes_by_id, id, lane);
     return lane;
 }
@@ -33,38 +47,48 @@ struct cached_lane *lane_get(struct writer *writer, int64_t id)
     sqlite3_stmt *stmt = db_sql(&writer->db, SQL_LANE_BY_ID, id);
     if (!db_row(&writer->db, stmt))
         return NULL;
-    struct str queue = {.p = sqlite3_column_blob(stmt, 2)};
-    queue.n = (size_t)sqlite3_column_bytes(stmt, 2);
-    lane = remember_lane(writer, id, sqlite3_column_int(stmt, 0), queue, sqlite3_column_int(stmt, 1));
-    lane->dropped = sqlite3_column_int(stmt, 3);
+    struct lane_key key = {.tenant = sqlite3_column_int(stmt, 0),
+                           .dispatch = (enum target_dispatch)sqlite3_column_int(stmt, 1),
+                           .queue.p = sqlite3_column_blob(stmt, 2)};
+    key.queue.n = (size_t)sqlite3_column_bytes(stmt, 2);
+    lane = remember_lane(writer, id, key, sqlite3_column_int(stmt, 3));
+    lane->dropped = sqlite3_column_int(stmt, 4);
     db_end(stmt);
     return lane;
 }
 
 // NULL: there is no such lane, or SQLite failed.
-static inline struct cached_lane *find_lane(struct writer *writer, int32_t tenant, struct str queue)
+static inline struct cached_lane *find_lane(struct writer *writer, struct lane_key key)
 {
-    struct cached_lane *lane = map_get(&writer->lanes_by_name, hash_name(tenant, queue));
-    while (lane && (lane->tenant != tenant || !str_eq(lane->queue, queue)))
+    struct cached_lane *lane = map_get(&writer->lanes_by_name, hash_name(key.tenant, key.queue));
+    while (lane && (lane->dispatch != key.dispatch || !is_of_queue(lane, key.tenant, key.queue)))
         lane = lane->next_named;
     if (lane)
         return lane;
     int64_t id;
-    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_LANE_BY_NAME, tenant);
-    db_bind_text(stmt, 2, queue);
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_LANE_BY_NAME, key.tenant, key.dispatch);
+    db_bind_text(stmt, 3, key.queue);
     return db_found(&writer->db, stmt, &id) ? lane_get(writer, id) : NULL;
 }
 
-// Makes the lane if need be. NULL only when SQLite failed.
-struct cached_lane *lane_named(struct writer *writer, int32_t tenant, struct str queue)
+// Makes the lane if need be, paused if its queue is. NULL only when SQLite failed.
+static struct cached_lane *lane_named(struct writer *writer, struct lane_key key)
 {
-    struct cached_lane *lane = find_lane(writer, tenant, queue);
+    struct cached_lane *lane = find_lane(writer, key);
     if (lane || writer->db.rc)
         return lane;
-    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_ADD_LANE, tenant);
-    db_bind_text(stmt, 2, queue);
-    db_run(&writer->db, stmt);
-    return writer->db.rc ? NULL : remember_lane(writer, sqlite3_last_insert_rowid(writer->db.handle), tenant, queue, false);
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_ADD_LANE, key.tenant, key.dispatch);
+    db_bind_text(stmt, 3, key.queue);
+    if (!db_row(&writer->db, stmt))
+        return NULL;
+    lane = remember_lane(writer, sqlite3_column_int64(stmt, 0), key, sqlite3_column_int(stmt, 1));
+    db_end(stmt);
+    return lane;
+}
+
+struct cached_lane *lane_of_task(struct writer *writer, const struct store_task *task)
+{
+    return lane_named(writer, (struct lane_key){task->tenant, task->dispatch, task->queue});
 }
 
 // This is rare, so it is not inlined into lane_count().
@@ -144,13 +168,19 @@ void lane_forget(struct writer *writer)
 void lane_pause(struct writer *writer, struct store_op *op)
 {
     struct store_pause *pause = container_of(op, struct store_pause, op);
-    struct cached_lane *lane = lane_named(writer, pause->tenant, pause->queue);
-    if (!lane)
+    struct cached_lane *called = lane_named(writer, (struct lane_key){pause->tenant, TARGET_CALLED, pause->queue});
+    if (!called)
         return;
-    lane->paused = pause->paused;
-    lane->dropped = false;
-    pause->lane = lane->id;
-    db_run(&writer->db, db_sql(&writer->db, SQL_PAUSE_LANE, pause->paused, lane->id));
+    pause->lane = called->id;
+    struct cached_lane *lane = map_get(&writer->lanes_by_name, hash_name(pause->tenant, pause->queue));
+    for (; lane; lane = lane->next_named)
+        if (is_of_queue(lane, pause->tenant, pause->queue)) {
+            lane->paused = pause->paused;
+            lane->dropped = false;
+        }
+    sqlite3_stmt *stmt = db_sql(&writer->db, SQL_PAUSE_QUEUE, pause->paused, pause->tenant);
+    db_bind_text(stmt, 3, pause->queue);
+    db_run(&writer->db, stmt);
 }
 
 // Counts the jobs of the lane that are not final: as written before this transaction, and as they moved in it.
@@ -166,34 +196,74 @@ static int64_t count_open(struct writer *writer, const struct cached_lane *lane)
 void lane_drop(struct writer *writer, struct store_op *op)
 {
     struct store_drop *drop = container_of(op, struct store_drop, op);
-    struct cached_lane *lane = find_lane(writer, drop->tenant, drop->queue);
-    store_drop_judge(drop, lane && !lane->dropped, lane ? count_open(writer, lane) : 0, lane && lane->paused);
-    if (lane && !op->err)
-        set_dropped(writer, lane, true);
+    struct cached_lane *lanes[TARGET_DISPATCH_COUNT];
+    size_t count = 0;
+    bool known = false, paused = false;
+    int64_t open = 0;
+    for (int dispatch = TARGET_CALLED; dispatch < TARGET_DISPATCH_COUNT; dispatch++) {
+        struct cached_lane *lane =
+            find_lane(writer, (struct lane_key){drop->tenant, (enum target_dispatch)dispatch, drop->queue});
+        if (!lane)
+            continue;
+        lanes[count++] = lane;
+        known |= !lane->dropped;
+        paused |= lane->paused;
+        open += count_open(writer, lane);
+    }
+    store_drop_judge(drop, known, open, paused);
+    for (size_t i = 0; i < count && !op->err; i++)
+        set_dropped(writer, lanes[i], true);
 }
+
 static void read_counts(struct db *db, sqlite3_stmt *stmt, int64_t ret_counts[JOB_STATE_COUNT])
 {
     while (db_row(db, stmt)) {
         int64_t state = sqlite3_column_int64(stmt, 0);
         if (state >= 0 && state < JOB_STATE_COUNT)
-            ret_counts[state] = sqlite3_column_int64(stmt, 1);
+            ret_counts[state] += sqlite3_column_int64(stmt, 1);
     }
+}
+
+size_t lane_ids_of_queue(struct db *db, int32_t tenant, struct str queue, int64_t ret_ids[TARGET_DISPATCH_COUNT])
+{
+    size_t count = 0;
+    sqlite3_stmt *stmt = db_sql(db, SQL_LANES_OF_QUEUE, tenant);
+    db_bind_text(stmt, 2, queue);
+    while (db_row(db, stmt))
+        ret_ids[count++] = sqlite3_column_int64(stmt, 0);
+    return count;
+}
+
+// Adds what waits in a lane, and how many jobs it has, to what is told of it or of its queue.
+static void add_lane(struct db *db, const struct store_lanes *lanes, int64_t id, struct store_lane *lane)
+{
+    if (!lanes->names_only)
+        lane->next_due = time_min(lane->next_due, waiting_next_due(db, id, INT64_MIN));
+    if (lanes->counts)
+        read_counts(db, db_sql(db, SQL_COUNTS, id), lane->counts);
 }
 
 void lane_read(struct db *db, struct store_op *op)
 {
     struct store_lanes *lanes = container_of(op, struct store_lanes, op);
-    sqlite3_stmt *stmt = lanes->tenant ? db_sql(db, SQL_LANES_OF, lanes->after_id, store_limit(lanes->max), lanes->tenant)
-                                       : db_sql(db, SQL_LANES, lanes->after_id, store_limit(lanes->max));
+    bool queues = lanes->dispatch == TARGET_NOT_DISPATCHED;
+    int32_t last_tenant = lanes->tenant ? lanes->tenant : INT32_MAX;
+    sqlite3_stmt *stmt =
+        db_sql(db, queues ? SQL_QUEUES : SQL_LANES, lanes->after_id, store_limit(lanes->max), lanes->tenant, last_tenant);
+    if (!queues)
+        sqlite3_bind_int(stmt, 5, lanes->dispatch);
     while (db_row(db, stmt)) {
         lanes->lanes = store_push(&op->arena, lanes->lanes, lanes->lane_count, sizeof *lanes->lanes);
         struct store_lane *lane = &lanes->lanes[lanes->lane_count++];
-        *lane = (struct store_lane){.id = sqlite3_column_int64(stmt, 0), .tenant = sqlite3_column_int(stmt, 1)};
+        *lane = (struct store_lane){
+            .id = sqlite3_column_int64(stmt, 0), .tenant = sqlite3_column_int(stmt, 1), .dispatch = lanes->dispatch};
         lane->paused = sqlite3_column_int(stmt, 2);
         lane->queue = db_bytes(stmt, 3, &op->arena);
-        lane->next_due = lanes->names_only ? 0 : waiting_next_due(db, lane->id, INT64_MIN);
-        if (lanes->counts)
-            read_counts(db, db_sql(db, SQL_COUNTS, lane->id), lane->counts);
+        lane->next_due = lanes->names_only ? 0 : TIME_NEVER;
+        int64_t ids[TARGET_DISPATCH_COUNT] = {lane->id};
+        size_t count = queues ? lane_ids_of_queue(db, lane->tenant, lane->queue, ids) : 1;
+        for (size_t i = 0; i < count; i++)
+            add_lane(db, lanes, ids[i], lane);
     }
 }
 

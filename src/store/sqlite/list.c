@@ -8,9 +8,10 @@
 struct source {
     struct db *db;
     const struct store_list *list;
-    int64_t lane;    // of the queue; 0: any
-    int64_t task_id; // the only one there may be; 0: any
-    size_t lead;     // the candidate by which rows are found, if there are any: a tag, or behind them the state that failed
+    int64_t lanes[TARGET_DISPATCH_COUNT]; // of the queue
+    size_t lane_count;                    // 0: any
+    int64_t task_id;                      // the only one there may be; 0: any
+    size_t lead; // the candidate by which rows are found, if there are any: a tag, or behind them the state that failed
 };
 
 static int64_t count_candidate(const struct source *source, size_t candidate)
@@ -88,10 +89,18 @@ static bool has_tags(const struct source *source, struct store_key key)
     return true;
 }
 
+static bool lane_matches(const struct source *source, int64_t lane)
+{
+    for (size_t i = 0; i < source->lane_count; i++)
+        if (source->lanes[i] == lane)
+            return true;
+    return !source->lane_count;
+}
+
 static bool job_matches(const struct source *source, const struct job *job)
 {
     const struct store_list *list = source->list;
-    return (!list->states || list->states & 1u << job->state) && (!source->lane || job->lane == source->lane) &&
+    return (!list->states || list->states & 1u << job->state) && lane_matches(source, job->lane) &&
            has_tags(source, (struct store_key){job->scheduled_at, job->id}) &&
            (!list->name.p || is_named(source->db, job->task_id, list->name));
 }
@@ -131,8 +140,7 @@ static bool task_matches(const struct source *source, sqlite3_stmt *stmt)
 {
     struct str name = {.p = sqlite3_column_blob(stmt, 2)};
     name.n = (size_t)sqlite3_column_bytes(stmt, 2);
-    return (!source->lane || sqlite3_column_int64(stmt, 1) == source->lane) &&
-           (!source->list->name.p || str_eq(source->list->name, name)) &&
+    return lane_matches(source, sqlite3_column_int64(stmt, 1)) && (!source->list->name.p || str_eq(source->list->name, name)) &&
            has_tags(source, (struct store_key){0, sqlite3_column_int64(stmt, 0)});
 }
 
@@ -159,20 +167,21 @@ static void list_tasks(const struct source *source, struct store_list *list, str
     }
 }
 
-static bool find_by_text(struct db *db, enum sql sql, int32_t tenant, struct str text, int64_t *ret_id)
+static bool find_key(struct source *source)
 {
-    sqlite3_stmt *stmt = db_sql(db, sql, tenant);
-    db_bind_text(stmt, 2, text);
-    return db_found(db, stmt, ret_id);
+    sqlite3_stmt *stmt = db_sql(source->db, SQL_KEY, source->list->tenant);
+    db_bind_text(stmt, 2, source->list->key);
+    return db_found(source->db, stmt, &source->task_id);
 }
 
-// Looks up the numbers of the queue and of the task that were named. False: there is none, so the list is empty.
+// Looks up the numbers of the queue's lanes and of the task that were named. False: there is none, so the list is empty.
 static bool begin(struct source *source)
 {
     const struct store_list *list = source->list;
     source->task_id = list->task_id;
-    return (!list->queue.p || find_by_text(source->db, SQL_LANE_BY_NAME, list->tenant, list->queue, &source->lane)) &&
-           (!list->key.p || find_by_text(source->db, SQL_KEY, list->tenant, list->key, &source->task_id));
+    if (list->queue.p)
+        source->lane_count = lane_ids_of_queue(source->db, list->tenant, list->queue, source->lanes);
+    return (!list->queue.p || source->lane_count) && (!list->key.p || find_key(source));
 }
 
 void list_read(struct db *db, struct store_op *op)

@@ -127,5 +127,5 @@ void lives_forget(struct writer *writer, struct store_op *op)
     }
     writer->live_holder = 0;
     db_run(&writer->db, db_sql(&writer->db, SQL_FORGET, forget->incarnation));
-    db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_ASKS, forget->incarnation));
+    db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_REQUESTS, forget->incarnation));
 }

@@ -164,6 +164,6 @@ void remove_swept(struct writer *writer, struct store_op *op)
     remove_jobs(writer, &purges);
     remove_loose_keys(writer, sweep, limit);
     db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_SERIES, sweep->series_before, limit));
-    db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_NEWS, sweep->events_before, limit));
+    db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_EVENTS, sweep->events_before, limit));
     sweep->removed = purges.count;
 }

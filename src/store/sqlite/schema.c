@@ -104,6 +104,16 @@ static const char *const schema_steps[] = {
     "ALTER TABLE lanes ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;",
     // The range that node numbers are given out of.
     "INSERT INTO meta(name, value) VALUES('range', 0);",
+    // How the jobs of a lane are dispatched (enum target_dispatch). Until now all jobs were called.
+    "ALTER TABLE lanes ADD COLUMN dispatch INTEGER NOT NULL DEFAULT 1;"
+    "DROP INDEX lanes_name;"
+    "CREATE UNIQUE INDEX lanes_name ON lanes(tenant, queue, dispatch);"
+    // The tables of what passes between nodes get the names that the code has.
+    "ALTER TABLE asks RENAME TO requests;"
+    "ALTER TABLE requests RENAME COLUMN wish TO kind;"
+    "ALTER TABLE news RENAME TO events;"
+    "ALTER TABLE events RENAME COLUMN told_at TO relayed_at;"
+    "ALTER TABLE incarnations RENAME COLUMN tells TO relays;",
 };
 
 enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };

@@ -29,6 +29,7 @@ void writer_forget(struct writer *writer); // after ROLLBACK, and at the end
 struct cached_lane {
     int64_t id;
     int32_t tenant;
+    enum target_dispatch dispatch;
     bool paused, dropped, dirty;
     struct cached_lane *next_named; // of the same hash
     struct cached_lane *next_dirty;
@@ -39,7 +40,7 @@ struct cached_lane {
 
 struct cached_lane *lane_get(struct writer *writer, int64_t id); // NULL: there is no such lane, or SQLite failed
 // Makes the lane if need be. NULL only when SQLite failed.
-struct cached_lane *lane_named(struct writer *writer, int32_t tenant, struct str queue);
+struct cached_lane *lane_of_task(struct writer *writer, const struct store_task *task);
 // Counts so many jobs of the lane more (or fewer) in the state.
 void lane_count(struct writer *writer, int64_t lane_id, int state, int by);
 void lane_flush(struct writer *writer);  // before COMMIT: writes what was counted
@@ -47,6 +48,8 @@ void lane_settle(struct writer *writer); // after COMMIT: forgets them when they
 void lane_forget(struct writer *writer);
 void lane_pause(struct writer *writer, struct store_op *op);
 void lane_drop(struct writer *writer, struct store_op *op);
+// The lanes that a queue has; returns how many.
+size_t lane_ids_of_queue(struct db *db, int32_t tenant, struct str queue, int64_t ret_ids[TARGET_DISPATCH_COUNT]);
 void lane_read(struct db *db, struct store_op *op);
 void lane_stats(struct db *db, struct store_op *op);
 

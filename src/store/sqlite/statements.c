@@ -38,11 +38,11 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_SET_SECRET] = {WRITER, "INSERT INTO meta(name, value) VALUES('secret', :secret)"},
     [SQL_INCARNATION] = {WRITER, "SELECT dead, node, beat FROM incarnations WHERE id=:id"},
     // With a beat: all others.
-    [SQL_INCARNATIONS] = {WRITER, "SELECT id, beat, dead, pulls, listens, tells FROM incarnations WHERE id<>:own ORDER BY id"},
+    [SQL_INCARNATIONS] = {WRITER, "SELECT id, beat, dead, pulls, listens, relays FROM incarnations WHERE id<>:own ORDER BY id"},
     // With a join: the node numbers that are taken.
     [SQL_NODES] = {WRITER, "SELECT node FROM incarnations ORDER BY node"},
     [SQL_ADD_INCARNATION] = {WRITER, "INSERT INTO incarnations(id, node, pulls, beat, dead) VALUES(:id, :node, :pulls, 0, 0)"},
-    [SQL_BEAT] = {WRITER, "UPDATE incarnations SET beat=beat+1, listens=:listens, tells=:tells WHERE id=:id"},
+    [SQL_BEAT] = {WRITER, "UPDATE incarnations SET beat=beat+1, listens=:listens, relays=:relays WHERE id=:id"},
     // The beats of all lives, by which a database that is older than its note is known (sqlite/extent.c).
     [SQL_COUNT_BEAT] = {WRITER,
         "INSERT INTO meta(name, value) VALUES('beats', 1)"
@@ -60,26 +60,37 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_REMOVE_OWNERS] = {WRITER, "DELETE FROM owners"},
     // Of two requests about one job the smaller counts: a cancel is the smallest.
     [SQL_REQUEST] = {WRITER,
-        "INSERT INTO asks(holder, job_id, tenant, wish) VALUES(:holder, :job, :tenant, :wish)"
-        " ON CONFLICT(holder, job_id) DO UPDATE SET wish=min(wish, excluded.wish)"},
-    [SQL_REQUESTS] = {WRITER, "SELECT job_id, tenant, wish FROM asks WHERE holder=:holder ORDER BY job_id LIMIT :max"},
-    [SQL_REMOVE_REQUEST] = {WRITER, "DELETE FROM asks WHERE holder=:holder AND job_id=:job"},
+        "INSERT INTO requests(holder, job_id, tenant, kind) VALUES(:holder, :job, :tenant, :kind)"
+        " ON CONFLICT(holder, job_id) DO UPDATE SET kind=min(kind, excluded.kind)"},
+    [SQL_REQUESTS] = {WRITER, "SELECT job_id, tenant, kind FROM requests WHERE holder=:holder ORDER BY job_id LIMIT :max"},
+    [SQL_REMOVE_REQUEST] = {WRITER, "DELETE FROM requests WHERE holder=:holder AND job_id=:job"},
     // When a holder is forgotten.
-    [SQL_REMOVE_ASKS] = {WRITER, "DELETE FROM asks WHERE holder=:holder"},
+    [SQL_REMOVE_REQUESTS] = {WRITER, "DELETE FROM requests WHERE holder=:holder"},
 
     // ---- lanes, and how many jobs each has in which state. Lane 0 is the sum of all
 
-    [SQL_LANE_BY_NAME] = {READER, "SELECT id, paused FROM lanes WHERE tenant=:tenant AND queue=:queue"},
-    [SQL_LANE_BY_ID] = {WRITER, "SELECT tenant, paused, queue, dropped FROM lanes WHERE id=:lane"},
-    [SQL_ADD_LANE] = {WRITER, "INSERT INTO lanes(tenant, queue, paused) VALUES(:tenant, :queue, 0)"},
-    [SQL_PAUSE_LANE] = {WRITER, "UPDATE lanes SET paused=:paused, dropped=0 WHERE id=:lane"},
+    [SQL_LANE_BY_NAME] = {WRITER, "SELECT id FROM lanes WHERE tenant=:tenant AND dispatch=:dispatch AND queue=:queue"},
+    [SQL_LANE_BY_ID] = {WRITER, "SELECT tenant, dispatch, queue, paused, dropped FROM lanes WHERE id=:lane"},
+    [SQL_LANES_OF_QUEUE] = {READER, "SELECT id FROM lanes WHERE tenant=:tenant AND queue=:queue ORDER BY dispatch"},
+    // A lane is made, paused if another one of its queue is.
+    [SQL_ADD_LANE] = {WRITER,
+        "INSERT INTO lanes(tenant, dispatch, queue, paused)"
+        " SELECT :tenant, :dispatch, :queue, coalesce(max(paused), 0) FROM lanes WHERE tenant=:tenant AND queue=:queue"
+        " RETURNING id, paused"},
+    [SQL_PAUSE_QUEUE] = {WRITER, "UPDATE lanes SET paused=:paused, dropped=0 WHERE tenant=:tenant AND queue=:queue"},
     [SQL_DROP_LANE] = {WRITER, "UPDATE lanes SET dropped=:dropped WHERE id=:lane"},
-    // A page of lanes: of all tenants, and of one.
+    // A page of lanes of one kind of dispatch, and a page of queues, each by the first lane it had: of the tenants from ?3 to ?4.
+    // Both go through the lanes by id, because in another order all would have to be read and sorted for each page.
     [SQL_LANES] = {READER,
-        "SELECT id, tenant, paused, queue FROM lanes WHERE id>?1 AND NOT dropped ORDER BY id LIMIT ?2"},
-    [SQL_LANES_OF] = {READER,
-        "SELECT id, tenant, paused, queue FROM lanes INDEXED BY lanes_name"
-        " WHERE id>?1 AND tenant=?3 AND NOT dropped ORDER BY id LIMIT ?2"},
+        "SELECT id, tenant, paused, queue FROM lanes NOT INDEXED"
+        " WHERE id>?1 AND dispatch=?5 AND tenant BETWEEN ?3 AND ?4 AND NOT dropped ORDER BY id LIMIT ?2"},
+    [SQL_QUEUES] = {READER,
+        "SELECT id, tenant, paused, queue FROM lanes AS first NOT INDEXED"
+        " WHERE id>?1 AND tenant BETWEEN ?3 AND ?4"
+        "   AND id=(SELECT min(id) FROM lanes AS lane WHERE lane.tenant=first.tenant AND lane.queue=first.queue)"
+        "   AND EXISTS (SELECT 1 FROM lanes AS lane"
+        "     WHERE lane.tenant=first.tenant AND lane.queue=first.queue AND NOT lane.dropped)"
+        " ORDER BY id LIMIT ?2"},
     [SQL_COUNTS] = {READER, "SELECT state, n FROM counts WHERE lane=:lane"},
     [SQL_COUNTS_OF] = {READER,
         "SELECT counts.state, sum(counts.n)"
@@ -332,13 +343,13 @@ const struct statement statements[SQL_TOTAL] = {
         "DELETE FROM series WHERE (tenant, at, source) IN"
         " (SELECT tenant, at, source FROM series INDEXED BY series_at WHERE at<:before ORDER BY at, tenant, source LIMIT :max)"},
     [SQL_RELAY] = {WRITER,
-        "INSERT INTO news(source, number, told_at, doc) VALUES(:source, :number, :now, :doc) ON CONFLICT DO NOTHING"},
-    [SQL_SOURCES] = {READER, "SELECT source, max(number) FROM news GROUP BY source ORDER BY source"},
-    [SQL_EVENTS] = {READER, "SELECT number, doc FROM news WHERE source=:source AND number>:known ORDER BY number LIMIT :max"},
+        "INSERT INTO events(source, number, relayed_at, doc) VALUES(:source, :number, :now, :doc) ON CONFLICT DO NOTHING"},
+    [SQL_SOURCES] = {READER, "SELECT source, max(number) FROM events GROUP BY source ORDER BY source"},
+    [SQL_EVENTS] = {READER, "SELECT number, doc FROM events WHERE source=:source AND number>:known ORDER BY number LIMIT :max"},
     // With a sweep.
-    [SQL_REMOVE_NEWS] = {WRITER,
-        "DELETE FROM news WHERE (source, number) IN"
-        " (SELECT source, number FROM news WHERE told_at<:before ORDER BY told_at, source, number LIMIT :max)"},
+    [SQL_REMOVE_EVENTS] = {WRITER,
+        "DELETE FROM events WHERE (source, number) IN"
+        " (SELECT source, number FROM events WHERE relayed_at<:before ORDER BY relayed_at, source, number LIMIT :max)"},
 };
 // clang-format on
 
@@ -389,8 +400,8 @@ static const struct {
     // small one, if any.
     {"lease", "CASE WHEN job.state<{first_final} THEN job.touched_at END, job.lease_until, length(job.result)"},
     {"listed_job", "{job}, {lease}, CASE WHEN length(job.result)<={listed_result} THEN job.result END"},
-    {"task",
-     "task.id, task.tenant, task.created_at, task.updated_at, task.version, task.paused, lane.queue, task.name, task.doc"},
+    {"task", "task.id, task.tenant, task.created_at, task.updated_at, task.version, task.paused, lane.dispatch, lane.queue, "
+             "task.name, task.doc"},
     {"bulk", "id,tenant,version" BULK_MOVING(BULK_NAME) ",next_at,next_id,doc"},
     {"bulk_values", "?,?,1" BULK_MOVING(BULK_VALUE) ",?,?,?"},
 };
