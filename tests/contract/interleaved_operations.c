@@ -317,6 +317,19 @@ void move_first_to_empty(struct session *session)
     container_of(session->op, struct store_amend, op)->task.queue = STR("empty");
 }
 
+// Each makes a lane of a queue that has another one.
+void hand_out_first(struct session *session)
+{
+    amend_first(session);
+    container_of(session->op, struct store_amend, op)->task.dispatch = TARGET_HANDED_OUT;
+}
+
+void hand_out_first_in_empty(struct session *session)
+{
+    move_first_to_empty(session);
+    container_of(session->op, struct store_amend, op)->task.dispatch = TARGET_HANDED_OUT;
+}
+
 void pause_empty(struct session *session)
 {
     pause_queue(session, "empty");

@@ -46,7 +46,8 @@ struct scenario {
 beginning claim_one_lane, claim_two_lanes, claim_other_lane;
 beginning change_first, replan_first, make_due, plan_ended_again, sweep_ended;
 beginning add_in_hand_of_first, add_late, add_to_ended, add_to_empty, move_first_to_empty;
-beginning amend_first, pause_first, retag_first, retag_first_and_replan, delete_first, delete_ended;
+beginning amend_first, pause_first, retag_first, retag_first_and_replan, delete_first, delete_ended, hand_out_first,
+    hand_out_first_in_empty;
 beginning list_lanes, pause_lane, pause_other_lane, pause_empty, drop_empty;
 beginning beat_of_first, bury_first, forget_first, divide, ask_first, asked_of_first;
 

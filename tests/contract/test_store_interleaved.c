@@ -305,6 +305,13 @@ static void the_lane_is_listed_and_paused(struct stage *stage)
     assert_int_equal(ask(stage, "SELECT count(*) FROM @lanes WHERE queue='empty' AND paused"), 1);
 }
 
+static void both_lanes_are_paused(struct stage *stage)
+{
+    assert_int_equal(stage->sessions[0].op->err, ERR_OK);
+    assert_int_equal(stage->sessions[1].op->err, ERR_OK);
+    assert_int_equal(ask(stage, "SELECT count(*) FROM @lanes WHERE queue='two' AND paused"), 2);
+}
+
 static void one_dropped(struct stage *stage)
 {
     enum err first = stage->sessions[0].op->err, second = stage->sessions[1].op->err;
@@ -325,6 +332,16 @@ static void a_dropped_lane_and_a_job_that_is_moved_there(void **state)
 static void a_dropped_lane_and_its_pause(void **state)
 {
     try_every_order(state, (struct scenario){{drop_empty, pause_empty}, .check = the_lane_is_listed_and_paused});
+}
+
+static void a_dropped_queue_and_another_lane_that_is_made_of_it(void **state)
+{
+    try_every_order(state, (struct scenario){{drop_empty, hand_out_first_in_empty}, .check = the_lane_is_listed});
+}
+
+static void a_paused_queue_and_another_lane_that_is_made_of_it(void **state)
+{
+    try_every_order(state, (struct scenario){{pause_other_lane, hand_out_first}, .check = both_lanes_are_paused});
 }
 
 static void a_lane_that_is_dropped_twice(void **state)
@@ -413,6 +430,8 @@ int main(void)
         PROMISE(a_dropped_lane_and_a_job_that_is_added_to_it),
         PROMISE(a_dropped_lane_and_a_job_that_is_moved_there),
         PROMISE(a_dropped_lane_and_its_pause),
+        PROMISE(a_dropped_queue_and_another_lane_that_is_made_of_it),
+        PROMISE(a_paused_queue_and_another_lane_that_is_made_of_it),
         PROMISE(a_lane_that_is_dropped_twice),
         PROMISE(two_jobs_that_are_added_to_a_dropped_lane),
         PROMISE(an_amendment_a_claim_and_a_change),
