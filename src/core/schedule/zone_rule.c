@@ -156,9 +156,9 @@ static int64_t date_day(const struct zone_date *date, int year, int64_t new_year
     return first + (day < calendar_month_days(year, date->month) ? day : day - 7);
 }
 
-// Ends the span around an instant at a change of the rule, if the span reaches beyond that change. Of two changes at the same
-// instant the one that is given last counts.
-static void end_at(struct zone_span *span, int64_t utc_s, int64_t change_s, const struct zone_kind *kind)
+// Bounds the span around an instant by a change of the rule, if the change is nearer than the bound that the span has. Of two
+// changes at the same time the one that is given last counts.
+static void bound(struct zone_span *span, int64_t utc_s, int64_t change_s, const struct zone_kind *kind)
 {
     if (change_s > utc_s) {
         if (change_s < span->until_s)
@@ -172,15 +172,15 @@ static void end_at(struct zone_span *span, int64_t utc_s, int64_t change_s, cons
 // A change may lie 8 days outside of its year. So only with two years on either side it is certain that one change lies before
 // the instant and one after it. Changes are given year by year, the start of daylight saving time first: "EST5EDT,0/0,J365/25"
 // ends it at the very instant at which the next year starts it, and so has it all year.
-static void end_at_changes(struct zone_span *span, const struct zone_rule *rule, int64_t utc_s)
+static void bound_by_years(struct zone_span *span, const struct zone_rule *rule, int64_t utc_s)
 {
     int year = calendar_date(calendar_day_of(utc_s)).year;
     for (int y = year - 2; y <= year + 2; y++) {
         int64_t new_year = calendar_days(y, 1, 1);
         int64_t start_s = date_day(&rule->start, y, new_year) * DAY_S + rule->start.time_s - rule->standard.offset_s;
         int64_t end_s = date_day(&rule->end, y, new_year) * DAY_S + rule->end.time_s - rule->daylight.offset_s;
-        end_at(span, utc_s, start_s, &rule->daylight);
-        end_at(span, utc_s, end_s, &rule->standard);
+        bound(span, utc_s, start_s, &rule->daylight);
+        bound(span, utc_s, end_s, &rule->standard);
     }
 }
 
@@ -190,7 +190,7 @@ struct zone_span zone_rule_span(const struct zone_rule *rule, int64_t utc_s)
     zone_kind_put(&rule->standard, &span);
     if (!rule->has_daylight)
         return span;
-    end_at_changes(&span, rule, utc_s < FIRST_S ? FIRST_S : utc_s > LAST_S ? LAST_S : utc_s);
+    bound_by_years(&span, rule, utc_s < FIRST_S ? FIRST_S : utc_s > LAST_S ? LAST_S : utc_s);
     if (span.from_s <= FIRST_S)
         span.from_s = INT64_MIN;
     if (span.until_s > LAST_S)
