@@ -19,11 +19,12 @@ enum { CRON_YEAR_MIN = 1970, CRON_YEAR_MAX = 2199, CRON_YEAR_WORDS = 4 };
 enum { CRON_OCCURRENCES = 5, CRON_LAST = CRON_OCCURRENCES };
 
 struct cron {
-    uint64_t seconds, minutes;              // bit 0 is the first one
-    uint64_t years[CRON_YEAR_WORDS];        // bit 0 is 1970
-    uint32_t hours;                         // bit 0 is midnight
-    uint32_t days;                          // bit 1 is the first day of a month
-    uint16_t months;                        // bit 1 is January
+    uint64_t seconds, minutes;       // bit 0 is the first one
+    uint64_t years[CRON_YEAR_WORDS]; // bit 0 is 1970
+    uint32_t hours;                  // bit 0 is midnight
+    uint32_t days;                   // bit 1 is the first day of a month
+    uint16_t months;                 // bit 1 is January
+    uint16_t year_kinds;             // in which kinds of years a day fits; bit 0 for those of 365 days that begin with Sunday
     uint8_t weekdays[CRON_OCCURRENCES + 1]; // for each occurrence the weekdays; bit 0 is Sunday
     uint8_t nearest_day;                    // 15W: the Monday to Friday nearest to this day of the month; 0: none is asked for
     bool last_day;                          // of a month
@@ -44,11 +45,12 @@ err_check enum err cron_parse(struct str text, uint64_t hash, struct cron *ret_c
 // and how many days it has; whether its number and year fit is not asked.
 uint32_t cron_month_days(const struct cron *cron, int first_weekday, int length);
 
-// The first month from this one on, whose number and year fit; false: there is none until the end of 2199.
+// The first month from this one on whose number and year fit, in a year that has a fitting day; false: there is none until the
+// end of 2199.
 bool cron_next_month(const struct cron *cron, int *year, int *month);
 
-// Whether any day of the years 1970 to 2199 fits.
-bool cron_fires(const struct cron *cron);
+// To be called once, when all else is filled: finds `year_kinds`. False: no day of the years 1970 to 2199 fits.
+bool cron_settle(struct cron *cron);
 
 // The first instant after `after_s` at which the pattern fires, in seconds since 1970 (UTC); INT64_MAX: none until the end of
 // 2199.

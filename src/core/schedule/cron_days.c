@@ -58,15 +58,45 @@ uint32_t cron_month_days(const struct cron *cron, int first_weekday, int length)
     return cron->either_day ? by_date | by_weekday : by_date & by_weekday;
 }
 
-// The first year from this one on that fits; one beyond CRON_YEAR_MAX: there is none.
+// Years that begin with the same weekday and are as long have the same days: there are 14 kinds of them.
+static int kind_of(int year)
+{
+    return calendar_weekday(calendar_days(year, 1, 1)) + (calendar_is_leap(year) ? WEEK : 0);
+}
+
+static bool kind_fits(const struct cron *cron, int kind)
+{
+    int year = kind < WEEK ? 2001 : 2000; // one as long as those of the kind
+    for (int month = 1, weekday = kind % WEEK; month <= 12; month++) {
+        int length = calendar_month_days(year, month);
+        if (cron->months >> month & 1 && cron_month_days(cron, weekday, length))
+            return true;
+        weekday = (weekday + length) % WEEK;
+    }
+    return false;
+}
+
+// The first year from this one on that fits, and has a day that does; one beyond CRON_YEAR_MAX: there is none.
 static int next_year(const struct cron *cron, int year)
 {
-    for (int bit = year - CRON_YEAR_MIN; bit < CRON_YEAR_WORDS * 64; bit = (bit / 64 + 1) * 64) {
+    int bit = year - CRON_YEAR_MIN;
+    while (bit < CRON_YEAR_WORDS * 64) {
         uint64_t left = cron->years[bit / 64] >> (bit % 64);
-        if (left)
-            return CRON_YEAR_MIN + bit + __builtin_ctzll(left);
+        bit = left ? bit + __builtin_ctzll(left) : (bit / 64 + 1) * 64;
+        if (left && cron->year_kinds >> kind_of(CRON_YEAR_MIN + bit) & 1)
+            return CRON_YEAR_MIN + bit;
+        bit += left != 0;
     }
     return CRON_YEAR_MAX + 1;
+}
+
+bool cron_settle(struct cron *cron)
+{
+    cron->year_kinds = 0;
+    for (int kind = 0; kind < 2 * WEEK; kind++)
+        if (kind_fits(cron, kind))
+            cron->year_kinds |= (uint16_t)(1 << kind);
+    return next_year(cron, CRON_YEAR_MIN) <= CRON_YEAR_MAX;
 }
 
 bool cron_next_month(const struct cron *cron, int *year, int *month)
@@ -80,28 +110,4 @@ bool cron_next_month(const struct cron *cron, int *year, int *month)
     *year = fits;
     *month = __builtin_ctz(left);
     return fits <= CRON_YEAR_MAX;
-}
-
-static bool fires_in(const struct cron *cron, int year)
-{
-    for (int month = 1; month <= 12; month++) {
-        int weekday = calendar_weekday(calendar_days(year, month, 1));
-        if (cron->months >> month & 1 && cron_month_days(cron, weekday, calendar_month_days(year, month)))
-            return true;
-    }
-    return false;
-}
-
-// Years that begin with the same weekday and are as long have the same days, so there are 14 kinds of them, and one of each
-// tells.
-bool cron_fires(const struct cron *cron)
-{
-    uint32_t seen = 0;
-    for (int year = next_year(cron, CRON_YEAR_MIN); year <= CRON_YEAR_MAX; year = next_year(cron, year + 1)) {
-        uint32_t kind = UINT32_C(1) << (calendar_weekday(calendar_days(year, 1, 1)) + calendar_is_leap(year) * WEEK);
-        if (!(seen & kind) && fires_in(cron, year))
-            return true;
-        seen |= kind;
-    }
-    return false;
 }

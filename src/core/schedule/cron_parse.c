@@ -476,7 +476,7 @@ enum err cron_parse(struct str text, uint64_t hash, struct cron *ret_cron, char 
         err = split(text, texts, why);
     if (!err)
         err = read_fields(texts, hash, ret_cron, why);
-    if (!err && !cron_fires(ret_cron)) {
+    if (!err && !cron_settle(ret_cron)) {
         snprintf(why, ERR_WHY_MAX,
                  "The pattern never fires: none of the months that it names, until the end of 2199, has such a day.");
         err = ERR_CRON_NEVER;
