@@ -79,13 +79,11 @@ static bool kind_fits(const struct cron *cron, int kind)
 // The first year from this one on that fits, and has a day that does; one beyond CRON_YEAR_MAX: there is none.
 static int next_year(const struct cron *cron, int year)
 {
-    int bit = year - CRON_YEAR_MIN;
-    while (bit < CRON_YEAR_WORDS * 64) {
+    for (int bit = year - CRON_YEAR_MIN; bit < CRON_YEAR_WORDS * 64; bit++) {
         uint64_t left = cron->years[bit / 64] >> (bit % 64);
-        bit = left ? bit + __builtin_ctzll(left) : (bit / 64 + 1) * 64;
+        bit = left ? bit + __builtin_ctzll(left) : bit | 63; // without any, at the end of the word
         if (left && cron->year_kinds >> kind_of(CRON_YEAR_MIN + bit) & 1)
             return CRON_YEAR_MIN + bit;
-        bit += left != 0;
     }
     return CRON_YEAR_MAX + 1;
 }
