@@ -1,8 +1,8 @@
-// A cron pattern: the wall-clock times at which a recurring task runs.
+// A cron pattern: the wall times at which a recurring task runs.
 // Layer: core, pure.
 //
-// The patterns are those of the Open Cron Pattern Specification 1.4, and `H` besides. Where it leaves a choice, and how `H` is
-// read, stands in docs/decisions/0035-cron.md.
+// The patterns are those of the Open Cron Pattern Specification 1.4, and `H` besides. docs/decisions/0035-cron.md says what rota
+// does where the specification leaves a choice, and how `H` is read.
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
@@ -29,11 +29,11 @@ struct cron {
     uint8_t nearest_day;                    // 15W: the Monday to Friday nearest to this day of the month; 0: none is asked for
     bool last_day;                          // of a month
     bool either_day;                        // a day fits by its date or by its weekday; otherwise by both
-    bool elapsed;                           // it follows elapsed time through a DST change: see cron_next()
+    bool elapsed;                           // it follows elapsed time through a change of the clock: see cron_next()
     bool hashed;                            // it has an H: its times depend on the hash that it was parsed with
 };
 
-// What becomes of a wall-clock time that a DST change skips, and of one that comes twice.
+// What becomes of a wall time that a change of the clock skips, and of one that comes twice.
 enum cron_gap { CRON_GAP_RUN_AFTER, CRON_GAP_SKIP };
 enum cron_overlap { CRON_OVERLAP_FIRST, CRON_OVERLAP_LAST, CRON_OVERLAP_BOTH };
 

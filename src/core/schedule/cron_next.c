@@ -1,6 +1,6 @@
 // The next instant is found span by span of the zone. Within a span the wall clock runs evenly, so a fitting wall time is looked
-// for as if there were no zone (next_wall), and counts if it comes before the span ends. What a DST change adds or takes away is
-// decided at the edges of a span: a gap lies before its beginning, an overlap before its beginning or its end.
+// for as if there were no zone (next_wall), and counts if it comes before the span ends. What a change of the clock adds or takes
+// away is decided at the edges of a span: a gap lies before its beginning, an overlap before its beginning or its end.
 //
 // Nothing is kept between calls: whether an instant belongs to the pattern depends on that instant alone.
 #include "base/calendar.h"

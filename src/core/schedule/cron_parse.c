@@ -1,6 +1,6 @@
 // A pattern is read field by field, and a field entry by entry. Each entry adds to sets of values, so that afterwards nobody has
 // to know how it was written, but for two things: whether a day field begins with a bare `*` (then it restricts nothing), and
-// whether the minute or the hour does (then a DST change is followed as it comes).
+// whether the minute or the hour does (then a change of the clock is followed as it comes).
 //
 // A refusal names the field, shows the entry and says what would be right.
 #include "base/data/hash.h"
@@ -215,18 +215,18 @@ static enum err take_hash_range(struct reader *reader, struct str *text, struct 
     if (!err)
         err = take_range_end(reader, text, ret_range);
     if (!err && !take_byte(text, ')'))
-        return refuse(reader, "the bracket behind H is not closed");
+        return refuse(reader, "the bracket behind H is not closed; write it as H(0-29)");
     return err;
 }
 
-// "H", "H(0-29)", "H/15", "H(0-29)/10": one value, or with a step the first of several, chosen by the hash. Each field has a
-// number of its own made of the hash, or 24 tasks of one minute would also have one hour.
+// "H", "H(0-29)", "H/15", "H(0-29)/10": one value, or with a step the first of several, chosen by the hash. Each field
+// makes a number of its own of the hash; otherwise all tasks of one minute would have the same hour, too.
 static enum err read_hashed(struct reader *reader, struct str text)
 {
     struct range range;
     int step;
     if (reader->id == YEAR)
-        return refuse(reader, "H does not spread over years");
+        return refuse(reader, "H does not spread over years; name them, such as 2026-2030");
     enum err err = take_hash_range(reader, &text, &range);
     bool stepped = text.n > 0;
     if (!err)
@@ -460,8 +460,7 @@ static enum err read_nickname(struct str *text, char why[ERR_WHY_MAX])
     else
         snprintf(why, ERR_WHY_MAX,
                  "There is no nickname \"%s\". A nickname is @yearly, @annually, @monthly, @weekly, @daily, @midnight or "
-                 "@hourly, in small "
-                 "letters and alone.",
+                 "@hourly, in small letters and alone.",
                  shown(name, *text));
     return ERR_INVALID_FIELD;
 }
