@@ -17,6 +17,7 @@
 #include "store/store.h"
 
 struct event_streams;
+struct zones;
 
 struct api {
     struct node *node; // its flow_waker is woken when a queue is let go; may be NULL
@@ -30,6 +31,7 @@ struct api {
     struct stats_writer *stats_writer; // NULL: nothing is counted
     struct beat *beat;                 // NULL: the store is taken to be there
     struct event_streams *events;
+    struct zones *zones;
     struct gate reads, lists; // of those who read from the store
     bool copying;             // a backup is being made, or lies there until its client has it: another waits until it is gone
     const char *listen;       // as given to the server: on a loopback address only loopback names may call

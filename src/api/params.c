@@ -1,6 +1,7 @@
 #include "api/params.h"
 
 #include "api/reply.h"
+#include "base/text/when.h"
 
 bool params_flag(const struct api_call *call, const char *name, bool *ret_value)
 {
@@ -37,6 +38,15 @@ bool params_number(const struct api_call *call, const char *name, int64_t least,
     }
     problem_say(call->request, ERR_INVALID_FIELD, name, "The query parameter %s is a whole number from %lld to %lld.", name,
                 (long long)least, (long long)most);
+    return false;
+}
+
+bool params_time(const struct api_call *call, const char *name, int64_t *value)
+{
+    struct str text = http_query(call->request, name);
+    if (!text.p || when_parse(text, value))
+        return true;
+    problem_say(call->request, ERR_INVALID_FIELD, name, "%s is a time like 2026-11-15T20:22:00Z (RFC 3339 with a zone).", name);
     return false;
 }
 

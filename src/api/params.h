@@ -6,6 +6,8 @@
 bool params_flag(const struct api_call *call, const char *name, bool *ret_value);
 // A whole number; `value` keeps what it was when the parameter is absent.
 bool params_number(const struct api_call *call, const char *name, int64_t least, int64_t most, int64_t *value);
+// A time as RFC 3339; `value` likewise.
+bool params_time(const struct api_call *call, const char *name, int64_t *value);
 bool params_json(const struct api_call *call, struct json *ret_value); // the body, as it was checked
 // No body, or an empty object.
 bool params_no_body(const struct api_call *call);

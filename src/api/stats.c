@@ -188,15 +188,6 @@ struct charting {
     size_t point_count;
 };
 
-static bool parse_time(const struct api_call *call, const char *name, int64_t *time)
-{
-    struct str text = http_query(call->request, name);
-    if (!text.p || when_parse(text, time))
-        return true;
-    problem_say(call->request, ERR_INVALID_FIELD, name, "%s is a time like 2026-11-15T20:22:00Z (RFC 3339 with a zone).", name);
-    return false;
-}
-
 static bool parse_step(const struct api_call *call, int64_t *step)
 {
     struct str text = http_query(call->request, "step");
@@ -210,10 +201,10 @@ static bool parse_range(const struct api_call *call, struct charting *charting)
 {
     charting->to = clock_now().wall_ms;
     charting->step = MINUTE_MS;
-    if (!parse_time(call, "to", &charting->to))
+    if (!params_time(call, "to", &charting->to))
         return false;
     charting->from = time_max(charting->to - RANGE_DEFAULT_MS, 0);
-    if (!parse_time(call, "from", &charting->from) || !parse_step(call, &charting->step))
+    if (!params_time(call, "from", &charting->from) || !parse_step(call, &charting->step))
         return false;
     charting->from = stats_writer_minute_of(charting->from);
     if (charting->from >= charting->to) {

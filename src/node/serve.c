@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "exec/exec.h"
 #include "flow/flow.h"
+#include "flow/zones.h"
 #include "http/server/listen.h"
 #include "http/server/server.h"
 #include "node/activation.h"
@@ -57,6 +58,7 @@ struct server {
     struct loop flow_loop, exec_loop;
     struct http_server *http;
     struct event_streams *events;
+    struct zones *zones;
     struct api api;
     struct watch watch;
     uint8_t secret[STORE_SECRET_SIZE]; // of secret_file, if that is given
@@ -144,6 +146,7 @@ static bool start_http(struct server *server, const struct shares *shares, char 
     struct flow *flow = server->flow;
     const struct config *config = server->config;
     server->listen = server->socket ? server->socket_name : config_text(config, SET_LISTEN);
+    server->zones = zones_new(NULL);
     server->events = event_streams_new(&flow->node, shares->connections_in / 2); // the other half is for who asks something
     server->api = (struct api){.node = &flow->node,
                                .admit = flow->admit,
@@ -156,6 +159,7 @@ static bool start_http(struct server *server, const struct shares *shares, char 
                                .stats_writer = flow->stats_writer,
                                .beat = flow->beat,
                                .events = server->events,
+                               .zones = server->zones,
                                .listen = server->listen,
                                .no_api = !(config_number(config, SET_ROLE) & ROLE_API),
                                .ready = ready,
@@ -381,6 +385,7 @@ static void stop(struct server *server, const sigset_t *signals)
 static void take_apart(struct server *server)
 {
     event_streams_free(server->events);
+    zones_free(server->zones);
     flow_free(server->flow);
     broker_close(server->broker);
     if (server->exec)

@@ -1,0 +1,170 @@
+// What a cron pattern means, before anybody relies on it: in words, and the instants at which it fires. The instants come from
+// the functions that plan.
+#include "api/params.h"
+#include "api/reply.h"
+#include "base/clock.h"
+#include "base/data/hash.h"
+#include "base/text/json.h"
+#include "base/text/when.h"
+#include "core/schedule/schedule.h"
+#include "flow/zones.h"
+
+enum {
+    RUNS_DEFAULT = 10,
+    RUNS_MAX = 1000,
+    EXCLUDED_MAX = 1000, // instants that are shown as taken out; days behind them are passed over as a whole
+};
+
+// ---- what is asked
+
+static bool read_pattern(const struct api_call *call, struct schedule *schedule)
+{
+    char why[ERR_WHY_MAX];
+    struct str text = http_query(call->request, "cron"), name = http_query(call->request, "name");
+    if (!text.p) {
+        problem_say(call->request, ERR_INVALID_FIELD, "cron", "cron is the pattern to show, like 30 2 * * *.");
+        return false;
+    }
+    enum err err = cron_parse(text, hash_bytes(name.p, name.n), &schedule->cron, why);
+    if (err) {
+        problem_say(call->request, err, "cron", "%s", why);
+        return false;
+    }
+    if (schedule->cron.hashed && !name.n) {
+        problem_say(call->request, ERR_INVALID_FIELD, "name",
+                    "An H is spread by the name of the task: give it as name, to see the times of that task.");
+        return false;
+    }
+    return true;
+}
+
+static bool read_zone(const struct api_call *call, struct schedule *schedule)
+{
+    char why[ERR_WHY_MAX];
+    struct str name = http_query(call->request, "timezone");
+    schedule->zone = &zone_utc;
+    enum err err = name.p ? zones_find(call->api->zones, name, &schedule->zone, why) : ERR_OK;
+    if (err)
+        problem_say(call->request, err, "timezone", "%s", why);
+    return !err;
+}
+
+// One of a few words; `value` keeps what it was when the parameter is absent.
+static bool read_choice(const struct api_call *call, const char *name, const char *const *words, int count, int *value)
+{
+    struct str text = http_query(call->request, name);
+    if (!text.p)
+        return true;
+    for (int i = 0; i < count; i++) {
+        if (str_is(text, words[i])) {
+            *value = i;
+            return true;
+        }
+    }
+    problem_say(call->request, ERR_INVALID_FIELD, name, "%s is %s, %s%s%s.", name, words[0], words[1], count > 2 ? " or " : "",
+                count > 2 ? words[2] : "");
+    return false;
+}
+
+static bool read_dst(const struct api_call *call, struct schedule *schedule)
+{
+    static const char *const gaps[] = {[CRON_GAP_RUN_AFTER] = "run_after", [CRON_GAP_SKIP] = "skip"};
+    static const char *const overlaps[] = {
+        [CRON_OVERLAP_FIRST] = "first", [CRON_OVERLAP_LAST] = "last", [CRON_OVERLAP_BOTH] = "both"};
+    int gap = CRON_GAP_RUN_AFTER, overlap = CRON_OVERLAP_FIRST;
+    if (!read_choice(call, "dst_gap", gaps, array_count(gaps), &gap) ||
+        !read_choice(call, "dst_overlap", overlaps, array_count(overlaps), &overlap))
+        return false;
+    schedule->gap = (enum cron_gap)gap;
+    schedule->overlap = (enum cron_overlap)overlap;
+    return true;
+}
+
+static bool read_excludes(const struct api_call *call, struct schedule *schedule)
+{
+    struct str rest = http_query(call->request, "exclude");
+    if (!rest.n)
+        return true;
+    struct exclude *excludes = arena_array(http_arena(call->request), struct exclude, EXCLUDES_MAX);
+    schedule->excludes = excludes;
+    while (rest.n) {
+        const char *comma = memchr(rest.p, ',', rest.n);
+        struct str one = {rest.p, comma ? (size_t)(comma - rest.p) : rest.n};
+        rest = comma ? (struct str){comma + 1, rest.n - one.n - 1} : (struct str){0};
+        if (schedule->exclude_count == EXCLUDES_MAX || !exclude_read(one, &excludes[schedule->exclude_count])) {
+            problem_say(call->request, ERR_INVALID_FIELD, "exclude",
+                        "exclude is a list, with commas, of at most %d: each is " EXCLUDE_WORDS ".", EXCLUDES_MAX);
+            return false;
+        }
+        schedule->exclude_count++;
+    }
+    return true;
+}
+
+// ---- what is shown
+
+static void put_local(struct buf *body, const struct zone *zone, int64_t at_s)
+{
+    char text[WHEN_TEXT_SIZE];
+    int32_t offset = zone_span_at(zone, at_s).offset_s, away = offset < 0 ? -offset : offset;
+    when_format(text, (at_s + offset) * 1000);
+    buf_printf(body, "%.19s%c%02d:%02d", text, offset < 0 ? '-' : '+', away / 3600, away / 60 % 60);
+}
+
+static void put_instant(struct buf *body, const struct schedule *schedule, int64_t at_s)
+{
+    static const char *const notes[] = {
+        [SCHEDULE_AFTER_GAP] = "the clocks go forward past its time: it runs right after",
+        [SCHEDULE_FIRST_PASS] = "the clocks go back and show this time twice: this is the first",
+        [SCHEDULE_LAST_PASS] = "the clocks go back and show this time twice: this is the second",
+    };
+    char text[WHEN_TEXT_SIZE];
+    enum schedule_shift shift = schedule_shift(schedule, at_s);
+    when_format(text, at_s * 1000);
+    buf_printf(body, "%s{\"at\":\"%s\",\"local\":\"", body->p[body->n - 1] == '[' ? "" : ",", text);
+    put_local(body, schedule->zone, at_s);
+    buf_putc(body, '"');
+    if (notes[shift])
+        buf_printf(body, ",\"note\":\"%s\"", notes[shift]);
+    buf_putc(body, '}');
+}
+
+static void put_instants(struct buf *runs, struct buf *excluded, const struct schedule *schedule, int64_t from_s, int64_t count)
+{
+    int64_t shown = 0;
+    struct schedule_instant next = schedule_next(schedule, from_s);
+    while (count && next.at_s != INT64_MAX) {
+        int64_t after = next.at_s;
+        if (!next.excluded) {
+            put_instant(runs, schedule, next.at_s);
+            count--;
+        } else if (shown++ < EXCLUDED_MAX) {
+            put_instant(excluded, schedule, next.at_s);
+        } else {
+            after = schedule_day_end(schedule, next.at_s);
+        }
+        next = schedule_next(schedule, after);
+    }
+}
+
+void cron_preview(const struct api_call *call)
+{
+    struct schedule schedule = {0};
+    int64_t count = RUNS_DEFAULT, from_ms = clock_now().wall_ms;
+    if (!read_pattern(call, &schedule) || !read_zone(call, &schedule) || !read_dst(call, &schedule) ||
+        !read_excludes(call, &schedule) || !params_number(call, "count", 1, RUNS_MAX, &count) ||
+        !params_time(call, "from", &from_ms))
+        return;
+    struct buf body = {0};
+    buf_auto struct buf excluded = {0}, words = {0};
+    cron_describe(&schedule.cron, &words);
+    buf_puts(&body, "{\"description\":");
+    json_put_string(&body, buf_str(&words));
+    buf_puts(&body, ",\"runs\":[");
+    buf_putc(&excluded, '[');
+    put_instants(&body, &excluded, &schedule, from_ms / 1000 - (from_ms % 1000 < 0), count);
+    buf_puts(&body, "],\"excluded\":");
+    buf_put(&body, buf_str(&excluded));
+    buf_puts(&body, "]}");
+    reply_json(call->request, 200, &body);
+}

@@ -1,0 +1,98 @@
+// rota cron preview: when a pattern fires. The server says it, so that what is shown is what it would plan.
+#include "base/mem.h"
+#include "cli/server/print.h"
+#include "cli/show/member.h"
+#include "cli/show/table.h"
+#include "cli/show/text.h"
+
+static void put_preview(struct buf *buf, const struct show *show, const struct value *preview)
+{
+    static const struct table_column columns[] = {
+        {"local", member_put_text, "local"},
+        {"UTC", member_put_text, "at", .rank = 2, .least = 24},
+        {"", member_put_text, "note", .rank = 1, .least = 20},
+    };
+    struct table runs = {.columns = columns, .count = array_count(columns), .show = show};
+    struct table excluded = runs;
+    text_put_safe(buf, value_text(value_at(preview, "description")), false);
+    buf_puts(buf, "\n\n");
+    table_put(buf, &runs, value_at(preview, "runs"), 0);
+    if (!value_item(value_at(preview, "runs"), 0))
+        buf_puts(buf, "It does not fire any more.\n");
+    if (!value_item(value_at(preview, "excluded"), 0))
+        return;
+    buf_puts(buf, "\nexcluded\n");
+    table_put(buf, &excluded, value_at(preview, "excluded"), 0);
+}
+
+// An option of the command line, and the query parameter that it is.
+static const struct {
+    const char *option, *param;
+} params[] = {
+    {"timezone", "timezone"},       {"count", "count"}, {"from", "from"}, {"dst-gap", "dst_gap"},
+    {"dst-overlap", "dst_overlap"}, {"name", "name"},
+};
+
+static void put_path(struct buf *path, const struct options *options)
+{
+    buf_auto struct buf days = {0};
+    buf_puts(path, "/v1/cron/preview");
+    call_put_query(path, STR("cron"), str_of(options->args[1]));
+    for (size_t i = 0; i < array_count(params); i++) {
+        const char *value = options_get(options, params[i].option);
+        if (value)
+            call_put_query(path, str_of(params[i].param), str_of(value));
+    }
+    for (size_t i = 0; i < options->count; i++)
+        if (str_is(STR("exclude"), options->given[i]->name))
+            buf_printf(&days, "%s%s", days.n ? "," : "", options->values[i]);
+    if (days.n)
+        call_put_query(path, STR("exclude"), buf_str(&days));
+}
+
+static int run_cron(struct cli *cli)
+{
+    struct caller caller;
+    struct reply reply;
+    buf_auto struct buf path = {0};
+    if (!str_is(str_of(cli->options.args[0]), "preview"))
+        return verb_misused(cli, "%s is nothing that it does: rota cron preview 'PATTERN'", cli->options.args[0]);
+    if (cli->options.arg_count > 2)
+        return verb_misused(cli, "the pattern is one argument: put it in quotes, '30 2 * * *'");
+    int code = call_open(&caller, cli);
+    if (code)
+        return code;
+    put_path(&path, &cli->options);
+    buf_putc(&path, 0);
+    call(&caller, "GET", path.p, (struct str){0}, &reply);
+    code = print_reply(&caller, &reply, put_preview);
+    reply_done(&reply);
+    call_close(&caller);
+    return code;
+}
+
+static const struct option cron_options[] = {
+    {"timezone", 0, "ZONE", "the IANA name of the time zone that the pattern is meant in (UTC)"},
+    {"count", 'n', "N", "how many runs to show (10)"},
+    {"from", 0, "TIME", "show runs after this time instead of after now"},
+    {"exclude", 0, "DAYS", "days without runs: 2026-12-25, 12-25 or 2026-07-01/2026-07-14", .repeatable = true},
+    {"dst-gap", 0, "WHAT", "of a time that the clocks skip: run_after (the default) or skip", .choices = "run_after skip"},
+    {"dst-overlap", 0, "WHICH", "of a time that the clocks show twice: first (the default), last or both",
+     .choices = "first last both"},
+    {"name", 0, "NAME", "the name of the task, by which an H in the pattern is spread"},
+    {0},
+};
+
+const struct verb verb_cron = {.name = "cron",
+                               .args = "preview PATTERN",
+                               .args_min = 2,
+                               .args_max = SIZE_MAX,
+                               .output = true,
+                               .server = true,
+                               .help = "Show when a cron pattern fires, and what it means",
+                               .about =
+                                   "The pattern is one argument: put it in quotes. It has five fields (minute, hour, day of "
+                                   "the month, month, weekday), six with the second in front, or seven with the year behind.",
+                               .example = "rota cron preview '30 2 * * MON-FRI' --timezone Europe/Berlin",
+                               .options = cron_options,
+                               .run = run_cron};

@@ -1,0 +1,111 @@
+"""What a cron pattern means, as the server and the command line say it."""
+
+import json
+import urllib.parse
+
+import pytest
+
+
+def preview(api, **query):
+    return api.get("/v1/cron/preview?" + urllib.parse.urlencode(query))
+
+
+def runs(answer):
+    return [run["at"] for run in answer.json["runs"]]
+
+
+def test_the_next_runs_are_shown_in_utc_and_by_the_clocks_of_the_zone(shared_api):
+    answer = preview(shared_api, cron="30 2 * * *", timezone="Europe/Berlin", **{"from": "2026-03-28T00:00:00Z"}, count=3)
+    assert answer.status == 200
+    assert answer.json == {
+        "description": "at 02:30 every day",
+        "runs": [{"at": "2026-03-28T01:30:00.000Z", "local": "2026-03-28T02:30:00+01:00"},
+                 {"at": "2026-03-29T01:00:00.000Z", "local": "2026-03-29T03:00:00+02:00",
+                  "note": "the clocks go forward past its time: it runs right after"},
+                 {"at": "2026-03-30T00:30:00.000Z", "local": "2026-03-30T02:30:00+02:00"}],
+        "excluded": []}
+
+
+def test_from_is_exclusive_and_ten_runs_are_shown_by_default(shared_api):
+    answer = preview(shared_api, cron="0 * * * *", **{"from": "2026-01-01T00:00:00Z"})
+    assert runs(answer) == [f"2026-01-01T{hour:02}:00:00.000Z" for hour in range(1, 11)]
+    assert runs(preview(shared_api, cron="0 * * * *", **{"from": "2025-12-31T23:59:59.999Z"}, count=1)) == ["2026-01-01T00:00:00.000Z"]
+
+
+@pytest.mark.parametrize("gap, first", [("run_after", "2026-03-29T01:00:00.000Z"), ("skip", "2026-03-30T00:30:00.000Z")])
+def test_what_becomes_of_a_time_that_is_skipped_can_be_chosen(shared_api, gap, first):
+    answer = preview(shared_api, cron="30 2 * * *", timezone="Europe/Berlin", dst_gap=gap, **{"from": "2026-03-28T12:00:00Z"}, count=1)
+    assert runs(answer) == [first]
+
+
+@pytest.mark.parametrize("overlap, wanted", [("first", ["00:30"]), ("last", ["01:30"]), ("both", ["00:30", "01:30"])])
+def test_what_becomes_of_a_time_that_comes_twice_can_be_chosen(shared_api, overlap, wanted):
+    answer = preview(shared_api, cron="30 2 25 10 *", timezone="Europe/Berlin", dst_overlap=overlap, **{"from": "2026-10-01T00:00:00Z"},
+                     count=len(wanted))
+    assert runs(answer) == [f"2026-10-25T{time}:00.000Z" for time in wanted]
+    assert all("twice" in run["note"] for run in answer.json["runs"])
+
+
+def test_excluded_days_are_shown_apart(shared_api):
+    answer = preview(shared_api, cron="0 12 * * *", exclude="2026-12-25,12-31,2026-12-27/2026-12-28", **{"from": "2026-12-24T13:00:00Z"}, count=4)
+    assert runs(answer) == [f"2026-12-{day}T12:00:00.000Z" for day in (26, 29, 30)] + ["2027-01-01T12:00:00.000Z"]
+    assert [run["at"] for run in answer.json["excluded"]] == [f"2026-12-{day}T12:00:00.000Z" for day in (25, 27, 28, 31)]
+
+
+def test_an_excluded_half_year_of_seconds_is_passed_over(shared_api):
+    answer = preview(shared_api, cron="* * * * * *", exclude="2026-01-01/2026-06-30", **{"from": "2026-01-01T00:00:00Z"}, count=2)
+    assert runs(answer) == ["2026-07-01T00:00:00.000Z", "2026-07-01T00:00:01.000Z"]
+    assert len(answer.json["excluded"]) == 1000
+
+
+def test_a_pattern_that_has_come_to_its_end_has_no_runs(shared_api):
+    answer = preview(shared_api, cron="0 0 0 1 1 * 2020")
+    assert (answer.status, answer.json["runs"]) == (200, [])
+
+
+def test_a_name_spreads_an_h_and_always_alike(shared_api):
+    once, again, other = (preview(shared_api, cron="H H * * *", name=name, **{"from": "2026-01-01T00:00:00Z"}, count=1)
+                          for name in ("nightly", "nightly", "weekly"))
+    assert runs(once) == runs(again) != runs(other)
+
+
+@pytest.mark.parametrize("query, code, field", [
+    ({}, "invalid_field", "cron"),
+    ({"cron": ""}, "invalid_field", "cron"),
+    ({"cron": "61 * * * *"}, "invalid_field", "cron"),
+    ({"cron": "@reboot"}, "invalid_field", "cron"),
+    ({"cron": "0 0 30 2 *"}, "cron_never", "cron"),
+    ({"cron": "H * * * *"}, "invalid_field", "name"),
+    ({"cron": "* * * * *", "timezone": "Mars/Olympus"}, "invalid_field", "timezone"),
+    ({"cron": "* * * * *", "timezone": "../../etc/passwd"}, "invalid_field", "timezone"),
+    ({"cron": "* * * * *", "timezone": ""}, "invalid_field", "timezone"),
+    ({"cron": "* * * * *", "count": "0"}, "invalid_field", "count"),
+    ({"cron": "* * * * *", "count": "1001"}, "invalid_field", "count"),
+    ({"cron": "* * * * *", "from": "tomorrow"}, "invalid_field", "from"),
+    ({"cron": "* * * * *", "exclude": "2026-02-30"}, "invalid_field", "exclude"),
+    ({"cron": "* * * * *", "exclude": ",".join(["12-25"] * 367)}, "invalid_field", "exclude"),
+    ({"cron": "* * * * *", "dst_gap": "maybe"}, "invalid_field", "dst_gap"),
+    ({"cron": "* * * * *", "dst_overlap": "skip"}, "invalid_field", "dst_overlap"),
+    ({"cron": "* * * * *", "zone": "UTC"}, "unknown_field", "zone"),
+])
+def test_what_cannot_be_shown_is_refused_by_its_field(shared_api, query, code, field):
+    answer = preview(shared_api, **query)
+    assert (answer.status, answer.json["code"], answer.json["field"]) == (422, code, field)
+
+
+def test_the_command_line_shows_a_sentence_and_a_table(rota):
+    done = rota.cli("cron", "preview", "30 2 * * *", "--timezone", "Europe/Berlin", "--from", "2026-03-28T00:00:00Z", "-n", "2",
+                    "--exclude", "2026-03-30")
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        "at 02:30 every day", "",
+        "local                      UTC",
+        "2026-03-28T02:30:00+01:00  2026-03-28T01:30:00.000Z",
+        "2026-03-29T03:00:00+02:00  2026-03-29T01:00:00.000Z  the clocks go forward past its time: it runs right after"]
+    asked = json.loads(rota.cli("cron", "preview", "0 0 * * *", "-n", "1", "-o", "json").stdout)
+    assert len(asked["runs"]) == 1
+
+
+def test_a_pattern_without_quotes_is_explained(rota):
+    done = rota.cli("cron", "preview", "30", "2", "*", "*", "*")
+    assert done.returncode == 2 and "quotes" in done.stderr
