@@ -11,7 +11,7 @@
 // What an executor gets beside its orders.
 enum control_kind {
     CONTROL_REVOKE, // the job `id` is called off, up to the claim `token`: it must not start, or is to be ended
-    CONTROL_PAUSE,  // the lane `id` is held (`paused`) or let go: nothing of a held one starts
+    CONTROL_PAUSE,  // the lane `id` is paused, or no longer: nothing of a paused one starts
     CONTROL_RENEW,  // the incarnation `id` lives: what it holds may start until `until_ms`, on the monotonic clock; 0: no longer
 };
 

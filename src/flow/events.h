@@ -21,11 +21,11 @@
     X(ABORTED, "aborted", "the job failed for good")                           \
     X(BURIED, "buried", "the job was lost once too often")                     \
     X(CANCELLED, "cancelled", "the job was cancelled, or expired")             \
-    X(TASK_PAUSED, "task_paused", "a task is held")                            \
+    X(TASK_PAUSED, "task_paused", "a task is paused")                          \
     X(TASK_RESUMED, "task_resumed", "a task is let go")                        \
     X(TASK_CHANGED, "task_changed", "a task was changed")                      \
     X(TASK_DELETED, "task_deleted", "a task was ended and forgotten")          \
-    X(QUEUE_PAUSED, "queue_paused", "a queue is held")                         \
+    X(QUEUE_PAUSED, "queue_paused", "a queue is paused")                       \
     X(QUEUE_RESUMED, "queue_resumed", "a queue is let go")                     \
     X(QUEUE_DELETED, "queue_deleted", "a queue was forgotten")                 \
     X(GAP, "gap", "something may have been missed here")

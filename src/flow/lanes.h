@@ -1,5 +1,5 @@
-// The lanes this node knows, and how much room each has: shared by admit, pull and complete. They are lanes of jobs that are
-// called (core/task/target): what is handed out waits in others, of which this table never hears, so it plans no claim of them.
+// The lanes this node knows, and how much room each has: shared by admit, pull and record. They are lanes of jobs that are
+// called (core/task/target): what is handed out waits in others, which this table does not know, so it plans no claim of them.
 // Layer: flow. Any thread; one short lock, never held over I/O.
 #pragma once
 #include "base/str.h"

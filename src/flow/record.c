@@ -262,7 +262,8 @@ static bool follow_addition(struct recorder *recorder, struct addition *addition
     return wake;
 }
 
-// On a thread of the store, before it begins the next batch: whoever cancels a job afterwards finds it handed over.
+// On a thread of the store. Pull has the job before the client has its answer, so a cancel that follows the answer finds it
+// there.
 static void take_addition(struct store_op *op)
 {
     struct addition *addition = container_of(op, struct addition, add.op);

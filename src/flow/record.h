@@ -25,9 +25,9 @@ struct record_subject {
     int64_t held; // the token under which this node has it in hand: its place is given back, written or refused; 0: it has not
 };
 
-// Steps that are decided, and written in one transaction.
+// Steps that are decided, and handed to the store together. Each is written whole or not at all.
 struct recording {
-    struct store_change change; // .steps[i].err says what became of each, unless .op.err says that nothing did
+    struct store_change change; // .steps[i].err says what became of each, unless .op.err says that all failed
     struct record_subject *subjects;
     size_t max;
     void (*done)(struct recording *recording, struct now now); // on the flow thread
@@ -58,7 +58,7 @@ struct removing {
 };
 void recorder_remove(struct recorder *recorder, struct removing *removing);
 
-// New tasks with their jobs, or new jobs. Jobs that were inserted in hand are handed to pull before any event is emitted; the
+// New tasks with their jobs, or new jobs. Jobs that were inserted in hand are handed to pull before done() is called; the
 // lanes of the others learn what waits in them.
 struct addition {
     struct store_add add;
@@ -66,7 +66,7 @@ struct addition {
     const struct store_task *task; // of jobs that are added to a task that exists
     int64_t began_ns;              // monotonic
     struct recorder *recorder;
-    void (*done)(struct addition *addition); // on a thread of the store: may only enqueue
+    void (*done)(struct addition *addition); // on a thread of the store: must not block
 };
 void recorder_add(struct recorder *recorder, struct addition *addition);
 

@@ -1,7 +1,7 @@
 // The store port: what remembers tasks and jobs. Everything is a batch and completes asynchronously.
 //
 // Layer: port. A caller fills an operation, store_submit() takes it, and done() gives it back, once, when it is durable (or
-// has failed). done() runs on a thread of the store, possibly before store_submit() returns, and may only enqueue.
+// has failed). done() runs on a thread of the store, possibly before store_submit() returns, and must not block.
 // Operations of one caller that are in flight together may be carried out in any order.
 //
 // Backends store and deliver. They hold no rule: what follows is decided by core/ before it is written. Times in records are
@@ -58,12 +58,14 @@ enum store_verb {
     STORE_VERB_COUNT
 };
 
+// An operation that fails was not stored, with one exception: ERR_STORE_UNAVAILABLE says that nobody knows. A connection broke,
+// and all of it, or some of its items, may have been stored.
 struct store_op {
     struct list link; // the store's while the operation is its, the owner's before and after
     enum store_verb verb;
     void (*done)(struct store_op *op);
     struct mailbox *answers; // of an operation made by store_op_post
-    enum err err;            // of the operation as a whole: nothing was stored, and every item says the same
+    enum err err;            // of the operation as a whole, and every item says the same: see below
     char why[ERR_WHY_MAX];   // words for the log when err is set
     struct arena arena;      // results live here; the owner of the operation frees it
 };

@@ -26,7 +26,7 @@ struct row {
     int64_t wished_for;              // its holder was asked so long ago, in ms; 0: it was not
     int64_t merged_from;             // the task has version 4
     enum order_end end;              // with COMMAND_FETCH
-    enum store_request_kind request; // with COMMAND_ASK
+    enum store_request_kind request; // with COMMAND_REQUEST
     bool refused;                    // with COMMAND_DONE
 };
 
@@ -35,7 +35,7 @@ static const struct row rows[] = {
     {"cancel fetches what is in this hand", COMMAND_CANCEL, JOB_WATCHING, COMMAND_FETCH, US, .end = ORDER_CANCELLED},
     {"cancel fetches what runs in this hand", COMMAND_CANCEL, JOB_RESERVED, COMMAND_FETCH, US, .end = ORDER_CANCELLED},
     {"cancel writes what is held here without being in hand", COMMAND_CANCEL, JOB_WATCHING, COMMAND_END_JOB, US, .asked = true},
-    {"cancel asks for what another has", COMMAND_CANCEL, JOB_RESERVED, COMMAND_ASK, OTHER, .request = STORE_REQUEST_CANCEL},
+    {"cancel asks for what another has", COMMAND_CANCEL, JOB_RESERVED, COMMAND_REQUEST, OTHER, .request = STORE_REQUEST_CANCEL},
     {"cancel of a cancelled job is told to pull", COMMAND_CANCEL, JOB_CANCELLED, COMMAND_FETCH, .end = ORDER_CANCELLED},
     {"… once", COMMAND_CANCEL, JOB_CANCELLED, COMMAND_DONE, .did = COMMAND_DID_CALL_OFF},
     {"cancel of what has ended is refused", COMMAND_CANCEL, JOB_SUCCESS, COMMAND_DONE, .refused = true},
@@ -43,7 +43,7 @@ static const struct row rows[] = {
     {"run brings forward what waits", COMMAND_RUN, JOB_DELAYED, COMMAND_HURRY_JOB, .due_in = 1000},
     {"run leaves what is due", COMMAND_RUN, JOB_READY, COMMAND_DONE},
     {"run hurries what is in this hand", COMMAND_RUN, JOB_WATCHING, COMMAND_FETCH, US, 1000, .end = ORDER_HURRIED},
-    {"run asks who has it", COMMAND_RUN, JOB_WATCHING, COMMAND_ASK, OTHER, 1000, .request = STORE_REQUEST_RUN},
+    {"run asks who has it", COMMAND_RUN, JOB_WATCHING, COMMAND_REQUEST, OTHER, 1000, .request = STORE_REQUEST_RUN},
     {"run of a paused task is refused", COMMAND_RUN, JOB_DELAYED, COMMAND_DONE, 0, 1000, .task_paused = true, .refused = true},
     {"run in a paused queue is refused", COMMAND_RUN, JOB_DELAYED, COMMAND_DONE, 0, 1000, .queue_paused = true, .refused = true},
     {"run of what has ended is refused", COMMAND_RUN, JOB_SUCCESS, COMMAND_DONE, .refused = true},
@@ -58,12 +58,12 @@ static const struct row rows[] = {
      .did = COMMAND_DID_AMEND, .end = ORDER_POSTPONED},
     {"pause waits for what pull does not know of", COMMAND_PAUSE, JOB_WATCHING, COMMAND_WAIT, US, .task_paused = true,
      .asked = true},
-    {"pause asks another to give it back", COMMAND_PAUSE, JOB_WATCHING, COMMAND_ASK, OTHER, .task_paused = true,
+    {"pause asks another to give it back", COMMAND_PAUSE, JOB_WATCHING, COMMAND_REQUEST, OTHER, .task_paused = true,
      .request = STORE_REQUEST_RECALL},
     {"pause takes what stays there for begun", COMMAND_PAUSE, JOB_WATCHING, COMMAND_BEGINS, OTHER, .task_paused = true,
      .wished_for = 10000},
-    {"… but not before its time", COMMAND_PAUSE, JOB_WATCHING, COMMAND_ASK, OTHER, 1000, .task_paused = true, .wished_for = 10000,
-     .request = STORE_REQUEST_RECALL},
+    {"… but not before its time", COMMAND_PAUSE, JOB_WATCHING, COMMAND_REQUEST, OTHER, 1000, .task_paused = true,
+     .wished_for = 10000, .request = STORE_REQUEST_RECALL},
     {"pause lets go what begins", COMMAND_PAUSE, JOB_WATCHING, COMMAND_DONE, US, .task_paused = true, .begins = true},
     {"pause lets go what runs", COMMAND_PAUSE, JOB_RESERVED, COMMAND_DONE, US, .task_paused = true},
     {"pause writes again what came back meanwhile", COMMAND_PAUSE, JOB_READY, COMMAND_AMEND, .task_paused = true,
@@ -126,7 +126,7 @@ static void try(const struct row *row)
         fail_msg("%s: phase %d, not %d", row->what, next.phase, row->next);
     if (next.phase == COMMAND_FETCH && next.end != row->end)
         fail_msg("%s: fetched as %d, not %d", row->what, next.end, row->end);
-    if (next.phase == COMMAND_ASK && next.request != row->request)
+    if (next.phase == COMMAND_REQUEST && next.request != row->request)
         fail_msg("%s: request %d, not %d", row->what, next.request, row->request);
     if (next.phase == COMMAND_DONE && (next.err != ERR_OK) != row->refused)
         fail_msg("%s: error %d", row->what, next.err);

@@ -40,7 +40,7 @@ static struct command_next fetch(const struct job *job, enum order_end end)
 
 static struct command_next ask(const struct job *job, enum store_request_kind request)
 {
-    return (struct command_next){.phase = COMMAND_ASK, .job = job, .request = request};
+    return (struct command_next){.phase = COMMAND_REQUEST, .job = job, .request = request};
 }
 
 // ---- what is known

@@ -11,7 +11,7 @@
 enum command_phase {
     COMMAND_DONE,      // it is answered: `err`, `why`
     COMMAND_FETCH,     // this node's pull is asked to give `job` up, as `end`
-    COMMAND_ASK,       // the node that has `job` in hand gets a `request`
+    COMMAND_REQUEST,   // the node that has `job` in hand gets a `request`
     COMMAND_BEGINS,    // `job` has begun in another's hand, or is about to: that is noted
     COMMAND_WAIT,      // `job` is looked at again a moment later
     COMMAND_END_JOB,   // `job` is written as cancelled

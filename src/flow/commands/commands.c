@@ -195,7 +195,7 @@ static void do_wait(struct work *work, const struct command_next *next)
 }
 
 // Sees to it that the holder has been asked, and looks again later.
-static void do_ask(struct work *work, const struct command_next *next)
+static void do_request(struct work *work, const struct command_next *next)
 {
     const struct job *job = next->job;
     int64_t now = now_of(work).mono_ms;
@@ -529,7 +529,7 @@ static bool is_meant(const struct work *work)
 static void carry_out(struct work *work)
 {
     static void (*const phases[COMMAND_PHASE_COUNT])(struct work *, const struct command_next *) = {
-        [COMMAND_DONE] = do_done,           [COMMAND_FETCH] = do_fetch,     [COMMAND_ASK] = do_ask,
+        [COMMAND_DONE] = do_done,           [COMMAND_FETCH] = do_fetch,     [COMMAND_REQUEST] = do_request,
         [COMMAND_BEGINS] = do_begins,       [COMMAND_WAIT] = do_wait,       [COMMAND_END_JOB] = do_end_job,
         [COMMAND_HURRY_JOB] = do_hurry_job, [COMMAND_ADD_JOB] = do_add_job, [COMMAND_MERGE] = do_merge,
         [COMMAND_AMEND] = do_amend,         [COMMAND_REMOVE] = do_remove,

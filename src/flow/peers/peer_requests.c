@@ -14,7 +14,7 @@
 enum {
     LOOK_MS = 200,
     IDLE_MS = 5000, // with nothing in hand: only what came too late is left to be taken away
-    ASKED_MAX = 500,
+    REQUESTS_MAX = 500,
 };
 
 struct peer_requests {
@@ -71,7 +71,7 @@ static void take_requests(struct peer_requests *requests, struct now now)
         commands_submit(requests->commands, op);
     }
     requests->waiting = false;
-    requests->next_at = now.mono_ms + (count == ASKED_MAX ? 0 : pull_count(requests->pull) ? LOOK_MS : IDLE_MS);
+    requests->next_at = now.mono_ms + (count == REQUESTS_MAX ? 0 : pull_count(requests->pull) ? LOOK_MS : IDLE_MS);
     store_op_done(&taken->op);
 }
 
@@ -92,7 +92,7 @@ int64_t peer_requests_turn(struct peer_requests *requests, struct now now)
         return now.wall_ms + requests->next_at - now.mono_ms;
     store_op_post(&requests->taken.op, STORE_REQUESTS, &requests->answers);
     requests->taken.holder = atomic_load(&node->incarnation);
-    requests->taken.max = ASKED_MAX;
+    requests->taken.max = REQUESTS_MAX;
     requests->waiting = true;
     store_submit(node->store, &requests->taken.op);
     return TIME_NEVER;

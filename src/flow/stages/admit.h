@@ -35,6 +35,6 @@ void admission_done(struct admission *admission); // frees all but the struct
 err_check enum err admission_add(struct admission *admission, const struct task *task, struct str doc, const uint8_t *digest,
                                  int64_t now_ms, struct problem *why);
 
-// An error here is a refusal at once: done() is not called. Otherwise done() comes, with addition.add.op.err set when nothing was
-// stored.
+// An error here is a refusal at once: done() is not called. Otherwise done() comes, with addition.add.op.err set when it
+// failed (store/store.h).
 err_check enum err admit_submit(struct admit *admit, struct admission *admission, struct now now);

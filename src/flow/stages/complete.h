@@ -1,4 +1,4 @@
-// Stage 4, complete: outcome -> store. Asks core what follows and writes it, a batch at a time.
+// Stage 4, complete: outcome -> recorder. Asks core what follows, and has it recorded a batch at a time.
 // Layer: flow. Owned by the flow thread.
 #pragma once
 #include "base/clock.h"

@@ -48,7 +48,7 @@ struct work {
 struct rights {
     pthread_mutex_t lock;
     struct map renewed;     // incarnation -> until when what it holds may start, monotonic
-    struct map paused;      // lanes that are held
+    struct map paused;      // lanes that are paused
     _Atomic int64_t latest; // of `renewed`
 };
 

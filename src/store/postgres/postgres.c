@@ -22,7 +22,6 @@ enum {
     LAST_TRY_MS = 500,
     BACK_OFF_MIN_MS = 100,
     BACK_OFF_MAX_MS = 1000,
-    DESKS = 5,
     BULK_ROWS = 16,  // so many tasks in one operation are added in bulk
     CROWD_ROWS = 500 // so many wait before the other queue for adding helps
 };
@@ -37,12 +36,12 @@ struct pg_queue {
     int64_t back_off_ms;
 };
 
-enum { QUEUE_ADD, QUEUE_BULK, QUEUE_TEND, QUEUE_CHANGE, QUEUE_READ };
+enum { QUEUE_ADD, QUEUE_BULK, QUEUE_TEND, QUEUE_CHANGE, QUEUE_READ, QUEUE_COUNT };
 
 static const struct {
     const char *name;
     void (*run)(struct pg_session *session, struct list *group);
-} queue_rows[DESKS] = {
+} queue_rows[QUEUE_COUNT] = {
     [QUEUE_ADD] = {"store-add", pg_add_group},    [QUEUE_BULK] = {"store-bulk", pg_add_group},
     [QUEUE_TEND] = {"store-tend", pg_tend_group}, [QUEUE_CHANGE] = {"store-change", pg_change_group},
     [QUEUE_READ] = {"store-read", pg_read_group},
@@ -289,7 +288,7 @@ static enum err read_url(struct pg *pg, const char *url, char why[ERR_WHY_MAX])
 
 static void free_all(struct pg *pg)
 {
-    for (int i = 0; i < DESKS; i++) {
+    for (int i = 0; i < QUEUE_COUNT; i++) {
         pg_forget_lanes(&pg->queues[i].session);
         pg_session_done(&pg->queues[i].session);
         op_queue_done(&pg->queues[i].queue);
@@ -320,8 +319,8 @@ static enum err pg_open(struct store **ret_store, const char *url, char why[ERR_
     struct pg *pg = mem_zero(sizeof *pg);
     pg->store.ops = &store_postgres_ops;
     atomic_init(&pg->node, -1);
-    pg->queues = mem_zero(DESKS * sizeof *pg->queues);
-    for (int i = 0; i < DESKS; i++) {
+    pg->queues = mem_zero(QUEUE_COUNT * sizeof *pg->queues);
+    for (int i = 0; i < QUEUE_COUNT; i++) {
         op_queue_init(&pg->queues[i].queue);
         pg_session_init(&pg->queues[i].session, pg, i);
         pg->queues[i].run = queue_rows[i].run;
@@ -333,9 +332,9 @@ static enum err pg_open(struct store **ret_store, const char *url, char why[ERR_
         free_all(pg);
         return err;
     }
-    for (int i = 0; i < DESKS; i++)
+    for (int i = 0; i < QUEUE_COUNT; i++)
         pg->queues[i].began_ms = now_ms();
-    for (int i = 0; i < DESKS; i++)
+    for (int i = 0; i < QUEUE_COUNT; i++)
         op_queue_start(&pg->queues[i].queue, queue_rows[i].name, queue_main, &pg->queues[i]);
     *ret_store = &pg->store;
     return ERR_OK;
@@ -359,7 +358,7 @@ static void pg_submit(struct store *store, struct store_op *op)
 static void pg_close(struct store *store)
 {
     struct pg *pg = container_of(store, struct pg, store);
-    for (int i = 0; i < DESKS; i++)
+    for (int i = 0; i < QUEUE_COUNT; i++)
         op_queue_close(&pg->queues[i].queue);
     free_all(pg);
 }

@@ -35,8 +35,8 @@ struct pg {
 // What shall follow a failure.
 enum pg_class { PG_FINE, PG_REFUSED, PG_RETRY, PG_AWAY };
 
-// Where to begin to look for what waits: at the floor, where it was ten seconds ago, or at the very beginning. The first look
-// sees all but jobs that were added while the floor was raised, the second sees those too, and the third is for mistakes.
+// Where to begin to look for what waits: at the floor, where it was five to ten seconds ago, or at the very beginning. The first
+// look sees all but jobs that were added while the floor was raised, the second sees those too, and the third is for mistakes.
 enum pg_look { PG_LOOK_FLOOR, PG_LOOK_OLD, PG_LOOK_ALL };
 
 // Lanes that were read, whose floors can be raised: see lanes.c.
@@ -149,7 +149,7 @@ void pg_beat_send(struct pg_session *session, struct store_op *op);
 void pg_bury_send(struct pg_session *session, struct store_op *op);
 void pg_forget_send(struct pg_session *session, struct store_op *op);
 
-// ---- owners.c: who goes first, and requests to holders
+// ---- peers.c: who goes first, and requests to holders
 
 void pg_owners_send(struct pg_session *session, struct store_op *op);
 void pg_divide_send(struct pg_session *session, struct store_op *op);

@@ -1,4 +1,4 @@
-// The verbs that are carried out in one transaction with claims: which function sends which. What they do is in the files of
+// The verbs of the queue that claims are in: which function sends which. What they do is in the files of
 // their subjects.
 #include "store/postgres/postgres.h"
 

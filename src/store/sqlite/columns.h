@@ -4,7 +4,8 @@
 // Layer: port, private to this folder.
 //
 // `id` comes before these. lease_until, result and touched_at are not here: only what may meet a lease reads them ({lease} in
-// sqlite/statements.c), and only steps about leases write them.
+// sqlite/statements.c), and only steps about leases write
+// the first two.
 #pragma once
 
 // X(name, type, step, new)

@@ -3,8 +3,8 @@
 // A template is SQL with words in braces: {ready} is the number of that state of a job, {job} the columns of its record; the
 // tables at the end have all of them. {each …} stands for as many rows as the statement is prepared for, with commas between.
 //
-// Parameters that have names are bound in the order in which the names appear. Numbers (?1) stand where statements that take the
-// place of each other appear in another order.
+// Parameters that have names are bound in the order in which the names appear. Numbers (?1) stand where a statement
+// uses its parameters in another order than its caller has them.
 #include "store/sqlite/statements.h"
 #include "store/sqlite/columns.h"
 #include "store/store_private.h"
