@@ -6,11 +6,9 @@
 //   wall TIME once|twice|skipped FIRST LAST   around each end of a span, and on the first of each month
 // zone_lines --cost FILE…: how much CPU time an answer takes, in nanoseconds.
 #include "base/calendar.h"
-#include "core/schedule/zone.h"
+#include "zone_file.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 enum { DAY_S = 24 * 3600, YEAR_FIRST = 1970, YEAR_END = 2200, COST_ROUNDS = 100 };
@@ -71,29 +69,13 @@ static void say_cost(const struct zone *zone, int year_first, int year_end, cons
            (double)spans_ns / (double)asked, (double)instants_ns / (double)asked, sum);
 }
 
-static const struct zone *read_zone(const char *path, struct arena *arena)
-{
-    static char bytes[ZONE_FILE_MAX + 1];
-    const struct zone *zone;
-    const char *why = "it cannot be read";
-    FILE *file = fopen(path, "rb");
-    size_t n = file ? fread(bytes, 1, sizeof bytes, file) : 0;
-    if (file)
-        fclose(file);
-    if (!file || zone_read((struct str){bytes, n}, arena, &zone, &why)) {
-        fprintf(stderr, "%s: %s\n", path, why);
-        exit(1);
-    }
-    return zone;
-}
-
 int main(int argc, char **argv)
 {
     bool cost = argc > 1 && strcmp(argv[1], "--cost") == 0;
     for (int i = 1 + cost; i < argc; i++) {
         struct arena arena;
         arena_init(&arena);
-        const struct zone *zone = read_zone(argv[i], &arena);
+        const struct zone *zone = zone_file(argv[i], &arena);
         if (cost) {
             say_cost(zone, YEAR_FIRST, 2026, argv[i]);
             say_cost(zone, 2040, YEAR_END, argv[i]);
