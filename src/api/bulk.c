@@ -63,7 +63,7 @@ static void answer_write(struct http_request *request, void *state)
     struct bulking *bulking = state;
     enum err err = bulking->write.op.err;
     store_op_done(&bulking->write.op);
-    if (err == ERR_LEASE_LOST && bulking->stop) {
+    if (err == ERR_MOVED_ON && bulking->stop) {
         read_row(bulking); // it went on meanwhile
         return;
     }

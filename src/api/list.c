@@ -169,7 +169,7 @@ static bool read_cursor(struct listing *listing)
                     "This is no cursor of this list: pass on `next` of the page before, with the same filters.");
         return false;
     }
-    listing->page.before = (struct store_key){cursor.at, cursor.id};
+    listing->page.before = (struct store_cursor){cursor.at, cursor.id};
     return true;
 }
 
@@ -192,7 +192,7 @@ static void list(const struct api_call *call, enum filter_of of, int64_t task_id
     listing->digest = filter_digest(&listing->filter) + (uint32_t)task_id;
     *page = match_query(&listing->filter, call->tenant);
     page->task_id = task_id;
-    page->before = (struct store_key){newest.at, newest.id};
+    page->before = (struct store_cursor){newest.at, newest.id};
     page->max_jobs = READ_JOBS_MAX;
     if (!read_cursor(listing))
         return;

@@ -16,6 +16,7 @@
     X(KEY_REUSED, "key_reused", 409, false, "The idempotency key belongs to another task")         \
     X(KEY_SPENT, "key_spent", 409, false, "The task of this idempotency key was deleted")          \
     X(LEASE_LOST, "lease_lost", 409, false, "The token is no longer valid")                        \
+    X(MOVED_ON, "moved_on", 409, false, "Somebody else has changed it meanwhile")                  \
     X(ILLEGAL_TRANSITION, "illegal_transition", 409, false, "The job's state does not allow this") \
     X(QUEUE_NOT_EMPTY, "queue_not_empty", 409, false, "The queue has jobs that have not ended")    \
     X(QUEUE_PAUSED, "queue_paused", 409, false, "The queue is paused")                             \

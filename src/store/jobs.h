@@ -81,7 +81,7 @@ struct store_claim {
 };
 
 // One decided step: the record as it shall be, if the stored token still is `token`. A kept attempt is added with it.
-// ERR_LEASE_LOST: the record has moved on. ERR_NOT_FOUND: it is gone.
+// ERR_MOVED_ON: the record has moved on. ERR_NOT_FOUND: it is gone.
 // A job's id, task_id, parent_id, tenant, lane, priority and nominal_at never change. A touched_at of 0 leaves the one that is
 // stored.
 struct store_step {
@@ -105,7 +105,7 @@ struct store_change {
 };
 
 // Changes a task that is as it was read (`version`), and jobs of it that nobody has in hand (by their tokens): all, or nothing.
-// Here a job's priority may change, and all of them go to the lane of `task.queue` and `task.dispatch`. ERR_LEASE_LOST: something
+// Here a job's priority may change, and all of them go to the lane of `task.queue` and `task.dispatch`. ERR_MOVED_ON: something
 // has moved on. ERR_NOT_FOUND: the task is absent, or another tenant's.
 struct store_amend {
     struct store_op op;
@@ -116,7 +116,7 @@ struct store_amend {
 };
 
 // Removes a task with all its jobs, also those that run: nothing of them is read, listed or counted from then on, and the holder
-// of a job finds it absent when it writes what became of it. Its key stays until `keys_until`, and is spent. ERR_LEASE_LOST: the
+// of a job finds it absent when it writes what became of it. Its key stays until `keys_until`, and is spent. ERR_MOVED_ON: the
 // task is not as it was read (`version`); a job of it has not begun (with `ended`: has not ended), or is being written at this
 // moment. ERR_NOT_FOUND: the task is absent, or another tenant's. If it has more than `max` jobs, so many go, those with the
 // lowest ids, and `more` says that it is to be asked again. A caller that asks again sets `goes_on`: then only the jobs that go
@@ -259,7 +259,7 @@ struct store_get {
 };
 
 // A place in a list: behind this row. Tasks have only the id.
-struct store_key {
+struct store_cursor {
     int64_t at, id;
 };
 
@@ -283,7 +283,7 @@ struct store_list {
     struct str key;         // of the task with that key; .p == NULL: of all. Not with task_id
     int64_t tags[TAGS_MAX]; // of tasks that have all of these tags. Not with task_id
     size_t tag_count;
-    struct store_key before;
+    struct store_cursor before;
     size_t max, look;
     size_t bytes_max;         // 0: however many
     size_t max_jobs;          // of each task
@@ -295,7 +295,7 @@ struct store_list {
     struct attempt *attempts; // out: of those jobs, by job and then by number: see job_attempts()
     size_t attempt_count;
     bool more; // out: there may be more, behind `next`
-    struct store_key next;
+    struct store_cursor next;
 };
 
 enum { STORE_RARE = 1000 };

@@ -15,11 +15,11 @@ struct store_bulk_row {
     int64_t holder;  // the incarnation that is at it, or 0
     int64_t created_at, ended_at;
     int64_t matched, changed, unchanged, failed;
-    struct store_key next; // how far it has come
-    struct str doc;        // what was asked, as JSON; does not change
+    struct store_cursor next; // how far it has come
+    struct str doc;           // what was asked, as JSON; does not change
 };
 
-// Writes a row. ERR_LEASE_LOST: somebody else has written it meanwhile. In any case those that ended
+// Writes a row. ERR_MOVED_ON: somebody else has written it meanwhile. In any case those that ended
 // before `forget_before` are forgotten.
 struct store_bulk {
     struct store_op op;

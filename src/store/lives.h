@@ -42,14 +42,14 @@ struct store_beat {
     size_t peer_count;
 };
 
-// Declares an incarnation dead if its beat still stands where it was seen. ERR_LEASE_LOST: it moved, it lives.
+// Declares an incarnation dead if its beat still stands where it was seen. ERR_MOVED_ON: it moved, it lives.
 // Dead already, or forgotten: ERR_OK.
 struct store_bury {
     struct store_op op;
     int64_t incarnation, beat;
 };
 
-// Removes an incarnation's row, and the requests to it. ERR_LEASE_LOST: it still holds jobs. Removed already: ERR_OK.
+// Removes an incarnation's row, and the requests to it. ERR_MOVED_ON: it still holds jobs. Removed already: ERR_OK.
 struct store_forget {
     struct store_op op;
     int64_t incarnation;

@@ -16,7 +16,7 @@ struct store_owners {
     size_t owner_count;
 };
 
-// Replaces all owners, if the term still is `term`, and begins the next. ERR_LEASE_LOST: somebody else did meanwhile.
+// Replaces all owners, if the term still is `term`, and begins the next. ERR_MOVED_ON: somebody else did meanwhile.
 struct store_divide {
     struct store_op op;
     int64_t term;
@@ -37,7 +37,7 @@ struct store_job_request {
     enum store_request_kind kind;
 };
 
-// Of two requests about one job the first of the above counts: a cancel is not taken back. ERR_LEASE_LOST: there is no such
+// Of two requests about one job the first of the above counts: a cancel is not taken back. ERR_MOVED_ON: there is no such
 // incarnation any more.
 struct store_request {
     struct store_op op;

@@ -424,7 +424,7 @@ int64_t store_list_tag(const struct store_list *list, size_t candidate)
     return list->jobs ? store_tag_of_jobs(list->tags[candidate]) : list->tags[candidate];
 }
 
-bool store_list_look(struct store_list *list, struct store_page *page, struct store_key key)
+bool store_list_look(struct store_list *list, struct store_page *page, struct store_cursor key)
 {
     bool heavy = list->bytes_max && page->bytes >= list->bytes_max;
     list->more = page->looked == list->look || page->given == list->max || heavy;

@@ -6,7 +6,7 @@
 //
 // Backends store and deliver. They hold no rule: what follows is decided by core/ before it is written. Times in records are
 // arguments; a backend asks a clock only for its own housekeeping, and for the answer to a beat. What keeps two deciders apart is
-// the token of a job: a change names the token it was decided on, and is refused (ERR_LEASE_LOST) by the statement that would
+// the token of a job: a change names the token it was decided on, and is refused (ERR_MOVED_ON) by the statement that would
 // have written it when the record has moved on.
 //
 // This file says what an operation is and how a store is opened. The operations themselves: store/jobs.h, store/lives.h,

@@ -92,7 +92,7 @@ struct store_page {
 };
 
 // Each row of a list is shown to this, in order: false when the page ends before it.
-bool store_list_look(struct store_list *list, struct store_page *page, struct store_key key);
+bool store_list_look(struct store_list *list, struct store_page *page, struct store_cursor key);
 // A row is given: its records are those that came to the list's tasks and to these jobs and attempts.
 void store_list_give(const struct store_list *list, struct store_page *page, const struct store_get *records);
 // The page has come to its end: the jobs and attempts that were given, and the arena they live in, become the list's.

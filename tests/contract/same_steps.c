@@ -342,7 +342,7 @@ static void step_list(struct pair *pair, struct store_op *ops[2])
     struct str name = {0};
     if (below(pair, 4) == 0 && !task_id)
         name = STR("name");
-    struct store_key before = {newest ? INT64_MAX : some_time(pair), newest ? INT64_MAX : 1 + below(pair, IDS)};
+    struct store_cursor before = {newest ? INT64_MAX : some_time(pair), newest ? INT64_MAX : 1 + below(pair, IDS)};
     size_t max = 1 + (size_t)below(pair, 6), look = max + (size_t)below(pair, 20), max_jobs = (size_t)below(pair, 3);
     size_t bytes_max = below(pair, 2) ? (size_t)below(pair, 3000) : 0;
     bool docs = jobs && below(pair, 2);
@@ -421,7 +421,7 @@ static void step_bulk(struct pair *pair, struct store_op *ops[2])
     row.changed = below(pair, 100);
     row.unchanged = below(pair, 100);
     row.failed = below(pair, 100);
-    row.next = (struct store_key){below(pair, 2) ? INT64_MAX : some_time(pair), below(pair, IDS)};
+    row.next = (struct store_cursor){below(pair, 2) ? INT64_MAX : some_time(pair), below(pair, IDS)};
     int64_t forget_before = below(pair, 3) ? 0 : some_time(pair);
     BOTH(store_bulk, STORE_BULK, .row = row, .forget_before = forget_before)
 }

@@ -115,7 +115,7 @@ struct store_list *list(struct world *world, struct store_list want)
     op->look = want.look ? want.look : 1000;
     op->max_jobs = want.max_jobs ? want.max_jobs : 100;
     if (!want.before.id)
-        op->before = (struct store_key){INT64_MAX, INT64_MAX};
+        op->before = (struct store_cursor){INT64_MAX, INT64_MAX};
     assert_int_equal(call(world, &op->op), ERR_OK);
     return op;
 }

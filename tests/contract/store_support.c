@@ -356,7 +356,7 @@ void assert_old_tasks_are_found(struct world *world)
             struct store_list *list = OP(world, store_list, STORE_LIST);
             list->tenant = TENANT;
             list->jobs = jobs;
-            list->before = (struct store_key){INT64_MAX, INT64_MAX};
+            list->before = (struct store_cursor){INT64_MAX, INT64_MAX};
             list->max = list->look = list->max_jobs = 2;
             list->tag_count = tags_of_filter(&filter, list->tags);
             assert_int_equal(call(world, &list->op), ERR_OK);

@@ -16,7 +16,7 @@ static void a_change_on_an_old_token_is_refused(void **state)
     struct job late = op->jobs[0].job;
     late.state = JOB_SUCCESS;
     struct attempt attempt = {.job_id = id, .number = 1};
-    assert_int_equal(change(world, op->jobs[0].job.token, late, &attempt), ERR_LEASE_LOST);
+    assert_int_equal(change(world, op->jobs[0].job.token, late, &attempt), ERR_MOVED_ON);
     assert_int_equal(job_now(world, id).state, JOB_READY);
     assert_int_equal(get_job(world, id)->attempt_count, 0);
 }
@@ -36,7 +36,7 @@ static void a_change_decided_while_it_was_watched_is_refused_once_it_has_begun(v
     op->steps = &step;
     op->count = 1;
     assert_int_equal(call(world, &op->op), ERR_OK);
-    assert_int_equal(step.err, ERR_LEASE_LOST);
+    assert_int_equal(step.err, ERR_MOVED_ON);
     assert_int_equal(job_now(world, id).state, JOB_RESERVED);
 }
 
@@ -130,7 +130,7 @@ static void of_many_steps_each_is_judged_by_itself(void **state)
     assert_int_equal(call(world, &op->op), ERR_OK);
     for (int i = 0; i < MANY_STEPS; i++) {
         int kind = i % STEP_KINDS;
-        assert_int_equal(steps[i].err, kind == 1 ? ERR_LEASE_LOST : kind == 6 ? ERR_NOT_FOUND : ERR_OK);
+        assert_int_equal(steps[i].err, kind == 1 ? ERR_MOVED_ON : kind == 6 ? ERR_NOT_FOUND : ERR_OK);
         struct job is = job_now(world, taken->jobs[(i * 11) % MANY_STEPS].job.id);
         assert_int_equal(is.state, kind == 1 || kind == 6 ? JOB_WATCHING : jobs[i].state);
         if (steps[i].err)
@@ -313,7 +313,7 @@ static void an_amendment_of_what_has_moved_on_writes_nothing(void **state)
             job.state = JOB_CANCELLED;
             assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
         }
-        assert_int_equal(call(world, &amend->op), ERR_LEASE_LOST);
+        assert_int_equal(call(world, &amend->op), ERR_MOVED_ON);
         struct store_get *get = get_task(world, id);
         assert_true(get->task.version == 1 && !str_is(get->task.doc, "{}") && !str_is(get->task.queue, "b"));
         assert_int_equal(get->jobs[0].state, job.state);
@@ -414,7 +414,7 @@ static void a_task_is_not_removed_while_a_job_of_it_has_not_begun(void **state)
         int64_t id = add(world, (struct sample){.state = JOB_SUCCESS});
         struct job open = {.state = (uint8_t)planned[i], .holder = planned[i] == JOB_WATCHING ? A : 0};
         struct job more = add_to(world, id, open)->jobs[0];
-        assert_int_equal(remove_task(world, id, false), ERR_LEASE_LOST);
+        assert_int_equal(remove_task(world, id, false), ERR_MOVED_ON);
         assert_int_equal(get_task(world, id)->job_count, 2);
         more.state = JOB_CANCELLED;
         assert_int_equal(change(world, 1, more, NULL), ERR_OK);
@@ -422,7 +422,7 @@ static void a_task_is_not_removed_while_a_job_of_it_has_not_begun(void **state)
     }
     int64_t claimed = add(world, (struct sample){.queue = "hand"});
     claim(world, A, NOW, lane_of(world, TENANT, "hand"), 1);
-    assert_int_equal(remove_task(world, claimed, false), ERR_LEASE_LOST);
+    assert_int_equal(remove_task(world, claimed, false), ERR_MOVED_ON);
     assert_int_equal(job_now(world, claimed).state, JOB_WATCHING);
 }
 
@@ -434,7 +434,7 @@ static void a_task_whose_jobs_must_have_ended_is_not_removed_while_one_runs(void
     struct job added = add_to(world, more, (struct job){.state = JOB_RESERVED, .holder = A})->jobs[0];
     const int64_t tasks[] = {own, more}, running[] = {own, added.id};
     for (size_t i = 0; i < array_count(tasks); i++) {
-        assert_int_equal(remove_task(world, tasks[i], true), ERR_LEASE_LOST);
+        assert_int_equal(remove_task(world, tasks[i], true), ERR_MOVED_ON);
         assert_int_equal(get_task(world, tasks[i])->op.err, ERR_OK);
         struct job job = job_now(world, running[i]);
         job.state = JOB_CANCELLED;
@@ -450,7 +450,7 @@ static void a_task_that_was_changed_or_is_foreign_is_not_removed(void **state)
     int64_t id = add(world, (struct sample){.state = JOB_SUCCESS}), other = add(world, (struct sample){.tenant = 8});
     assert_int_equal(remove_task(world, other, false), ERR_NOT_FOUND);
     assert_int_equal(call(world, &make_amend(world, id)->op), ERR_OK);
-    assert_int_equal(remove_task(world, id, false), ERR_LEASE_LOST);
+    assert_int_equal(remove_task(world, id, false), ERR_MOVED_ON);
     assert_int_equal(get_task(world, id)->task.version, 2);
 }
 
@@ -487,18 +487,18 @@ static void a_removal_that_goes_on_judges_only_the_jobs_that_go(void **state)
             struct store_remove *op = remove_of(world, id);
             op->max = 2;
             op->goes_on = goes_on;
-            assert_int_equal(call(world, &op->op), goes_on ? ERR_OK : ERR_LEASE_LOST);
+            assert_int_equal(call(world, &op->op), goes_on ? ERR_OK : ERR_MOVED_ON);
             assert_int_equal(op->more, goes_on);
         }
         assert_int_equal(get_task(world, id)->job_count, left - 2);
     }
     struct store_remove *last = remove_of(world, id);
     last->goes_on = true;
-    assert_int_equal(call(world, &last->op), ERR_LEASE_LOST);
+    assert_int_equal(call(world, &last->op), ERR_MOVED_ON);
     open.state = JOB_CANCELLED;
     assert_int_equal(change(world, 1, open, NULL), ERR_OK);
     last->version = 2;
-    assert_int_equal(call(world, &last->op), ERR_LEASE_LOST);
+    assert_int_equal(call(world, &last->op), ERR_MOVED_ON);
     last->version = 1;
     assert_int_equal(call(world, &last->op), ERR_OK);
     nothing_is_left(world);

@@ -441,9 +441,9 @@ static void a_change_names_the_lease_it_was_decided_on(void **state)
     over.state = JOB_READY;
     over.lease_until = 0;
     over.token++;
-    assert_int_equal(change_leased(world, &was, over), ERR_LEASE_LOST);
+    assert_int_equal(change_leased(world, &was, over), ERR_MOVED_ON);
     unaware.lease_until = 0;
-    assert_int_equal(change(world, was.token, unaware, NULL), ERR_LEASE_LOST);
+    assert_int_equal(change(world, was.token, unaware, NULL), ERR_MOVED_ON);
     assert_int_equal(job_now(world, was.id).state, JOB_RESERVED);
     assert_int_equal(job_now(world, was.id).lease_until, NOW + 2);
     assert_int_equal(change_leased(world, &longer, over), ERR_OK);

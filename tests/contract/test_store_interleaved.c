@@ -41,7 +41,7 @@ static void the_first_job_was_written_once(struct stage *stage)
 static void one_of_both_wins(struct stage *stage)
 {
     enum err first = stage->sessions[0].op->err, second = stage->sessions[1].op->err;
-    assert_true((first == ERR_OK && second == ERR_LEASE_LOST) || (first == ERR_FENCED && second == ERR_OK));
+    assert_true((first == ERR_OK && second == ERR_MOVED_ON) || (first == ERR_FENCED && second == ERR_OK));
 }
 
 static void nothing_was_claimed_once_it_was_paused(struct stage *stage)
@@ -173,7 +173,7 @@ static void the_amendment_took_its_job_along_or_nothing(struct stage *stage)
     for (int i = 0; i < SESSIONS; i++)
         if (stage->sessions[i].op && stage->sessions[i].verb == STORE_AMEND) {
             amended |= !stage->sessions[i].op->err;
-            assert_true(!stage->sessions[i].op->err || stage->sessions[i].op->err == ERR_LEASE_LOST);
+            assert_true(!stage->sessions[i].op->err || stage->sessions[i].op->err == ERR_MOVED_ON);
         }
     char sql[200];
     snprintf(sql, sizeof sql, "SELECT version*10+(doc='{\"amended\":1}')::int FROM @tasks WHERE id=%lld",
@@ -212,13 +212,13 @@ static void nothing_waits_of_a_task_that_is_gone(struct stage *stage)
 {
     assert_int_equal(ask(stage, "SELECT count(*) FROM @jobs j WHERE NOT EXISTS (SELECT FROM @tasks t WHERE t.id=j.task_id)"), 0);
     enum err added = container_of(stage->sessions[1].op, struct store_add, op)->items[0].err;
-    assert_true(stage->sessions[0].op->err ? stage->sessions[0].op->err == ERR_LEASE_LOST && !added : added == ERR_NOT_FOUND);
+    assert_true(stage->sessions[0].op->err ? stage->sessions[0].op->err == ERR_MOVED_ON && !added : added == ERR_NOT_FOUND);
 }
 
 // Its job waits, or somebody has it in hand: in whichever order, that keeps the task.
 static void the_task_is_still_there(struct stage *stage)
 {
-    assert_int_equal(stage->sessions[0].op->err, ERR_LEASE_LOST);
+    assert_int_equal(stage->sessions[0].op->err, ERR_MOVED_ON);
     assert_int_equal(ask(stage, "SELECT count(*) FROM @jobs j WHERE NOT EXISTS (SELECT FROM @tasks t WHERE t.id=j.task_id)"), 0);
 }
 

@@ -196,15 +196,15 @@ static void a_bulk_that_somebody_else_wrote_is_not_overwritten(void **state)
     struct world *world = *state;
     struct store_bulk_row row = {.id = 5, .tenant = TENANT, .doc = STR("{}")};
     assert_int_equal(write_bulk(world, row, 0), ERR_OK);
-    assert_int_equal(write_bulk(world, row, 0), ERR_LEASE_LOST); // it is not new
+    assert_int_equal(write_bulk(world, row, 0), ERR_MOVED_ON); // it is not new
     row.version = 1;
     row.matched = 1;
     assert_int_equal(write_bulk(world, row, 0), ERR_OK);
     row.matched = 2;
-    assert_int_equal(write_bulk(world, row, 0), ERR_LEASE_LOST);
+    assert_int_equal(write_bulk(world, row, 0), ERR_MOVED_ON);
     assert_int_equal(read_bulks(world, 5, TENANT, 0)->rows[0].matched, 1);
     row.id = 6;
-    assert_int_equal(write_bulk(world, row, 0), ERR_LEASE_LOST); // it is gone
+    assert_int_equal(write_bulk(world, row, 0), ERR_MOVED_ON); // it is gone
     assert_int_equal(read_bulks(world, 6, TENANT, 0)->op.err, ERR_NOT_FOUND);
 }
 

@@ -106,14 +106,15 @@ static void pages_go_on_where_the_one_before_ended(void **state)
         add(world, (struct sample){.queue = i % 3 ? "a" : "b", .scheduled_at = NOW + i % 4});
     for (int jobs = 0; jobs < 2; jobs++)
         for (size_t size = 1; size <= 11; size += 5) {
-            struct store_key before = {INT64_MAX, INT64_MAX};
+            struct store_cursor before = {INT64_MAX, INT64_MAX};
             size_t found = 0, pages = 0;
             for (bool more = true; more; pages++) {
                 struct store_list *page = list(
                     world, (struct store_list){.jobs = jobs, .queue = STR("a"), .before = before, .max = size, .look = size + 1});
                 size_t count = jobs ? page->found_count : page->task_count;
                 for (size_t i = 0; i < count; i++) {
-                    struct store_key key = {jobs ? page->found[i].scheduled_at : 0, jobs ? page->found[i].id : page->tasks[i].id};
+                    struct store_cursor key = {jobs ? page->found[i].scheduled_at : 0,
+                                               jobs ? page->found[i].id : page->tasks[i].id};
                     assert_true(jobs && key.at != before.at ? key.at < before.at : key.id < before.id);
                     before = key;
                 }
@@ -305,7 +306,7 @@ static void tags_follow_an_amendment(void **state)
     assert_tagged(world, TAGS(TAG_Z, TAG_X), ROWS(id, other));
     amend = make_amend(world, id);
     amend->task.version--; // what is refused changes none
-    assert_int_equal(call(world, &amend->op), ERR_LEASE_LOST);
+    assert_int_equal(call(world, &amend->op), ERR_MOVED_ON);
     assert_tagged(world, TAGS(TAG_Z), ROWS(id, other));
     amend = make_amend(world, id);
     assert_int_equal(call(world, &amend->op), ERR_OK);
@@ -327,7 +328,7 @@ static void a_removed_task_is_found_by_no_tag(void **state)
     assert_tagged(world, TAGS(TAG_X), ROWS(stays));
     assert_tagged(world, TAGS(TAG_Y), NO_ROWS);
     assert_int_equal(list(world, (struct store_list){.key = STR("k")})->task_count, 0); // which is spent
-    assert_int_equal(remove_task(world, stays, false), ERR_LEASE_LOST);
+    assert_int_equal(remove_task(world, stays, false), ERR_MOVED_ON);
     assert_tagged(world, TAGS(TAG_X), ROWS(stays));
 }
 

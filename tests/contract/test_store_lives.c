@@ -106,7 +106,7 @@ static void only_who_stands_still_is_buried(void **state)
 {
     struct world *world = *state;
     beat(world, A);
-    assert_int_equal(try_bury(world, A, 0), ERR_LEASE_LOST);
+    assert_int_equal(try_bury(world, A, 0), ERR_MOVED_ON);
     assert_int_equal(beat(world, A)->op.err, ERR_OK);
     assert_int_equal(try_bury(world, A, 2), ERR_OK);
     assert_int_equal(try_bury(world, A, 77), ERR_OK); // dead already
@@ -118,7 +118,7 @@ static void an_incarnation_that_holds_jobs_is_not_forgotten(void **state)
 {
     struct world *world = *state;
     int64_t id = add(world, (struct sample){.state = JOB_WATCHING, .holder = A});
-    assert_int_equal(forget(world, A), ERR_LEASE_LOST);
+    assert_int_equal(forget(world, A), ERR_MOVED_ON);
     struct job job = job_now(world, id);
     assert_int_equal(job_release(&job, NOW, NOW), ERR_OK);
     assert_int_equal(change(world, 1, job, NULL), ERR_OK);

@@ -49,9 +49,9 @@ static void who_divides_in_an_old_term_is_refused(void **state)
 {
     struct world *world = *state;
     const struct store_owner mine[] = {{1, A}}, late[] = {{1, B}};
-    assert_int_equal(divide(world, 5, late, 1), ERR_LEASE_LOST);
+    assert_int_equal(divide(world, 5, late, 1), ERR_MOVED_ON);
     assert_int_equal(divide(world, 0, mine, 1), ERR_OK);
-    assert_int_equal(divide(world, 0, late, 1), ERR_LEASE_LOST);
+    assert_int_equal(divide(world, 0, late, 1), ERR_MOVED_ON);
     assert_int_equal(owners(world)->owners[0].puller, A);
     assert_int_equal(owners(world)->term, 1);
 }
@@ -97,10 +97,10 @@ static void wishes_go_with_the_incarnation_they_were_sent_to(void **state)
 {
     struct world *world = *state;
     join(world, B);
-    assert_int_equal(ask(world, 404, 1, STORE_REQUEST_CANCEL), ERR_LEASE_LOST);
+    assert_int_equal(ask(world, 404, 1, STORE_REQUEST_CANCEL), ERR_MOVED_ON);
     assert_int_equal(ask(world, B, 1, STORE_REQUEST_CANCEL), ERR_OK);
     assert_int_equal(forget(world, B), ERR_OK);
-    assert_int_equal(ask(world, B, 2, STORE_REQUEST_CANCEL), ERR_LEASE_LOST);
+    assert_int_equal(ask(world, B, 2, STORE_REQUEST_CANCEL), ERR_MOVED_ON);
     join(world, B);
     assert_int_equal(asked(world, B, 10)->job_count, 0);
 }

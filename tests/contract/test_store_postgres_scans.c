@@ -201,7 +201,7 @@ static struct store_list *tagged(struct world *world, bool jobs, size_t look)
     struct store_list *op = OP(world, store_list, STORE_LIST);
     op->tenant = TENANT;
     op->jobs = jobs;
-    op->before = (struct store_key){INT64_MAX, INT64_MAX};
+    op->before = (struct store_cursor){INT64_MAX, INT64_MAX};
     op->tags[0] = 2;
     op->tag_count = 1;
     op->max_jobs = 1;
@@ -241,7 +241,7 @@ static void a_list_by_a_tag_goes_on_behind_a_row_that_leads_nowhere(void **state
         struct store_list *op = tagged(world, jobs, 2);
         assert_int_equal(op->found_count, 0);
         assert_true(op->more);
-        struct store_key next = op->next;
+        struct store_cursor next = op->next;
         op = tagged(world, jobs, 10);
         assert_int_equal(op->found_count, 1);
         assert_int_equal(op->found[0].id, id);

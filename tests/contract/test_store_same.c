@@ -36,7 +36,7 @@ static void compare_all_that_can_be_read(struct pair *pair)
         ask_both(pair, ops);
     }
     for (int32_t tenant = 1; tenant <= 2; tenant++) {
-        const struct store_key newest = {INT64_MAX, INT64_MAX};
+        const struct store_cursor newest = {INT64_MAX, INT64_MAX};
         BOTH(store_list, STORE_LIST, .tenant = tenant, .jobs = true, .before = newest, .max = 1000, .look = 1000)
         ask_both(pair, ops);
         BOTH(store_list, STORE_LIST, .tenant = tenant, .before = newest, .max = 1000, .look = 1000, .max_jobs = 1000)

@@ -785,7 +785,7 @@ static void store_looks_long(struct store_op *op)
         return;
     }
     assert_true(list->before.id > looks_in_vain);
-    list->next = (struct store_key){list->before.at, looks_in_vain + 1};
+    list->next = (struct store_cursor){list->before.at, looks_in_vain + 1};
 }
 
 // How much it may look at is a matter of time, so on a busy machine the first answer may be short all the same.

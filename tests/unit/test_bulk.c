@@ -338,7 +338,7 @@ static void what_a_dead_node_was_at_is_gone_on_with_where_it_stopped(void **stat
     begin(play, BULK, "{\"action\":\"cancel\",\"filter\":{}}");
     struct store_bulk_row row = row_of(play, BULK);
     row.holder = OTHER;
-    row.next = (struct store_key){0, third};
+    row.next = (struct store_cursor){0, third};
     row.matched = row.changed = 1;
     assert_int_equal(write_row(play, row), ERR_OK);
     for (int i = 0; i < 30; i++) {

@@ -51,15 +51,11 @@ static void the_promised_codes_keep_their_status(void **state)
         const char *code;
         int status;
     } promised[] = {
-        {ERR_LEASE_LOST, "lease_lost", 409},
-        {ERR_KEY_REUSED, "key_reused", 409},
-        {ERR_ILLEGAL_TRANSITION, "illegal_transition", 409},
-        {ERR_STORAGE_FULL, "storage_full", 503},
-        {ERR_INVALID_JSON, "invalid_json", 400},
-        {ERR_UNKNOWN_FIELD, "unknown_field", 422},
-        {ERR_METHOD_NOT_ALLOWED, "method_not_allowed", 405},
-        {ERR_TOO_LARGE, "too_large", 413},
-        {ERR_UNSUPPORTED_TYPE, "unsupported_type", 415},
+        {ERR_LEASE_LOST, "lease_lost", 409},       {ERR_MOVED_ON, "moved_on", 409},
+        {ERR_KEY_REUSED, "key_reused", 409},       {ERR_ILLEGAL_TRANSITION, "illegal_transition", 409},
+        {ERR_STORAGE_FULL, "storage_full", 503},   {ERR_INVALID_JSON, "invalid_json", 400},
+        {ERR_UNKNOWN_FIELD, "unknown_field", 422}, {ERR_METHOD_NOT_ALLOWED, "method_not_allowed", 405},
+        {ERR_TOO_LARGE, "too_large", 413},         {ERR_UNSUPPORTED_TYPE, "unsupported_type", 415},
         {ERR_NOT_FOUND, "not_found", 404},
     };
     for (size_t i = 0; i < sizeof promised / sizeof *promised; i++) {

@@ -137,7 +137,7 @@ static void meet_row(struct bulk *bulk, const struct store_bulk_row *found, stru
         return;
     }
     struct str doc = bulk->row.doc;
-    struct store_key next = bulk->row.next;
+    struct store_cursor next = bulk->row.next;
     bool uncounted = bulk->counted && found->matched != bulk->row.matched;
     bulk->row = *found;
     bulk->row.doc = doc;
@@ -215,7 +215,7 @@ static void take_save(struct bulk *bulk, struct now now)
 {
     enum err err = bulk->save.op.err;
     store_op_done(&bulk->save.op);
-    if (err == ERR_LEASE_LOST) {
+    if (err == ERR_MOVED_ON) {
         look(bulk, bulk->row.id, bulk->row.tenant);
     } else if (err) {
         bulk->next_at = now.mono_ms + FAIL_WAIT_MS;
@@ -345,7 +345,7 @@ static void take_answers(struct bulk *bulk, struct now now)
     list_each (&answers, link) {
         struct store_op *op = list_entry(link, struct store_op, link);
         bulk->waiting = false;
-        if (op->err && op->err != ERR_LEASE_LOST && op->err != ERR_NOT_FOUND)
+        if (op->err && op->err != ERR_MOVED_ON && op->err != ERR_NOT_FOUND)
             node_say_failed(bulk->node, "bulk", op, now.mono_ms);
         if (op == &bulk->look.op)
             take_look(bulk, now);

@@ -219,7 +219,7 @@ static void take_request(struct work *work)
 {
     enum err err = work->request.op.err;
     store_op_done(&work->request.op);
-    if (err && err != ERR_LEASE_LOST) // lost: the holder is gone, and the record will show it
+    if (err && err != ERR_MOVED_ON) // lost: the holder is gone, and the record will show it
         finish(work, err, "the node that has the job in hand could not be asked");
     else
         revision_read_later(&work->revision, LOOK_MS);
@@ -449,7 +449,7 @@ static void amended(struct amending *amending, struct now now)
     enum err err = amend->op.err;
     work->commands->reviser.now = now;
     store_op_done(&work->amending.amend.op);
-    if (err == ERR_LEASE_LOST) {
+    if (err == ERR_MOVED_ON) {
         mark(MARK_COMMAND_AGAIN);
         revision_read(&work->revision);
         return;
@@ -495,7 +495,7 @@ static void removed(struct removing *removing, struct now now)
     store_op_done(&removing->remove.op);
     if (!err)
         work->past.did |= COMMAND_DID_WRITE;
-    if (err == ERR_LEASE_LOST) {
+    if (err == ERR_MOVED_ON) {
         mark(MARK_COMMAND_AGAIN);
         revision_read(&work->revision);
     } else if (err == ERR_NOT_FOUND) {

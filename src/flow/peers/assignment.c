@@ -118,7 +118,7 @@ static void take_answer(struct assignment *assignment, struct store_op *op, stru
     assignment->waiting = false;
     assignment->next_at = now.mono_ms + READ_MS;
     if (op == &assignment->divide.op) {
-        if (op->err == ERR_OK || op->err == ERR_LEASE_LOST) {
+        if (op->err == ERR_OK || op->err == ERR_MOVED_ON) {
             mark(op->err ? MARK_DIVIDE_LATE : MARK_DIVIDED);
             assignment->next_at = now.mono_ms;
         }

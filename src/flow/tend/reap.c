@@ -149,7 +149,7 @@ static void take_answer(struct reap *reap, struct store_op *op, struct now now)
 {
     enum err err = op->err;
     reap->waiting = false;
-    bool failed = err && err != ERR_LEASE_LOST;
+    bool failed = err && err != ERR_MOVED_ON;
     if (failed)
         node_say_failed(reap->round.node, "reap", op, now.mono_ms);
     if (op != &reap->asked.op)

@@ -232,7 +232,7 @@ static enum err change_job(struct memory *memory, const struct store_step *step)
     if (!job)
         return ERR_NOT_FOUND;
     if (job->job.token != step->token || (step->watched && job->job.state != JOB_WATCHING) || job->job.lease_until != step->lease)
-        return ERR_LEASE_LOST;
+        return ERR_MOVED_ON;
     write_job(memory, job, step->job);
     if (step->attempt)
         keep_attempt(job, step->attempt);
@@ -295,7 +295,7 @@ void memory_run_amend(struct memory *memory, struct store_op *op)
     if (standing)
         amend_task(memory, task, amend, lane);
     else
-        store_op_fail(op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
+        store_op_fail(op, ERR_MOVED_ON, "the task or a job of it has changed meanwhile");
 }
 
 // A list of jobs on the way to being sorted and cut.
@@ -557,7 +557,7 @@ void memory_run_remove(struct memory *memory, struct store_op *op)
         remove_job(memory, found.jobs[i], remove->keys_until, remove->now_ms);
     remove->more = standing && found.count > remove->max;
     if (!standing)
-        store_op_fail(op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
+        store_op_fail(op, ERR_MOVED_ON, "the task or a job of it has changed meanwhile");
     mem_free(found.jobs);
 }
 

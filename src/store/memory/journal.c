@@ -211,7 +211,7 @@ void memory_run_bulk(struct memory *memory, struct store_op *op)
     struct store_bulk *bulk = container_of(op, struct store_bulk, op);
     struct store_bulk_row *row = find_bulk(memory, bulk->row.id);
     if ((row ? row->version : 0) != bulk->row.version) {
-        store_op_fail(op, ERR_LEASE_LOST, "the bulk has changed meanwhile");
+        store_op_fail(op, ERR_MOVED_ON, "the bulk has changed meanwhile");
     } else if (row) {
         struct str doc = row->doc;
         *row = bulk->row;

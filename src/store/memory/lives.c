@@ -92,7 +92,7 @@ void memory_run_bury(struct memory *memory, struct store_op *op)
     if (!incarnation || incarnation->dead)
         return;
     if (incarnation->beat != bury->beat)
-        store_op_fail(op, ERR_LEASE_LOST, "it has beaten since");
+        store_op_fail(op, ERR_MOVED_ON, "it has beaten since");
     else
         incarnation->dead = true;
 }
@@ -110,7 +110,7 @@ void memory_run_forget(struct memory *memory, struct store_op *op)
     if (!incarnation)
         return;
     if (holds_jobs(memory, forget->incarnation)) {
-        store_op_fail(op, ERR_LEASE_LOST, "it still holds jobs");
+        store_op_fail(op, ERR_MOVED_ON, "it still holds jobs");
         return;
     }
     size_t at = (size_t)(incarnation - memory->incarnations);

@@ -23,7 +23,7 @@ void memory_run_divide(struct memory *memory, struct store_op *op)
 {
     struct store_divide *divide = container_of(op, struct store_divide, op);
     if (memory->term != divide->term) {
-        store_op_fail(op, ERR_LEASE_LOST, "they were divided by another meanwhile");
+        store_op_fail(op, ERR_MOVED_ON, "they were divided by another meanwhile");
         return;
     }
     memory->term++;
@@ -39,7 +39,7 @@ void memory_run_request(struct memory *memory, struct store_op *op)
     struct store_request *request = container_of(op, struct store_request, op);
     struct memory_incarnation *holder = memory_incarnation(memory, request->holder);
     if (!holder) {
-        store_op_fail(op, ERR_LEASE_LOST, "there is no such incarnation any more");
+        store_op_fail(op, ERR_MOVED_ON, "there is no such incarnation any more");
         return;
     }
     size_t at = 0;

@@ -104,7 +104,7 @@ void memory_run_ahead(struct memory *memory, struct store_op *op)
 
 // ---- pages
 
-static bool is_behind(struct store_key key, struct store_key before)
+static bool is_behind(struct store_cursor key, struct store_cursor before)
 {
     return key.at != before.at ? key.at < before.at : key.id < before.id;
 }
@@ -180,7 +180,8 @@ static bool may_be_task(const struct source *source, const struct memory_task *t
 static bool may_be_job(const struct source *source, const struct memory_job *job)
 {
     const struct store_list *list = source->list;
-    return job->job.tenant == list->tenant && is_behind((struct store_key){job->job.scheduled_at, job->job.id}, list->before) &&
+    return job->job.tenant == list->tenant &&
+           is_behind((struct store_cursor){job->job.scheduled_at, job->job.id}, list->before) &&
            (!source->task_id || job->job.task_id == source->task_id);
 }
 
@@ -224,7 +225,7 @@ static void list_jobs(const struct source *source, struct store_list *list, stru
     memory_found_sort(&found, compare_scheduled_at);
     for (size_t i = found.count; i > 0; i--) {
         job = found.jobs[i - 1];
-        if (!store_list_look(list, &page, (struct store_key){job->job.scheduled_at, job->job.id}))
+        if (!store_list_look(list, &page, (struct store_cursor){job->job.scheduled_at, job->job.id}))
             break;
         if (!job_matches(source->memory, list, job))
             continue;
@@ -252,7 +253,7 @@ static void list_tasks(const struct source *source, struct store_list *list, str
         if (may_be_task(source, task) && is_candidate(source, source->lead, task, NULL))
             tasks[count++] = task;
     qsort(tasks, count, sizeof *tasks, compare_tasks);
-    for (size_t i = 0; i < count && store_list_look(list, &page, (struct store_key){0, tasks[i]->task.id}); i++) {
+    for (size_t i = 0; i < count && store_list_look(list, &page, (struct store_cursor){0, tasks[i]->task.id}); i++) {
         if (!task_matches(list, tasks[i]))
             continue;
         push_task(list, records, tasks[i]);

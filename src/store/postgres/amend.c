@@ -57,7 +57,7 @@ static void read_amend(void *ctx, const PGresult *result)
     if (!pg_int(result, 0, 1))
         store_op_fail(&amend->op, ERR_NOT_FOUND, "there is no such task");
     else if (!pg_int(result, 0, 0))
-        store_op_fail(&amend->op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
+        store_op_fail(&amend->op, ERR_MOVED_ON, "the task or a job of it has changed meanwhile");
 }
 
 static void step_rows(struct pg_session *session, struct pg_rows *rows, const struct store_amend *amend)

@@ -116,7 +116,7 @@ static void read_steps(void *ctx, const PGresult *result)
         if (stands && moves && batch->moved)
             batch->moved->steps[batch->moved->count++] = step;
         else
-            step->err = stands ? ERR_OK : ERR_LEASE_LOST;
+            step->err = stands ? ERR_OK : ERR_MOVED_ON;
     }
 }
 

@@ -55,7 +55,7 @@ static const char remove_events[] =
 static void read_bulk(void *ctx, const PGresult *result)
 {
     if (!PQntuples(result))
-        store_op_fail(&((struct store_bulk *)ctx)->op, ERR_LEASE_LOST, "the bulk has changed meanwhile");
+        store_op_fail(&((struct store_bulk *)ctx)->op, ERR_MOVED_ON, "the bulk has changed meanwhile");
 }
 
 void pg_bulk_send(struct pg_session *session, struct store_op *op)

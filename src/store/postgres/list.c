@@ -127,7 +127,7 @@ static const char attempts_by_job[] = PG_BRIEF_ATTEMPTS " WHERE job_id=ANY($1) O
 // A row of the page, or a job of a task in it, before its records are read.
 struct row {
     int64_t rank, task_id, day;
-    struct store_key key;
+    struct store_cursor key;
     size_t bytes;
 };
 
@@ -138,7 +138,7 @@ struct page {
     int64_t task_id;          // the only one there may be; 0: any
     size_t lead;              // the candidate by which rows are found, if there are any: a tag, or the state that failed
     int64_t looked;           // how many rows, one more than may be if there are more
-    struct store_key last;    // of those that may be looked at
+    struct store_cursor last; // of those that may be looked at
     struct row *rows;
     size_t row_count;
     struct row *jobs; // of a page of tasks
@@ -284,7 +284,7 @@ static void read_rows(void *ctx, const PGresult *result)
     if (!count)
         return;
     page->looked = pg_int(result, 0, 0);
-    page->last = (struct store_key){pg_int(result, 0, 1), pg_int(result, 0, 2)};
+    page->last = (struct store_cursor){pg_int(result, 0, 1), pg_int(result, 0, 2)};
     page->rows = arena_array(&page->session->arena, struct row, (size_t)count);
     for (int row = 0; row < count && !PQgetisnull(result, row, 3); row++)
         page->rows[page->row_count++] = (struct row){.rank = pg_int(result, row, 3),

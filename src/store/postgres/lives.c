@@ -154,7 +154,7 @@ static void read_bury(void *ctx, const PGresult *result)
 {
     struct store_bury *bury = ctx;
     if (PQntuples(result) && !pg_int(result, 0, 1) && pg_int(result, 0, 0) != bury->beat)
-        store_op_fail(&bury->op, ERR_LEASE_LOST, "it has beaten since");
+        store_op_fail(&bury->op, ERR_MOVED_ON, "it has beaten since");
 }
 
 void pg_bury_send(struct pg_session *session, struct store_op *op)
@@ -167,7 +167,7 @@ static void read_left(void *ctx, const PGresult *result)
 {
     struct store_forget *forget = ctx;
     if (PQntuples(result))
-        store_op_fail(&forget->op, ERR_LEASE_LOST, "it still holds jobs");
+        store_op_fail(&forget->op, ERR_MOVED_ON, "it still holds jobs");
 }
 
 void pg_forget_send(struct pg_session *session, struct store_op *op)

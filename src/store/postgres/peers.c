@@ -64,7 +64,7 @@ static void read_divide(void *ctx, const PGresult *result)
 {
     struct store_divide *divide = ctx;
     if (!PQntuples(result))
-        store_op_fail(&divide->op, ERR_LEASE_LOST, "they were divided by another meanwhile");
+        store_op_fail(&divide->op, ERR_MOVED_ON, "they were divided by another meanwhile");
 }
 
 void pg_divide_send(struct pg_session *session, struct store_op *op)
@@ -90,7 +90,7 @@ static void read_request(void *ctx, const PGresult *result)
 {
     struct store_request *request = ctx;
     if (!PQntuples(result))
-        store_op_fail(&request->op, ERR_LEASE_LOST, "there is no such incarnation any more");
+        store_op_fail(&request->op, ERR_MOVED_ON, "there is no such incarnation any more");
 }
 
 void pg_request_send(struct pg_session *session, struct store_op *op)

@@ -50,7 +50,7 @@ static void read_remove(void *ctx, const PGresult *result)
     if (!pg_int(result, 0, 0))
         store_op_fail(&remove->op, ERR_NOT_FOUND, "there is no such task");
     else if (!pg_int(result, 0, 1))
-        store_op_fail(&remove->op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
+        store_op_fail(&remove->op, ERR_MOVED_ON, "the task or a job of it has changed meanwhile");
     else
         remove->more = pg_int(result, 0, 2) > (int64_t)remove->max;
 }

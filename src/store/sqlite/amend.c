@@ -46,7 +46,7 @@ void amend_task(struct writer *writer, struct store_op *op)
     for (size_t i = 0; i < amend->count && standing; i++)
         standing = stands(db, &amend->steps[i], &was);
     if (!standing) {
-        store_op_fail(op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
+        store_op_fail(op, ERR_MOVED_ON, "the task or a job of it has changed meanwhile");
         return;
     }
     if (!lane) // SQLite failed

@@ -160,7 +160,7 @@ static enum err change_job(struct writer *writer, const struct store_step *step)
     if (!db_standing(&writer->db, step->job->id, &was))
         return ERR_NOT_FOUND;
     if (!db_stands(&was, step))
-        return ERR_LEASE_LOST;
+        return ERR_MOVED_ON;
     change_record(&writer->db, &was, step);
     follow_step(writer, &was, step);
     return ERR_OK;
@@ -171,7 +171,7 @@ static enum err end_change(struct writer *writer, const struct change_row *row)
     if (row->fate == CHANGE_WIDE)
         return change_job(writer, row->step);
     if (row->fate != CHANGE_WRITTEN)
-        return row->fate == CHANGE_LOST ? ERR_LEASE_LOST : ERR_NOT_FOUND;
+        return row->fate == CHANGE_LOST ? ERR_MOVED_ON : ERR_NOT_FOUND;
     follow_step(writer, &row->was, row->step);
     return ERR_OK;
 }

@@ -23,7 +23,7 @@ void journal_bulk(struct writer *writer, struct store_op *op)
     if (version == bulk->row.version)
         write_bulk_row(db, &bulk->row);
     else
-        store_op_fail(op, ERR_LEASE_LOST, "the bulk has changed meanwhile");
+        store_op_fail(op, ERR_MOVED_ON, "the bulk has changed meanwhile");
     db_run(db, db_sql(db, SQL_FORGET_BULKS, bulk->forget_before));
 }
 

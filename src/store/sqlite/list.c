@@ -78,7 +78,7 @@ static bool is_named(struct db *db, int64_t task_id, struct str name)
 }
 
 // Says whether the row has all tags that were asked for. The one by which it was found needs no look.
-static bool has_tags(const struct source *source, struct store_key key)
+static bool has_tags(const struct source *source, struct store_cursor key)
 {
     const struct store_list *list = source->list;
     int64_t one;
@@ -101,7 +101,7 @@ static bool job_matches(const struct source *source, const struct job *job)
 {
     const struct store_list *list = source->list;
     return (!list->states || list->states & 1u << job->state) && lane_matches(source, job->lane) &&
-           has_tags(source, (struct store_key){job->scheduled_at, job->id}) &&
+           has_tags(source, (struct store_cursor){job->scheduled_at, job->id}) &&
            (!list->name.p || is_named(source->db, job->task_id, list->name));
 }
 
@@ -121,7 +121,7 @@ static void list_jobs(const struct source *source, struct store_list *list, stru
     struct job job;
     while (db_row(db, stmt)) {
         db_read_seen_numbers(db, stmt, &job);
-        if (!store_list_look(list, &page, (struct store_key){job.scheduled_at, job.id})) {
+        if (!store_list_look(list, &page, (struct store_cursor){job.scheduled_at, job.id})) {
             db_end(stmt);
             return;
         }
@@ -141,7 +141,7 @@ static bool task_matches(const struct source *source, sqlite3_stmt *stmt)
     struct str name = {.p = sqlite3_column_blob(stmt, 2)};
     name.n = (size_t)sqlite3_column_bytes(stmt, 2);
     return lane_matches(source, sqlite3_column_int64(stmt, 1)) && (!source->list->name.p || str_eq(source->list->name, name)) &&
-           has_tags(source, (struct store_key){0, sqlite3_column_int64(stmt, 0)});
+           has_tags(source, (struct store_cursor){0, sqlite3_column_int64(stmt, 0)});
 }
 
 // Only the documents of tasks that match are read, because documents may be large.
@@ -152,7 +152,7 @@ static void list_tasks(const struct source *source, struct store_list *list, str
     struct store_page page = {0};
     while (db_row(db, stmt)) {
         int64_t id = sqlite3_column_int64(stmt, 0);
-        if (!store_list_look(list, &page, (struct store_key){0, id})) {
+        if (!store_list_look(list, &page, (struct store_cursor){0, id})) {
             db_end(stmt);
             return;
         }

@@ -109,7 +109,7 @@ void lives_bury(struct writer *writer, struct store_op *op)
     if (!found.known || found.dead)
         return;
     if (found.beat != bury->beat) {
-        store_op_fail(op, ERR_LEASE_LOST, "it has beaten since");
+        store_op_fail(op, ERR_MOVED_ON, "it has beaten since");
         return;
     }
     writer->live_holder = 0;
@@ -122,7 +122,7 @@ void lives_forget(struct writer *writer, struct store_op *op)
     if (!lives_find(&writer->db, forget->incarnation).known)
         return;
     if (claims_any(writer->db.claims, forget->incarnation)) {
-        store_op_fail(op, ERR_LEASE_LOST, "it still holds jobs");
+        store_op_fail(op, ERR_MOVED_ON, "it still holds jobs");
         return;
     }
     writer->live_holder = 0;

@@ -10,7 +10,7 @@ void peers_divide(struct writer *writer, struct store_op *op)
     int64_t term = 0;
     db_found(db, db_stmt(db, SQL_TERM), &term);
     if (term != divide->term) {
-        store_op_fail(op, ERR_LEASE_LOST, "they were divided by another meanwhile");
+        store_op_fail(op, ERR_MOVED_ON, "they were divided by another meanwhile");
         return;
     }
     db_run(db, db_sql(db, SQL_SET_TERM, term + 1));
@@ -41,7 +41,7 @@ void peers_request(struct writer *writer, struct store_op *op)
     if (lives_find(db, request->holder).known)
         db_run(db, db_sql(db, SQL_REQUEST, request->holder, request->job.job_id, request->job.tenant, request->job.kind));
     else
-        store_op_fail(op, ERR_LEASE_LOST, "there is no such incarnation any more");
+        store_op_fail(op, ERR_MOVED_ON, "there is no such incarnation any more");
 }
 
 void peers_requests(struct writer *writer, struct store_op *op)

@@ -58,7 +58,7 @@ static void remove_task(struct db *db, int64_t id, const struct purged_task *tas
         db_run(db, stmt);
     }
     if (task->tags)
-        tags_remove_swept(db, task->tenant, task->tags, false, (struct store_key){0, id});
+        tags_remove_swept(db, task->tenant, task->tags, false, (struct store_cursor){0, id});
     db_run(db, db_sql(db, SQL_REMOVE_TASK, id));
 }
 
@@ -73,7 +73,7 @@ static void remove_job(struct writer *writer, const struct purge *job, const str
     if (!find_purged(db, job->task_id, purges->arena, &task))
         return;
     if (task.tags)
-        tags_remove_swept(db, task.tenant, task.tags, true, (struct store_key){job->scheduled_at, job->id});
+        tags_remove_swept(db, task.tenant, task.tags, true, (struct store_cursor){job->scheduled_at, job->id});
     if (!db_found(db, db_sql(db, SQL_TASK_HAS_JOB, job->task_id), &one))
         remove_task(db, job->task_id, &task, purges);
 }
@@ -124,7 +124,7 @@ void remove_deleted(struct writer *writer, struct store_op *op)
     bool more = purges.count > remove->max;
     purges.count -= more;
     if (version != remove->version || keeps_task(db, remove, &purges)) {
-        store_op_fail(op, ERR_LEASE_LOST, "the task or a job of it has changed meanwhile");
+        store_op_fail(op, ERR_MOVED_ON, "the task or a job of it has changed meanwhile");
         return;
     }
     remove->more = more;

@@ -114,7 +114,7 @@ void tags_remove_job(struct db *db, int64_t id);
 void tags_add_task(struct db *db, int64_t id);
 void tags_remove_task(struct db *db, int64_t id);
 // Removes the tags of a task or a job that is no more. `tags` is the column as its task had it.
-void tags_remove_swept(struct db *db, int32_t tenant, const char *tags, bool job, struct store_key key);
+void tags_remove_swept(struct db *db, int32_t tenant, const char *tags, bool job, struct store_cursor key);
 
 // ---- sqlite/journal.c
 

@@ -74,7 +74,7 @@ static int64_t tag_of(int64_t tag, bool job)
     return job ? store_tag_of_jobs(tag) : tag;
 }
 
-static void add_rows(struct db *db, int64_t tenant, const int64_t *tags, size_t count, bool job, struct store_key key)
+static void add_rows(struct db *db, int64_t tenant, const int64_t *tags, size_t count, bool job, struct store_cursor key)
 {
     int64_t rows[TAGS_MAX * 4];
     for (size_t i = 0; i < count; i++)
@@ -82,7 +82,7 @@ static void add_rows(struct db *db, int64_t tenant, const int64_t *tags, size_t 
     db_run_rows(db, SQL_ADD_TAGS, count, 4, rows);
 }
 
-static void remove_rows(struct db *db, int64_t tenant, const int64_t *tags, size_t count, bool job, struct store_key key)
+static void remove_rows(struct db *db, int64_t tenant, const int64_t *tags, size_t count, bool job, struct store_cursor key)
 {
     for (size_t i = 0; i < count; i++)
         db_run(db, db_sql(db, SQL_REMOVE_TAG, tenant, tag_of(tags[i], job), key.at, key.id));
@@ -93,19 +93,19 @@ void tags_add_new(struct db *db, const struct store_new *item)
     const struct store_task *task = item->task;
     if (!task->tag_count)
         return;
-    add_rows(db, task->tenant, task->tags, task->tag_count, false, (struct store_key){0, task->id});
+    add_rows(db, task->tenant, task->tags, task->tag_count, false, (struct store_cursor){0, task->id});
     for (size_t i = 0; i < item->job_count; i++)
         add_rows(db, task->tenant, task->tags, task->tag_count, true,
-                 (struct store_key){item->jobs[i].scheduled_at, item->jobs[i].id});
+                 (struct store_cursor){item->jobs[i].scheduled_at, item->jobs[i].id});
 }
 
-void tags_remove_swept(struct db *db, int32_t tenant, const char *tags, bool job, struct store_key key)
+void tags_remove_swept(struct db *db, int32_t tenant, const char *tags, bool job, struct store_cursor key)
 {
     int64_t parsed[TAGS_MAX];
     remove_rows(db, tenant, parsed, parse(tags, parsed), job, key);
 }
 
-typedef void for_rows(struct db *db, int64_t tenant, const int64_t *tags, size_t count, bool job, struct store_key key);
+typedef void for_rows(struct db *db, int64_t tenant, const int64_t *tags, size_t count, bool job, struct store_cursor key);
 
 static void do_job(struct db *db, int64_t id, for_rows *what)
 {
@@ -116,7 +116,7 @@ static void do_job(struct db *db, int64_t id, for_rows *what)
     int64_t tenant = sqlite3_column_int64(stmt, 0), at = sqlite3_column_int64(stmt, 2);
     size_t count = parse((const char *)sqlite3_column_text(stmt, 1), tags);
     db_end(stmt);
-    what(db, tenant, tags, count, true, (struct store_key){at, id});
+    what(db, tenant, tags, count, true, (struct store_cursor){at, id});
 }
 
 void tags_add_job(struct db *db, int64_t id)
@@ -140,10 +140,10 @@ static void do_task(struct db *db, int64_t id, for_rows *what)
     db_end(stmt);
     if (!count)
         return;
-    what(db, tenant, tags, count, false, (struct store_key){0, id});
+    what(db, tenant, tags, count, false, (struct store_cursor){0, id});
     stmt = db_sql(db, SQL_TIMES_OF_TASK, id);
     while (db_row(db, stmt))
-        what(db, tenant, tags, count, true, (struct store_key){sqlite3_column_int64(stmt, 1), sqlite3_column_int64(stmt, 0)});
+        what(db, tenant, tags, count, true, (struct store_cursor){sqlite3_column_int64(stmt, 1), sqlite3_column_int64(stmt, 0)});
 }
 
 void tags_add_task(struct db *db, int64_t id)
