@@ -12,7 +12,8 @@
 enum {
     RUNS_DEFAULT = 10,
     RUNS_MAX = 1000,
-    EXCLUDED_MAX = 1000, // instants that are shown as taken out; days behind them are passed over as a whole
+    EXCLUDED_MAX = 1000, // instants that are shown as taken out; days behind them are passed over as a whole,
+    PASSED_MAX = 4000,   // so many of them: the HTTP thread does not search through two centuries in which every day is excluded
 };
 
 // ---- what is asked
@@ -131,9 +132,9 @@ static void put_instant(struct buf *body, const struct schedule *schedule, int64
 
 static void put_instants(struct buf *runs, struct buf *excluded, const struct schedule *schedule, int64_t from_s, int64_t count)
 {
-    int64_t shown = 0;
+    int64_t shown = 0, passed = 0;
     struct schedule_instant next = schedule_next(schedule, from_s);
-    while (count && next.at_s != INT64_MAX) {
+    while (count && next.at_s != INT64_MAX && passed <= PASSED_MAX) {
         int64_t after = next.at_s;
         if (!next.excluded) {
             put_instant(runs, schedule, next.at_s);
@@ -142,6 +143,7 @@ static void put_instants(struct buf *runs, struct buf *excluded, const struct sc
             put_instant(excluded, schedule, next.at_s);
         } else {
             after = schedule_day_end(schedule, next.at_s);
+            passed++;
         }
         next = schedule_next(schedule, after);
     }

@@ -58,6 +58,14 @@ def test_an_excluded_half_year_of_seconds_is_passed_over(shared_api):
     assert len(answer.json["excluded"]) == 1000
 
 
+def test_a_search_through_nothing_but_excluded_days_ends(shared_api):
+    days = [f"{month:02}-{day:02}" for month, last in enumerate([31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], 1) for day in range(1, last + 1)]
+    answer = preview(shared_api, cron="0 0 * * *", exclude=",".join(days))
+    assert (answer.status, answer.json["runs"], len(answer.json["excluded"])) == (200, [], 1000)
+    answer = preview(shared_api, cron="0 0 * * *", exclude="2026-01-01/2036-12-31", **{"from": "2026-01-01T00:00:00Z"}, count=1)
+    assert runs(answer) == ["2037-01-01T00:00:00.000Z"]
+
+
 def test_a_pattern_that_has_come_to_its_end_has_no_runs(shared_api):
     answer = preview(shared_api, cron="0 0 0 1 1 * 2020")
     assert (answer.status, answer.json["runs"]) == (200, [])

@@ -18,7 +18,7 @@ static void put_preview(struct buf *buf, const struct show *show, const struct v
     buf_puts(buf, "\n\n");
     table_put(buf, &runs, value_at(preview, "runs"), 0);
     if (!value_item(value_at(preview, "runs"), 0))
-        buf_puts(buf, "It does not fire any more.\n");
+        buf_puts(buf, "It has no run.\n");
     if (!value_item(value_at(preview, "excluded"), 0))
         return;
     buf_puts(buf, "\nexcluded\n");
