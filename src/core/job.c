@@ -84,6 +84,16 @@ const char *job_outcome_text(enum job_outcome outcome)
     return outcomes[outcome];
 }
 
+const char *job_trigger_text(enum job_trigger trigger)
+{
+    static const char *const texts[] = {
+#define X(name, text) text,
+        JOB_TRIGGERS(X)
+#undef X
+    };
+    return texts[trigger];
+}
+
 const char *job_stage_text(enum job_stage stage)
 {
     assert(stage < STAGE_COUNT);

@@ -76,6 +76,21 @@ enum job_outcome {
         OUTCOME_COUNT
 };
 
+// What made a job. Stores keep these numbers.
+#define JOB_TRIGGERS(X)     \
+    X(SUBMIT, "submit")     \
+    X(SCHEDULE, "schedule") \
+    X(RUN, "run")           \
+    X(RETRY, "retry")       \
+    X(BACKFILL, "backfill")
+
+enum job_trigger {
+#define X(name, text) TRIGGER_##name,
+    JOB_TRIGGERS(X)
+#undef X
+        TRIGGER_COUNT
+};
+
 enum job_stage { STAGE_NONE, STAGE_PULLER, STAGE_QUEUE, STAGE_TARGET, STAGE_COUNT };
 
 enum { JOB_REASON_MAX = 256, JOB_LOST_MAX = 3, JOB_PRIORITIES = 10, JOB_RESULT_MAX = 1024 * 1024, JOB_PROGRESS_MAX = 4096 };
@@ -89,6 +104,7 @@ struct job {
     int32_t tenant;
     uint8_t state; // enum job_state
     uint8_t priority;
+    uint8_t trigger;      // enum job_trigger: what made it
     int64_t scheduled_at; // planned; does not change but by hand
     int64_t ready_at;     // what the SLA counts from: the later of planned, unblocked, retry time
     int64_t due_at;       // when it may start; later than ready_at only while its host is full or away
@@ -136,6 +152,7 @@ const char *job_state_text(enum job_state state);
 const char *job_event_text(enum job_event event);
 const char *job_event_words(enum job_event event);
 const char *job_outcome_text(enum job_outcome outcome);
+const char *job_trigger_text(enum job_trigger trigger);
 const char *job_stage_text(enum job_stage stage); // NULL for STAGE_NONE
 bool job_state_final(enum job_state state);
 bool job_state_held(enum job_state state);    // watching or reserved: somebody has it in hand

@@ -2,6 +2,7 @@
 // Layer: port. What an operation is: store/store.h.
 #pragma once
 #include "core/job.h"
+#include "core/schedule/plan.h"
 #include "core/tag.h"
 #include "core/task/target.h"
 #include "store/store.h"
@@ -10,6 +11,7 @@
 struct store_job {
     struct job job;
     struct str doc;
+    int64_t version; // of the task: that of the document
 };
 
 // A task as it is stored. The document is the JSON object the user gave, byte for byte.
@@ -24,6 +26,7 @@ struct store_task {
     struct str queue, name, doc;
     const int64_t *tags; // by which it is found (core/tag); reads leave them out
     size_t tag_count;
+    const struct plan *plan; // of a recurring task; NULL: it is not one. See store/plans.h
 };
 
 // Gives a task that is to be stored its tags, which live as long as the arena.
@@ -104,15 +107,19 @@ struct store_change {
     size_t bytes; // of results in it: so many do not go into one transaction; 0: none, or hardly any
 };
 
-// Changes a task that is as it was read (`version`), and jobs of it that nobody has in hand (by their tokens): all, or nothing.
-// Here a job's priority may change, and all of them go to the lane of `task.queue` and `task.dispatch`. ERR_MOVED_ON: something
-// has moved on. ERR_NOT_FOUND: the task is absent, or another tenant's.
+// Changes a task that is as it was read (`version`), and jobs of it that nobody has in hand (by their tokens), and adds jobs to
+// it: all, or nothing. Here a job's priority and nominal_at may change, and all of them go to the lane of `task.queue` and
+// `task.dispatch`. ERR_MOVED_ON: something has moved on. ERR_NOT_FOUND: the task is absent, or another tenant's.
 struct store_amend {
     struct store_op op;
     struct store_task task; // as it shall be, but for `version`, which was read
     bool retag;             // it has the tags of `task` from now on; otherwise those it had
+    // task.plan is the plan as it shall be, but for .revision, which was read, and what the store counts; its version becomes the
+    // task's. NULL: the task has none.
     struct store_step *steps;
     size_t count;
+    struct job *jobs; // that are added, as with STORE_PLAN
+    size_t job_count;
 };
 
 // Removes a task with all its jobs, also those that run: nothing of them is read, listed or counted from then on, and the holder

@@ -47,6 +47,9 @@ enum store_verb {
     STORE_LIST,   // read a page of tasks or jobs
     STORE_STATS,  // jobs per state
     STORE_AHEAD,  // how many wait before a job
+    // store/plans.h
+    STORE_PLAN,  // write plans of recurring tasks, with the jobs they plan
+    STORE_PLANS, // read them
     // store/journal.h
     STORE_BULKS,  // read bulks
     STORE_BULK,   // a bulk begins, goes on, or ends

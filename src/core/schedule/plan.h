@@ -1,0 +1,148 @@
+// The plan of a recurring task: how far its instants are planned, which of them were skipped, and what became of its jobs.
+//
+// Layer: core, pure. A store keeps the plan as it is given; what follows is decided here. Two deciders are kept apart by
+// `revision`, as those of a job are by its token: a plan is written only if its revision is the one that was read.
+//
+// What a schedule owes: every instant up to `planned_through` has exactly one job, or lies in one skip. So whoever moves
+// `planned_through` writes the jobs and skips of the instants in between in the same transaction.
+//
+// Times are wall-clock milliseconds. An instant is what the schedule says (nominal_at of a job); its job is due at that instant
+// and the jitter, which is the same whenever it is asked for.
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+#include "core/schedule/schedule.h"
+
+enum {
+    PLAN_AHEAD = 5,          // jobs that are planned and whose time has not come
+    PLAN_ROWS_MAX = 100,     // instants that one step plans: what remains follows with the next
+    PLAN_LATE_MS = 5000,     // an instant that is picked later than this is missed
+    PLAN_SKIPS_MAX = 100,    // that are kept: the latest
+    PLAN_QUEUED_MAX = 100,   // jobs that wait by `overlap: queue`
+    PLAN_ACTIVE_MAX = 100,   // of `max_active`
+    PLAN_MISSED_MAX = 10000, // that run by `misfire: all`
+};
+
+enum plan_reason { PLAN_MISFIRE, PLAN_OVERLAP, PLAN_PAUSED, PLAN_EXCLUDED, PLAN_WINDOW, PLAN_REASON_COUNT };
+const char *plan_reason_text(enum plan_reason reason); // "misfire", …
+
+// Instants that follow each other and were skipped for one reason.
+struct plan_skip {
+    int64_t from, to, count; // both instants are among them
+    enum plan_reason reason;
+};
+
+// What becomes of instants that were missed, and of jobs that are one too many at once.
+enum plan_misfire { PLAN_MISFIRE_ONE, PLAN_MISFIRE_SKIP, PLAN_MISFIRE_ALL };
+enum plan_overlap { PLAN_OVERLAP_ALLOW, PLAN_OVERLAP_SKIP, PLAN_OVERLAP_QUEUE, PLAN_OVERLAP_CANCEL };
+
+// The rules of a task, beside its schedule.
+struct plan_rules {
+    enum plan_misfire misfire;
+    int64_t misfire_window_ms; // an instant missed by more than this is skipped; -1: however old it is
+    enum plan_overlap overlap;
+    int max_active;   // unless overlap is ALLOW
+    int64_t max_runs; // instants in all, without excluded ones; 0: no end
+};
+
+struct plan {
+    int64_t task_id;
+    int32_t tenant;
+    int64_t version;         // of the task: the document that was followed
+    int64_t revision;        // grows with every write of the plan, and with the end of a job of the task
+    int64_t planned_through; // the last instant that is planned; TIME_NEVER: none will follow
+    int64_t instants;        // how many there were up to it, without excluded ones: max_runs counts them
+    int64_t check_at;        // by then it must have been carried on; TIME_NEVER: it need not
+    // What became of its jobs since its beginning. The store counts with the step that ends a job.
+    int64_t success, failed, cancelled;
+    int64_t failures_in_row; // ended jobs, the latest of which failed without a success in between
+    int64_t last_at;         // when the latest of them that was not cancelled ended; 0: none has
+    const int64_t *active;   // jobs that run or wait for their retry, oldest first; none with overlap: allow
+    size_t active_count;     // … the store removes a job that ends from these two
+    const int64_t *queued;   // jobs that wait for one of those to end, oldest first
+    size_t queued_count;
+    struct str skips;       // as plan_skips_write() writes them
+    int64_t paused_at;      // 0: it is not paused
+    struct str paused_note; // what was said when it was paused,
+    struct str paused_by;   // … and by whom: "" by hand; "failures"
+};
+
+// ---- instants
+
+// An instant that gets a job.
+struct plan_row {
+    int64_t nominal_at, due_at;
+};
+
+// What one step adds. The skips have been added to the plan.
+struct plan_rows {
+    struct plan_row rows[PLAN_ROWS_MAX];
+    size_t count;
+    bool more; // there is more to plan right now: another step must follow
+};
+
+// Begins the plan of a task that is submitted at now_ms: nothing is planned yet, instants after now_ms are to come.
+void plan_begin(struct plan *plan, const struct schedule *schedule, int64_t now_ms);
+
+// Plans on from planned_through, so that PLAN_AHEAD jobs lie ahead, as far as there are instants. Instants whose time has passed
+// were missed: they are skipped, or get a job, as the rules say. Moves planned_through, instants, check_at and the skips; says
+// which jobs to make. Texts and arrays that are new live in the arena.
+void plan_extend(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, int64_t now_ms,
+                 struct arena *arena, struct plan_rows *ret_rows);
+
+// The plan as it must be, if nothing went wrong, when the job of `nominal_at` is picked in time: for a caller that has not read
+// it. Sets planned_through to what it must be now, and to what it shall be, and the row that is to be added. False: it has to be
+// read, because the rules ask for more than that, or because an excluded instant or the end of the schedule is near.
+bool plan_extend_unread(const struct schedule *schedule, const struct plan_rules *rules, int64_t nominal_at, int64_t now_ms,
+                        int64_t *ret_from, int64_t *ret_check_at, struct plan_row *ret_row);
+
+// ---- picking
+
+struct plan_pick {
+    enum plan_verdict {
+        PLAN_RUNS,
+        PLAN_SKIPPED, // it is cancelled: `reason`
+        PLAN_QUEUED,  // it waits until another has ended
+    } verdict;
+    enum plan_reason reason;
+    int64_t cancels; // the job that must be cancelled first; 0: none
+};
+
+// Decides on a job whose time has come and that has not been tried before. Moves active, queued and the skips. A job that is
+// among the active ones already runs: whoever picked it before did not live to begin it.
+struct plan_pick plan_pick(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, int64_t job_id,
+                           int64_t nominal_at, int64_t now_ms, struct arena *arena);
+
+// Must the plan be read to pick it, or is it sure to run: in time, with overlap: allow?
+bool plan_pick_unread(const struct schedule *schedule, const struct plan_rules *rules, int64_t nominal_at, int64_t now_ms);
+
+// The job that is next to leave the queue; 0: none may.
+int64_t plan_next_queued(const struct plan *plan, const struct plan_rules *rules);
+
+// ---- changing
+
+// What becomes of a planned job whose task is changed or resumed.
+struct plan_moved {
+    bool keeps; // it has a time; false: it is cancelled
+    struct plan_row row;
+};
+
+// The task has another schedule or other rules from now on. `rows` are its planned jobs, none of which has begun, in order of
+// their instants; ret_moved[i] says what becomes of each. A job keeps its instant if the new schedule has it, too, and its time,
+// with the jitter of the new one, lies ahead or is due just now; the others get the instants that are missing, in order. What is
+// left over is cancelled; what is still missing is in ret_rows, which are to be added. An instant that lies ahead is never lost.
+void plan_change(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, const struct plan_row *rows,
+                 size_t count, int64_t now_ms, struct arena *arena, struct plan_moved *ret_moved, struct plan_rows *ret_rows);
+
+// It is resumed: instants since paused_at are skipped (PLAN_MISFIRE_SKIP), or run as `missed` says.
+void plan_resume(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, enum plan_misfire missed,
+                 const struct plan_row *rows, size_t count, int64_t now_ms, struct arena *arena, struct plan_moved *ret_moved,
+                 struct plan_rows *ret_rows);
+
+// ---- skips
+
+// Adds a skip behind the others. One that is in the last of them already changes nothing; one for the same reason that follows it
+// immediately (`neighbours`) makes it longer.
+void plan_skip(struct plan *plan, struct plan_skip skip, bool neighbours, struct arena *arena);
+size_t plan_skips_read(struct str text, struct plan_skip ret_skips[PLAN_SKIPS_MAX]); // what cannot be read is none
+void plan_skips_write(const struct plan_skip *skips, size_t count, struct buf *buf);
