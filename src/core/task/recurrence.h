@@ -22,7 +22,8 @@ struct recurrence {
 bool task_recurs(const struct task *task);
 
 // The schedule of a task that recurs. `zone` is that of its timezone, and lives as long as the schedule; the arena has the rest.
-// `task_id` is what `H` spreads by when the task has no name, and when a task without an anchor began (id_time_ms()).
-// ERR_INVALID_FIELD, ERR_CRON_NEVER: `why` says which field; a document that was accepted has none of these.
-err_check enum err task_schedule(const struct task *task, int64_t task_id, const struct zone *zone, struct arena *arena,
-                                 struct schedule *ret_schedule, struct problem *why);
+// `task_id` is what `H` spreads by when the task has no name. `since_ms` is what an `every` without an anchor counts from: when
+// the task was created, or any instant of it. ERR_INVALID_FIELD, ERR_CRON_NEVER: `why` says which field is wrong and how; a
+// document that was accepted has no such field.
+err_check enum err task_schedule(const struct task *task, int64_t task_id, int64_t since_ms, const struct zone *zone,
+                                 struct arena *arena, struct schedule *ret_schedule, struct problem *why);
