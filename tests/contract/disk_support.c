@@ -21,6 +21,7 @@ PASS(xCheckReservedLock, (sqlite3_file * file, int *out), out)
 PASS(xSectorSize, (sqlite3_file * file))
 PASS(xDeviceCharacteristics, (sqlite3_file * file))
 PASS(xShmMap, (sqlite3_file * file, int page, int size, int extend, void volatile **out), page, size, extend, out)
+PASS(xShmLock, (sqlite3_file * file, int at, int n, int flags), at, n, flags)
 PASS(xShmUnmap, (sqlite3_file * file, int remove), remove)
 
 static void layer_xShmBarrier(sqlite3_file *file)
@@ -41,11 +42,6 @@ static int layer_xTruncate(sqlite3_file *file, sqlite3_int64 size)
 static int layer_xSync(sqlite3_file *file, int flags)
 {
     return hooks.sync ? hooks.sync(FILE_OF(file), flags) : REAL_FILE(FILE_OF(file), xSync, flags);
-}
-
-static int layer_xShmLock(sqlite3_file *file, int at, int n, int flags)
-{
-    return hooks.lock ? hooks.lock(FILE_OF(file), at, n, flags) : REAL_FILE(FILE_OF(file), xShmLock, at, n, flags);
 }
 
 // SQLite shows a file every pragma before it obeys it: the answer, the name and the value, if any.

@@ -18,7 +18,6 @@ struct disk_hooks {
     int (*write)(struct disk_file *file, const void *from, int n, sqlite3_int64 at);
     int (*truncate)(struct disk_file *file, sqlite3_int64 size);
     int (*sync)(struct disk_file *file, int flags);
-    int (*lock)(struct disk_file *file, int at, int n, int flags); // in the index of the WAL: see xShmLock
     int (*pragma)(struct disk_file *file, const char *name, const char *value, char **ret_answer); // SQLITE_NOTFOUND: not taken
 };
 

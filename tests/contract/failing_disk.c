@@ -5,7 +5,6 @@
 #include "store/sqlite/disk.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,14 +14,8 @@ enum { WAL_HEADER = 32, FRAME_HEAD = 24 };
 atomic_bool disk_is_broken, database_is_broken;
 _Atomic enum fullness fullness;
 atomic_int wal_begun;
-atomic_bool moving_is_held_up, begin_is_held_up, rest_is_held_up;
-sem_t mover_waits, mover_may_go;
-
-static bool is_mover(void)
-{
-    char name[16];
-    return pthread_getname_np(pthread_self(), name, sizeof name) == 0 && strcmp(name, "store-move") == 0;
-}
+atomic_bool move_is_held_up;
+sem_t move_waits, move_may_go_on;
 
 static void *tell_kind(const char *name)
 {
@@ -62,9 +55,9 @@ static bool ends_commit(struct disk_file *file, const char *from, int n)
 static int write_unless_full(struct disk_file *file, const void *from, int n, sqlite3_int64 at)
 {
     bool is_database = file->mine;
-    if (is_database && atomic_exchange(is_mover() ? &moving_is_held_up : &rest_is_held_up, false)) {
-        sem_post(&mover_waits);
-        sem_wait(&mover_may_go);
+    if (is_database && atomic_exchange(&move_is_held_up, false)) {
+        sem_post(&move_waits);
+        sem_wait(&move_may_go_on);
     }
     wal_begun += !is_database && at == 0 && n == WAL_HEADER;
     int rc = fullness == IS_FULL ? SQLITE_FULL : REAL_FILE(file, xWrite, from, n, at);
@@ -73,27 +66,14 @@ static int write_unless_full(struct disk_file *file, const void *from, int n, sq
 
 static int sync_unless_broken(struct disk_file *file, int flags)
 {
-    bool broken = disk_is_broken || (database_is_broken && file->mine && is_mover());
+    bool broken = disk_is_broken || (database_is_broken && file->mine);
     return broken ? SQLITE_IOERR_FSYNC : REAL_FILE(file, xSync, flags);
-}
-
-// The lock that a checkpoint takes before all else: "The WAL-Index Format" in SQLite's description of its files.
-enum { CHECKPOINT_LOCK = 1 };
-
-static int lock_unless_held_up(struct disk_file *file, int at, int n, int flags)
-{
-    if (at == CHECKPOINT_LOCK && flags & SQLITE_SHM_LOCK && is_mover() && atomic_exchange(&begin_is_held_up, false)) {
-        sem_post(&mover_waits);
-        sem_wait(&mover_may_go);
-    }
-    return REAL_FILE(file, xShmLock, at, n, flags);
 }
 
 int put_failing_disk(void)
 {
     limit_writes();
-    sem_init(&mover_waits, 0, 0);
-    sem_init(&mover_may_go, 0, 0);
-    return disk_put(&(struct disk_hooks){
-        .opened = tell_kind, .write = write_unless_full, .sync = sync_unless_broken, .lock = lock_unless_held_up});
+    sem_init(&move_waits, 0, 0);
+    sem_init(&move_may_go_on, 0, 0);
+    return disk_put(&(struct disk_hooks){.opened = tell_kind, .write = write_unless_full, .sync = sync_unless_broken});
 }

@@ -1,5 +1,5 @@
-// A disk that fails when a test says so, between SQLite and the files: it is full, it breaks, or it holds up whoever moves the
-// WAL.
+// A disk that fails when a test says so, between SQLite and the files: it is full, it breaks, or it holds the writer up while it
+// moves the WAL.
 #pragma once
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -8,7 +8,7 @@
 int put_failing_disk(void);
 
 extern atomic_bool disk_is_broken;     // no fsync succeeds,
-extern atomic_bool database_is_broken; // or none that the mover makes of the database
+extern atomic_bool database_is_broken; // or none of the database: that is synced when the WAL has been moved
 enum fullness {
     HAS_ROOM,
     IS_FULL,      // as SQLite says it
@@ -18,8 +18,6 @@ enum fullness {
 };
 extern _Atomic enum fullness fullness;
 
-extern atomic_int wal_begun;          // how often it was begun, or begun anew
-extern atomic_bool moving_is_held_up; // the mover waits before it writes its next page
-extern atomic_bool begin_is_held_up;  // the mover waits before its checkpoint has read or locked anything
-extern atomic_bool rest_is_held_up;   // likewise the writer, which moves what is left when nobody is waiting
-extern sem_t mover_waits, mover_may_go;
+extern atomic_int wal_begun;        // how often it was begun, or begun anew
+extern atomic_bool move_is_held_up; // the writer waits before it writes the next page into the database
+extern sem_t move_waits, move_may_go_on;

@@ -37,6 +37,7 @@ struct scenario {
     size_t first_bytes; // of documents, in the first batch: large ones until it is reached
     bool goes_quiet;    // once, half way: until the writer has cut the WAL back
     bool fills_up;      // now and then there is no room for what is to be written
+    bool reads;         // now and then a reader keeps a checkpoint from its end
     void (*plan)(struct rand *rand, int round);
 };
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <semaphore.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -49,6 +50,7 @@ static struct {
     const struct scenario *scenario;
     struct ledger *ledger;
     struct store *store;
+    sqlite3 *reader; // the writer thread's
     struct rand rand;
     int batches_left;
     size_t in_flight, bytes;
@@ -269,6 +271,23 @@ static void submit_claim(void)
     submit(&claim->op.op, STORE_CLAIM, done_claim);
 }
 
+static void open_reader(const char *dir)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/data/rota.db", dir);
+    int rc = sqlite3_open_v2(path, &run.reader, SQLITE_OPEN_READONLY, NULL);
+    expect(rc == SQLITE_OK, "open a reader", sqlite3_errstr(rc));
+}
+
+// While somebody reads, a checkpoint moves no page that came later. Nor does it sync those that it moves: that is left to the
+// checkpoint that moves the last one, behind other commits.
+static void begin_or_end_read(void)
+{
+    bool reads = !sqlite3_get_autocommit(run.reader);
+    int rc = sqlite3_exec(run.reader, reads ? "COMMIT" : "BEGIN; SELECT value FROM meta", NULL, NULL, NULL);
+    expect(rc == SQLITE_OK, "read", sqlite3_errstr(rc));
+}
+
 // On the writer's thread, so none of these ends before all are submitted.
 static void next_batch(void)
 {
@@ -280,6 +299,8 @@ static void next_batch(void)
         submit_add();
     if (run.scenario->fills_up && below(3) == 0)
         power_full(below(30), below(2));
+    if (run.scenario->reads && below(2))
+        begin_or_end_read();
     for (size_t i = 1 + below(4); i > 0; i--)
         submit_add();
     for (size_t i = below(3); i > 0; i--)
@@ -322,12 +343,14 @@ _Noreturn void run_until_the_cut(const struct scenario *scenario, struct ledger 
     enum err err = store_open(&run.store, url, why);
     expect(!err, "open", why);
     copy_file(url + strlen("sqlite:"), dir, "rota.extent");
+    open_reader(dir);
     scenario->plan(&run.rand, round);
     run_batches(scenario->batches);
     if (scenario->goes_quiet) {
         power_await_cut_back();
         run_batches(scenario->batches);
     }
+    sqlite3_close(run.reader);
     store_close(run.store);
     power_cut();
 }

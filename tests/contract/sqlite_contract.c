@@ -16,7 +16,7 @@ int set_up(void **state)
 
 int tear_down(void **state)
 {
-    rest_is_held_up = false;
+    move_is_held_up = false;
     world_free(*state);
     return 0;
 }

@@ -7,7 +7,7 @@
 
 enum { A = 11 };
 
-enum { LARGE = 1 << 20, WAL_MOVED_AT = 16, FEW = 64 }; // documents of 1 MiB: so many, and the WAL is moved
+enum { LARGE = 1 << 20, WAL_MOVED_AT = 16 }; // documents of 1 MiB: so many, and the WAL is moved
 
 int set_up(void **state); // A has joined
 int tear_down(void **state);

@@ -135,7 +135,7 @@ static struct extent_note beat_and_hold(struct world *world, int64_t beats_befor
     struct extent_note note = {0};
     char path[160];
     snprintf(path, sizeof path, "%s/data/rota.extent", world->dir);
-    rest_is_held_up = true;
+    move_is_held_up = true;
     assert_int_equal(beat(world), ERR_OK);
     int fd = open(path, O_RDONLY);
     while (note.beats <= beats_before) {
@@ -144,14 +144,14 @@ static struct extent_note beat_and_hold(struct world *world, int64_t beats_befor
     }
     close(fd);
     assert_int_equal(note.unmoved, note.frames);
-    sem_wait(&mover_waits);
+    sem_wait(&move_waits);
     return note;
 }
 
 // What is written next finds an empty log.
 static void let_move(struct world *world)
 {
-    sem_post(&mover_may_go);
+    sem_post(&move_may_go_on);
     let_note(world);
 }
 
@@ -165,7 +165,7 @@ static void a_log_begun_anew_with_as_many_pages_is_missed_too(void **state)
     let_move(world);
     struct extent_note third = beat_and_hold(world, second.beats);
     bool said = is_said_with_a_way_on(start_after(world, "rm rota.db-wal"), "rota.db-wal is gone");
-    sem_post(&mover_may_go);
+    sem_post(&move_may_go_on);
     assert_true(said);
     assert_memory_not_equal(third.salt, second.salt, sizeof third.salt);
     assert_int_equal(third.frames, second.frames);

@@ -1,28 +1,24 @@
-// The WAL of the SQLite store: it is moved while writes go on, and never begun anew too early.
+// The WAL of the SQLite store: it is moved into the database and begun anew, whatever else goes on.
 #include "failing_disk.h"
 #include "sqlite_contract.h"
 #include "store/sqlite/disk.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 
-static void writes_go_on_while_the_wal_is_moved(void **state)
+// The store is opened anew, so that it has nothing to move before the document comes. That is so large that it is moved at once.
+static void reads_go_on_while_the_wal_is_moved(void **state)
 {
     struct world *world = *state;
-    int64_t first = add_large(world), beside = 0;
-    moving_is_held_up = true;
-    for (int i = 0; i < FEW && moving_is_held_up; i++)
-        add_large(world);
-    assert_false(moving_is_held_up);
-    sem_wait(&mover_waits);
-    for (int i = 0; i < WAL_MOVED_AT * 2; i++)
-        beside = add_large(world);
-    sem_post(&mover_may_go);
-    assert_int_equal(job_now(world, beside).state, JOB_READY);
+    static char doc[(WAL_MOVED_AT + 1) * LARGE];
     world_reopen(world);
-    assert_int_equal(job_now(world, first).state, JOB_READY);
-    assert_int_equal(job_now(world, beside).state, JOB_READY);
+    move_is_held_up = true;
+    int64_t id = add(world, (struct sample){.doc = {doc, sizeof doc}});
+    sem_wait(&move_waits);
+    bool seen = is_there(world, id);
+    sem_post(&move_may_go_on);
+    assert_true(seen);
+    world_reopen(world);
+    assert_true(is_there(world, id));
 }
 
 static void the_wal_begins_anew_though_writes_never_pause(void **state)
@@ -54,18 +50,25 @@ static struct bare *bare_open(const struct world *world)
     assert_int_equal(extent_open(&bare->extent, &bare->files, why), ERR_OK);
     assert_int_equal(db_open(&bare->db, path, NULL, DB_WRITES, why), ERR_OK);
     assert_int_equal(extent_check(&bare->extent, &bare->db, why), ERR_OK);
-    assert_int_equal(wal_start(&bare->wal, &bare->db, &bare->extent, path, why), ERR_OK);
+    wal_start(&bare->wal, &bare->db, &bare->extent);
     assert_int_equal(sqlite3_exec(bare->db.handle, "CREATE TABLE large(bytes BLOB)", NULL, NULL, NULL), SQLITE_OK);
     return bare;
 }
 
 static void bare_close(struct bare *bare)
 {
-    wal_close(&bare->wal, true);
+    wal_close(&bare->wal);
     db_close(&bare->db);
     extent_close(&bare->extent);
     files_close(&bare->files);
     mem_free(bare);
+}
+
+static void bare_open_reader(const struct bare *bare, struct db *ret_reader)
+{
+    char path[sizeof bare->files.dir + 16], why[ERR_WHY_MAX];
+    snprintf(path, sizeof path, "%s/rota.db", bare->files.dir);
+    assert_int_equal(db_open(ret_reader, path, NULL, DB_READS, why), ERR_OK);
 }
 
 static void commit_large(struct bare *bare)
@@ -73,65 +76,85 @@ static void commit_large(struct bare *bare)
     assert_int_equal(sqlite3_exec(bare->db.handle, "INSERT INTO large VALUES(zeroblob(1<<20))", NULL, NULL, NULL), SQLITE_OK);
 }
 
-static enum wal_mover mover_now(struct bare *bare)
+// Returns how often the WAL was begun anew.
+static int commit_until(struct bare *bare, int commits, int begun_max)
 {
-    pthread_mutex_lock(&bare->wal.lock);
-    enum wal_mover mover = bare->wal.mover;
-    pthread_mutex_unlock(&bare->wal.lock);
-    return mover;
+    int before = wal_begun;
+    for (int i = 0; i < commits && wal_begun - before < begun_max; i++) {
+        commit_large(bare);
+        wal_keep_short(&bare->wal);
+    }
+    return wal_begun - before;
 }
 
-// The argument in the head of sqlite/wal.c. The mover is held up where SQLite would lose pages: it was asked, and its checkpoint
-// has not begun. All that the writer may do meanwhile must leave it something to move.
-static void the_wal_is_not_begun_anew_before_the_mover_has_ended(void **state)
+static int64_t count_seen(struct db *db)
+{
+    int64_t count = -1;
+    assert_true(db_ask_number(db, "SELECT count(*) FROM large", &count));
+    return count;
+}
+
+static void what_came_while_somebody_read_is_moved_when_the_reader_has_ended(void **state)
 {
     struct bare *bare = bare_open(*state);
-    begin_is_held_up = true;
-    for (int i = 0; i < FEW && mover_now(bare) == WAL_RESTS; i++) {
-        commit_large(bare);
-        wal_keep_short(&bare->wal);
-    }
-    assert_int_equal(mover_now(bare), WAL_MOVING);
-    assert_true(wal_unmoved(&bare->wal) > 0);
-    sem_wait(&mover_waits);
-    int before = wal_begun;
-    for (int i = 0; i < 3; i++) {
-        wal_empty(&bare->wal);
-        commit_large(bare);
-        wal_keep_short(&bare->wal);
-        commit_large(bare);
-    }
-    int beside = wal_begun;
-    sem_post(&mover_may_go);
-    assert_int_equal(beside, before);
-    while (mover_now(bare) == WAL_MOVING)
-        sched_yield();
-    wal_keep_short(&bare->wal);
-    assert_int_equal(wal_unmoved(&bare->wal), 0);
+    struct db reader;
+    bare_open_reader(bare, &reader);
     commit_large(bare);
-    assert_int_equal(wal_begun, before + 1);
+    assert_int_equal(sqlite3_exec(reader.handle, "BEGIN", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(count_seen(&reader), 1);
+    assert_int_equal(commit_until(bare, WAL_MOVED_AT * 2, 1), 0);
+    assert_true(wal_unmoved(&bare->wal) > 0);
+    assert_int_equal(count_seen(&reader), 1);
+    assert_int_equal(sqlite3_exec(reader.handle, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(commit_until(bare, WAL_MOVED_AT * 2, 1), 1);
+    assert_int_equal(count_seen(&reader), count_seen(&bare->db));
+    db_close(&reader);
     bare_close(bare);
 }
 
-static void the_mover_is_not_asked_when_nothing_is_left(void **state)
+static void what_a_full_disk_does_not_take_is_moved_when_there_is_room(void **state)
 {
     struct bare *bare = bare_open(*state);
-    for (int i = 0; i < WAL_MOVED_AT * 2; i++)
+    for (int i = 0; i <= WAL_MOVED_AT; i++)
         commit_large(bare);
+    fullness = IS_FULL;
+    wal_keep_short(&bare->wal);
+    wal_empty(&bare->wal);
+    fullness = HAS_ROOM;
+    assert_int_equal(bare->db.rc, SQLITE_OK);
+    wal_keep_short(&bare->wal); // not at once, or each commit would try in vain while the disk is full
+    assert_true(wal_unmoved(&bare->wal) > 0);
     wal_empty(&bare->wal);
     assert_int_equal(wal_unmoved(&bare->wal), 0);
-    wal_keep_short(&bare->wal);
-    assert_int_equal(mover_now(bare), WAL_RESTS);
+    assert_int_equal(commit_until(bare, 1, 1), 1);
+    assert_int_equal(count_seen(&bare->db), WAL_MOVED_AT + 2);
+    bare_close(bare);
+}
+
+static void a_wal_that_was_very_large_is_truncated_and_short_again(void **state)
+{
+    struct bare *bare = bare_open(*state);
+    struct wal_end end;
+    for (int i = 0; i <= WAL_MOVED_AT * 4; i++)
+        commit_large(bare);
+    fullness = IS_FULL;
+    wal_keep_short(&bare->wal); // the next move would be due when it is larger still
+    fullness = HAS_ROOM;
+    wal_empty(&bare->wal);
+    assert_int_equal(wal_find_end(&bare->db, &end), SQLITE_OK);
+    assert_int_equal(end.frames, 0);
+    assert_int_equal(commit_until(bare, WAL_MOVED_AT * 2, 2), 2); // from its beginning, and anew when it was moved
     bare_close(bare);
 }
 
 int contract_sqlite_wal(void)
 {
     const struct CMUnitTest tests[] = {
-        PROMISE(writes_go_on_while_the_wal_is_moved),
+        PROMISE(reads_go_on_while_the_wal_is_moved),
         PROMISE(the_wal_begins_anew_though_writes_never_pause),
-        PROMISE(the_wal_is_not_begun_anew_before_the_mover_has_ended),
-        PROMISE(the_mover_is_not_asked_when_nothing_is_left),
+        PROMISE(what_came_while_somebody_read_is_moved_when_the_reader_has_ended),
+        PROMISE(what_a_full_disk_does_not_take_is_moved_when_there_is_room),
+        PROMISE(a_wal_that_was_very_large_is_truncated_and_short_again),
     };
     return cmocka_run_group_tests_name("store sqlite: wal", tests, NULL, NULL);
 }

@@ -38,22 +38,12 @@ static const struct pragma reader_pragmas[] = {
     {NULL},
 };
 
-// The mover needs no cache: the pages it moves never come into it.
-static const struct pragma mover_pragmas[] = {
-    {"PRAGMA journal_mode=WAL", "PRAGMA journal_mode", "wal"},
-    {"PRAGMA synchronous=FULL", "PRAGMA synchronous", "2"},
-    {"PRAGMA wal_autocheckpoint=0", "PRAGMA wal_autocheckpoint", "0"},
-    {"PRAGMA mmap_size=0", "PRAGMA mmap_size", "0"},
-    {NULL},
-};
-
 static const struct {
     int flags;
     const struct pragma *pragmas;
 } roles[] = {
     [DB_READS] = {SQLITE_OPEN_READONLY, reader_pragmas},
     [DB_WRITES] = {SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, writer_pragmas},
-    [DB_MOVES] = {SQLITE_OPEN_READWRITE, mover_pragmas},
 };
 
 // ---- opening

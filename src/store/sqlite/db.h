@@ -40,7 +40,6 @@ enum { DB_PAGE_BYTES = 4096 }; // SQLite's default
 enum db_role {
     DB_READS,
     DB_WRITES, // and makes or checks the schema
-    DB_MOVES,  // has no statements
 };
 
 // db_open() opens DIR/rota.db, sets its pragmas and sees that they took. db_prepare() makes or checks the schema, if the

@@ -60,14 +60,8 @@ void extent_move(struct extent *extent, int64_t bytes); // all of the WAL is in 
 bool extent_forget_wal(struct extent *extent);          // before it is truncated, which may be done only if this is true
 void extent_close(struct extent *extent);
 
-// sqlite/wal.c. All but `mover` and `closing` (under the lock) and `db` (the mover's) is the writer's.
+// sqlite/wal.c. The writer thread's.
 struct wal {
-    enum wal_mover { WAL_RESTS, WAL_MOVING, WAL_MOVED } mover; // the writer asks it to move, and moves the rest behind it
-    bool closing;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    pthread_t thread;
-    struct db db;
     struct db *writer;
     struct extent *extent;
     bool committed;   // there was a commit in this life: the whole WAL is synced
@@ -76,11 +70,11 @@ struct wal {
     int next;         // it is to be moved when it has more than these
 };
 
-err_check enum err wal_start(struct wal *wal, struct db *writer, struct extent *extent, const char *path, char why[ERR_WHY_MAX]);
+void wal_start(struct wal *wal, struct db *writer, struct extent *extent);
 int wal_find_end(struct db *db, struct wal_end *ret_end);
 bool wal_is_whole(struct wal *wal);            // nobody has cut it or the database short
 void wal_note(struct wal *wal, int64_t beats); // after a commit: how far it has come
-void wal_close(struct wal *wal, bool moves);   // leaves an empty WAL, if it moves it; may be called again
+void wal_close(struct wal *wal);               // moves all of it, and leaves an empty WAL
 int wal_unmoved(const struct wal *wal);
 void wal_keep_short(struct wal *wal); // after a commit
 void wal_empty(struct wal *wal);      // when nobody is waiting

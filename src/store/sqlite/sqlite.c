@@ -1,5 +1,5 @@
-// The store in one SQLite database: one thread writes, one reads, one keeps the WAL short (sqlite/wal.c), and one makes
-// copies (sqlite/backup.c).
+// The store in one SQLite database: one thread writes and keeps the WAL short (sqlite/wal.c), one reads, and one makes copies
+// (sqlite/backup.c).
 //
 // The writer takes all operations that wait, carries them out in one transaction and gives them back after its COMMIT, which is
 // durable (WAL, synchronous=FULL). While it waits for the disk the next ones gather: the busier, the larger the group. Ten times
@@ -113,7 +113,8 @@ static bool has_beat(const struct list *group)
 static void lose(struct sqlite *sqlite, bool whole)
 {
     sqlite->lost = true;
-    wal_close(&sqlite->wal, whole && files_hold_database(&sqlite->files));
+    if (whole && files_hold_database(&sqlite->files))
+        wal_close(&sqlite->wal);
 }
 
 static void refuse_group(const struct sqlite *sqlite, struct list *group)
@@ -235,7 +236,9 @@ static enum err open_all(struct sqlite *sqlite, const char *dir, char why[ERR_WH
         err = load_claims(sqlite, why);
     if (!err)
         err = files_know(&sqlite->files, why);
-    return err ? err : wal_start(&sqlite->wal, &sqlite->writer.db, &sqlite->extent, path, why);
+    if (!err)
+        wal_start(&sqlite->wal, &sqlite->writer.db, &sqlite->extent);
+    return err;
 }
 
 static void free_all(struct sqlite *sqlite)
@@ -297,7 +300,8 @@ static void sqlite_close(struct store *store)
     backup_close(&sqlite->backup);
     op_queue_close(&sqlite->writes);
     op_queue_close(&sqlite->reads);
-    wal_close(&sqlite->wal, true);
+    if (!sqlite->lost)
+        wal_close(&sqlite->wal);
     free_all(sqlite);
 }
 
