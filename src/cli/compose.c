@@ -85,7 +85,7 @@ static void put_comma(struct buf *json)
 static bool put_string(struct making *making, const char *what, struct str text)
 {
     size_t at;
-    if (!text_valid(text, &at))
+    if (text.p && !text_valid(text, &at))
         return refuse(making, "%s is not UTF-8 text: byte %zu %s", what, at + 1, text.p[at] ? "is not" : "is NUL");
     json_put_string(making->json, text);
     return true;

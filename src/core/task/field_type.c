@@ -54,7 +54,7 @@ static enum err find_word(struct field_reader *reader, const struct field *field
 
 static enum err take_word(struct field_reader *reader, const struct field *field, struct json value, void *to)
 {
-    size_t at;
+    size_t at = 0;
     enum err err = find_word(reader, field, value, &at);
     if (!err)
         *(struct str *)to = str_of(field->any[at]);
@@ -63,7 +63,7 @@ static enum err take_word(struct field_reader *reader, const struct field *field
 
 static enum err take_either(struct field_reader *reader, const struct field *field, struct json value, void *to)
 {
-    size_t at;
+    size_t at = 0;
     enum err err = find_word(reader, field, value, &at);
     if (!err)
         *(bool *)to = at == 1;

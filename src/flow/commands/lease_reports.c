@@ -1,4 +1,5 @@
-// A report is a loop around the record (flow/commands/revise). Any node carries it out, because a leased job is in no node's hand.
+// A report is a loop around the record (flow/commands/revise). Any node carries it out, because a leased job is in no node's
+// hand.
 //
 // A report may be quicker than the record it is about. As long as it is not even written that the attempt began, the report waits
 // and reads the record again, which takes a moment. A report ends an attempt that has begun, even if the call to its target is

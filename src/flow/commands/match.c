@@ -4,6 +4,8 @@
 
 #include "base/log.h"
 
+#include <assert.h>
+
 struct store_list match_query(const struct filter *filter, int32_t tenant)
 {
     bool jobs = filter->of == FILTER_JOBS;
@@ -56,6 +58,7 @@ static bool row_matches(struct match *match)
     struct filter_row row = {.task = &match->task, .job = jobs ? match->jobs : task_job_to_show(match->jobs, match->job_count)};
     if (match->stored && !match_read(match->stored, &match->task, arena))
         return false;
+    assert(jobs || match->stored); // only a page of jobs may come without its tasks
     if (!jobs)
         row.words = task_words(match->stored->paused, match->jobs, match->job_count);
     if (row.job && match->filter->sla)

@@ -362,6 +362,7 @@ static void publish(struct pull *pull, struct hold *hold, struct now now)
 {
     struct node *node = pull->node;
     struct order *order = hold->order;
+    assert(order); // a hold in the wheel has its order
     hold->order = NULL;
     if (order->job.holder != atomic_load(&node->incarnation)) {
         give_up_marked(pull, order, ORDER_RELEASED, MARK_OLD_LIFE);

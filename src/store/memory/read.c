@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "store/memory/memory.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 MEMORY_COMPARE_BY(scheduled_at)
@@ -167,7 +168,10 @@ static bool is_candidate(const struct source *source, size_t candidate, const st
     const struct store_list *list = source->list;
     if (!store_list_candidates(list))
         return true;
-    return candidate < list->tag_count ? has_tag(task, list->tags[candidate]) : (list->states & 1u << job->state) != 0;
+    if (candidate < list->tag_count)
+        return has_tag(task, list->tags[candidate]);
+    assert(job); // only in a list of jobs a state is a candidate
+    return (list->states & 1u << job->state) != 0;
 }
 
 static bool may_be_task(const struct source *source, const struct memory_task *task)

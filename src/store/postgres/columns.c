@@ -119,9 +119,9 @@ bool pg_put_columns(struct buf *sql, struct str name)
         for (size_t i = 0; i < (rows)->count; i++)     \
             values[i] = (records)[i]->name;            \
     }
-#define FILL_bigint FILL_ints
-#define FILL_int FILL_ints
-#define FILL_smallint FILL_ints
+#define FILL_bigint(rows, records, name) FILL_ints(rows, records, name)
+#define FILL_int(rows, records, name) FILL_ints(rows, records, name)
+#define FILL_smallint(rows, records, name) FILL_ints(rows, records, name)
 #define FILL_bytea(rows, records, name)                             \
     {                                                               \
         struct str *values = pg_rows_strs((rows), #name, PG_BYTES); \

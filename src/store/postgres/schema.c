@@ -187,8 +187,8 @@ static const char *const steps[][16] = {
         // counts them, too, so from here on it writes none: it finds no column `jobs`.
         "ALTER TABLE @counts RENAME COLUMN jobs TO job_count",
         // How the jobs of a lane are dispatched (enum target_dispatch). Until now all jobs were called.
-        "ALTER TABLE @lanes ADD COLUMN dispatch smallint NOT NULL DEFAULT 1, DROP CONSTRAINT lanes_tenant_queue_key,"
-        " ADD UNIQUE(tenant, queue, dispatch)",
+        ("ALTER TABLE @lanes ADD COLUMN dispatch smallint NOT NULL DEFAULT 1, DROP CONSTRAINT lanes_tenant_queue_key,"
+         " ADD UNIQUE(tenant, queue, dispatch)"),
         // The tables of what passes between nodes get the names that the code has.
         "ALTER TABLE @asks RENAME TO requests",
         "ALTER TABLE @requests RENAME COLUMN wish TO kind",
