@@ -1,7 +1,7 @@
 // How pages get from the WAL into the database, and the WAL stays short (checkpoints, in SQLite's words).
 //
 // The writer moves the pages itself: behind a commit that leaves more than 16 MiB in the WAL, and when nobody has written for a
-// second. When all of them have been moved, the next transaction begins the WAL anew. A move of 16 MiB takes 10 to 20 ms, in
+// second. When all of them have been moved, the next transaction begins the WAL anew. A move of 16 MiB takes 15 to 21 ms, in
 // which nothing is committed. A thread that moves them beside the writer made p99 under half load no better (decision 20).
 //
 // SQLite before 3.51.3 (Debian 12 has 3.40) can lose pages when a transaction begins the WAL anew while a checkpoint of another
