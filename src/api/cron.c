@@ -104,15 +104,15 @@ static bool read_excludes(const struct api_call *call, struct schedule *schedule
 
 // ---- what is shown
 
-static void put_local(struct buf *body, const struct zone *zone, int64_t at_s)
+static void put_local(struct buf *body, const struct zone *zone, int64_t at_ms)
 {
     char text[WHEN_TEXT_SIZE];
-    int32_t offset = zone_span_at(zone, at_s).offset_s, away = offset < 0 ? -offset : offset;
-    when_format(text, (at_s + offset) * 1000);
+    int32_t offset = zone_span_at(zone, at_ms / 1000).offset_s, away = offset < 0 ? -offset : offset;
+    when_format(text, at_ms + offset * INT64_C(1000));
     buf_printf(body, "%.19s%c%02d:%02d", text, offset < 0 ? '-' : '+', away / 3600, away / 60 % 60);
 }
 
-static void put_instant(struct buf *body, const struct schedule *schedule, int64_t at_s)
+static void put_instant(struct buf *body, const struct schedule *schedule, int64_t at_ms)
 {
     static const char *const notes[] = {
         [SCHEDULE_AFTER_GAP] = "the clocks go forward past its time: it runs right after",
@@ -120,29 +120,29 @@ static void put_instant(struct buf *body, const struct schedule *schedule, int64
         [SCHEDULE_LAST_PASS] = "the clocks go back and show this time twice: this is the second",
     };
     char text[WHEN_TEXT_SIZE];
-    enum schedule_shift shift = schedule_shift(schedule, at_s);
-    when_format(text, at_s * 1000);
+    enum schedule_shift shift = schedule_shift(schedule, at_ms);
+    when_format(text, at_ms);
     buf_printf(body, "%s{\"at\":\"%s\",\"local\":\"", body->p[body->n - 1] == '[' ? "" : ",", text);
-    put_local(body, schedule->zone, at_s);
+    put_local(body, schedule->zone, at_ms);
     buf_putc(body, '"');
     if (notes[shift])
         buf_printf(body, ",\"note\":\"%s\"", notes[shift]);
     buf_putc(body, '}');
 }
 
-static void put_instants(struct buf *runs, struct buf *excluded, const struct schedule *schedule, int64_t from_s, int64_t count)
+static void put_instants(struct buf *runs, struct buf *excluded, const struct schedule *schedule, int64_t from_ms, int64_t count)
 {
     int64_t shown = 0, passed = 0;
-    struct schedule_instant next = schedule_next(schedule, from_s);
-    while (count && next.at_s != INT64_MAX && passed <= PASSED_MAX) {
-        int64_t after = next.at_s;
+    struct schedule_instant next = schedule_next(schedule, from_ms);
+    while (count && next.at_ms != TIME_NEVER && passed <= PASSED_MAX) {
+        int64_t after = next.at_ms;
         if (!next.excluded) {
-            put_instant(runs, schedule, next.at_s);
+            put_instant(runs, schedule, next.at_ms);
             count--;
         } else if (shown++ < EXCLUDED_MAX) {
-            put_instant(excluded, schedule, next.at_s);
+            put_instant(excluded, schedule, next.at_ms);
         } else {
-            after = schedule_day_end(schedule, next.at_s);
+            after = schedule_day_end(schedule, next.at_ms);
             passed++;
         }
         next = schedule_next(schedule, after);
@@ -164,7 +164,7 @@ void cron_preview(const struct api_call *call)
     json_put_string(&body, buf_str(&words));
     buf_puts(&body, ",\"runs\":[");
     buf_putc(&excluded, '[');
-    put_instants(&body, &excluded, &schedule, from_ms / 1000 - (from_ms % 1000 < 0), count);
+    put_instants(&body, &excluded, &schedule, from_ms, count);
     buf_puts(&body, "],\"excluded\":");
     buf_put(&body, buf_str(&excluded));
     buf_puts(&body, "]}");

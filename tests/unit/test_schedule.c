@@ -1,4 +1,5 @@
 // Which days are excluded, which instants fall on them, and what a change of the clocks has to do with an instant.
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text/when.h"
 #include "core/schedule/schedule.h"
@@ -47,11 +48,11 @@ static void a_day_a_yearly_day_and_a_range_are_read_and_nothing_else(void **stat
     }
 }
 
-static int64_t second(const char *text)
+static int64_t time_of(const char *text)
 {
     int64_t ms;
     assert_true(when_parse(str_of(text), &ms));
-    return ms / 1000;
+    return ms;
 }
 
 struct world {
@@ -71,12 +72,12 @@ static void begin(struct world *world, const char *pattern, const char *zone, co
         assert_true(exclude_read(str_of(*excludes), &world->excludes[world->schedule.exclude_count++]));
 }
 
-static void expect(struct world *world, int64_t *at_s, const char *next, bool excluded)
+static void expect(struct world *world, int64_t *at_ms, const char *next, bool excluded)
 {
-    struct schedule_instant instant = schedule_next(&world->schedule, *at_s);
-    assert_int_equal(instant.at_s, second(next));
+    struct schedule_instant instant = schedule_next(&world->schedule, *at_ms);
+    assert_int_equal(instant.at_ms, time_of(next));
     assert_int_equal(instant.excluded, excluded);
-    *at_s = instant.at_s;
+    *at_ms = instant.at_ms;
 }
 
 static void a_day_is_excluded_by_the_clocks_of_the_zone(void **state)
@@ -84,7 +85,7 @@ static void a_day_is_excluded_by_the_clocks_of_the_zone(void **state)
     (void)state;
     struct world world;
     begin(&world, "30 0 * * *", "Asia/Tokyo", (const char *[]){"2026-12-25", "01-01", "2026-12-29/2026-12-30", NULL});
-    int64_t at = second("2026-12-23T16:00:00Z");
+    int64_t at = time_of("2026-12-23T16:00:00Z");
     expect(&world, &at, "2026-12-24T15:30:00Z", true); // the 25th in Tokyo
     expect(&world, &at, "2026-12-25T15:30:00Z", false);
     expect(&world, &at, "2026-12-26T15:30:00Z", false);
@@ -93,7 +94,7 @@ static void a_day_is_excluded_by_the_clocks_of_the_zone(void **state)
     expect(&world, &at, "2026-12-29T15:30:00Z", true);
     expect(&world, &at, "2026-12-30T15:30:00Z", false);
     expect(&world, &at, "2026-12-31T15:30:00Z", true);
-    at = second("2035-12-31T00:00:00Z");
+    at = time_of("2035-12-31T00:00:00Z");
     expect(&world, &at, "2035-12-31T15:30:00Z", true); // every year
     arena_done(&world.arena);
 }
@@ -103,9 +104,9 @@ static void a_schedule_that_has_ended_has_no_next_instant(void **state)
     (void)state;
     struct world world;
     begin(&world, "0 0 0 1 1 * 2030", "UTC", (const char *[]){"2030-01-01", NULL});
-    int64_t at = second("2029-01-01T00:00:00Z");
+    int64_t at = time_of("2029-01-01T00:00:00Z");
     expect(&world, &at, "2030-01-01T00:00:00Z", true);
-    assert_int_equal(schedule_next(&world.schedule, at).at_s, INT64_MAX);
+    assert_int_equal(schedule_next(&world.schedule, at).at_ms, TIME_NEVER);
     assert_false(schedule_next(&world.schedule, at).excluded);
     arena_done(&world.arena);
 }
@@ -116,17 +117,17 @@ static void a_day_ends_where_the_next_one_begins(void **state)
     static const struct {
         const char *zone, *at, *end;
     } rows[] = {
-        {"UTC", "2026-05-05T10:00:00Z", "2026-05-05T23:59:59Z"},
-        {"Europe/Berlin", "2026-03-29T00:30:00Z", "2026-03-29T21:59:59Z"},     // a day of 23 hours
-        {"Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-25T22:59:59Z"},     // and one of 25
-        {"Pacific/Apia", "2011-12-30T09:00:00Z", "2011-12-30T09:59:59Z"},      // the 29th; there was no 30th
-        {"America/Sao_Paulo", "2017-10-14T15:00:00Z", "2017-10-15T02:59:59Z"}, // midnight was skipped
+        {"UTC", "2026-05-05T10:00:00Z", "2026-05-05T23:59:59.999Z"},
+        {"Europe/Berlin", "2026-03-29T00:30:00Z", "2026-03-29T21:59:59.999Z"},     // a day of 23 hours
+        {"Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-25T22:59:59.999Z"},     // and one of 25
+        {"Pacific/Apia", "2011-12-30T09:00:00Z", "2011-12-30T09:59:59.999Z"},      // the 29th; there was no 30th
+        {"America/Sao_Paulo", "2017-10-14T15:00:00Z", "2017-10-15T02:59:59.999Z"}, // midnight was skipped
     };
     for (size_t i = 0; i < array_count(rows); i++) {
         struct world world;
         begin(&world, "* * * * *", rows[i].zone, NULL);
-        int64_t end = schedule_day_end(&world.schedule, second(rows[i].at));
-        if (end != second(rows[i].end))
+        int64_t end = schedule_day_end(&world.schedule, time_of(rows[i].at));
+        if (end != time_of(rows[i].end))
             fail_msg("the day of %s in %s ends at %lld", rows[i].at, rows[i].zone, (long long)end);
         assert_int_equal(schedule_day_end(&world.schedule, end), end);
         arena_done(&world.arena);
@@ -152,11 +153,77 @@ static void an_instant_knows_what_the_clocks_did_to_it(void **state)
         struct world world;
         begin(&world, rows[i].pattern, "Europe/Berlin", NULL);
         world.schedule.overlap = rows[i].overlap;
-        int64_t at = second(rows[i].at);
-        assert_int_equal(schedule_next(&world.schedule, at - 1).at_s, at);
+        int64_t at = time_of(rows[i].at);
+        assert_int_equal(schedule_next(&world.schedule, at - 1).at_ms, at);
         assert_int_equal(schedule_shift(&world.schedule, at), rows[i].shift);
         arena_done(&world.arena);
     }
+}
+
+static void an_every_counts_from_its_anchor(void **state)
+{
+    (void)state;
+    struct schedule schedule = {.zone = &zone_utc, .every_ms = 1500, .anchor_ms = 10000};
+    assert_int_equal(schedule_next(&schedule, INT64_MIN).at_ms, 11500); // the anchor is no instant itself
+    assert_int_equal(schedule_next(&schedule, 11499).at_ms, 11500);
+    assert_int_equal(schedule_next(&schedule, 11500).at_ms, 13000);
+    assert_int_equal(schedule_next(&schedule, 10000 + 1500 * INT64_C(1000000000)).at_ms, 10000 + 1500 * INT64_C(1000000001));
+    assert_int_equal(schedule_next(&schedule, time_of("2199-12-31T23:59:59.999Z")).at_ms, TIME_NEVER);
+    assert_int_equal(schedule_next(&schedule, TIME_NEVER).at_ms, TIME_NEVER);
+    schedule.anchor_ms = 13000; // each instant can serve as the anchor of what follows it
+    assert_int_equal(schedule_next(&schedule, 13000).at_ms, 14500);
+}
+
+static void instants_lie_between_starts_at_and_ends_at_both_included(void **state)
+{
+    (void)state;
+    struct world world;
+    begin(&world, "0 * * * *", "UTC", NULL);
+    world.schedule.starts_at = time_of("2026-05-05T10:00:00Z");
+    world.schedule.ends_at = time_of("2026-05-05T11:00:00Z");
+    int64_t at = time_of("2020-01-01T00:00:00Z");
+    expect(&world, &at, "2026-05-05T10:00:00Z", false);
+    expect(&world, &at, "2026-05-05T11:00:00Z", false);
+    assert_int_equal(schedule_next(&world.schedule, at).at_ms, TIME_NEVER);
+    world.schedule.starts_at++;
+    world.schedule.ends_at--;
+    assert_int_equal(schedule_next(&world.schedule, 0).at_ms, TIME_NEVER);
+    arena_done(&world.arena);
+}
+
+static void the_next_run_lies_behind_the_excluded_days(void **state)
+{
+    (void)state;
+    struct world world;
+    begin(&world, "0 12 * * *", "Europe/Berlin", (const char *[]){"2026-03-28/2026-03-30", "2026-04-01", NULL});
+    int64_t at = time_of("2026-03-27T12:00:00Z"), run = time_of("2026-03-31T10:00:00Z");
+    assert_int_equal(schedule_next_run(&world.schedule, at, TIME_NEVER), run);
+    assert_int_equal(schedule_next_run(&world.schedule, at, run), run);
+    assert_int_equal(schedule_next_run(&world.schedule, at, run - 1), TIME_NEVER);
+    assert_int_equal(schedule_next_run(&world.schedule, run, TIME_NEVER), time_of("2026-04-02T10:00:00Z"));
+    arena_done(&world.arena);
+}
+
+static void a_jitter_is_the_same_whenever_it_is_asked_for_and_spreads_over_its_range(void **state)
+{
+    (void)state;
+    struct schedule schedule = {.zone = &zone_utc, .every_ms = 1000, .jitter_ms = 3, .hash = 77};
+    int seen[4] = {0}, moved = 0;
+    for (int64_t at = 1000; at <= 400 * 1000; at += 1000) {
+        int64_t by = schedule_due(&schedule, at) - at;
+        assert_in_range(by, 0, 3);
+        assert_int_equal(schedule_due(&schedule, at) - at, by);
+        seen[by]++;
+        struct schedule other = schedule;
+        other.hash = 78;
+        moved += schedule_due(&other, at) - at != by;
+    }
+    for (int i = 0; i < 4; i++)
+        assert_in_range(seen[i], 50, 200);
+    assert_true(moved > 200);
+    assert_int_equal(schedule_due(&schedule, TIME_NEVER), TIME_NEVER);
+    schedule.jitter_ms = 0;
+    assert_int_equal(schedule_due(&schedule, 5000), 5000);
 }
 
 int main(void)
@@ -167,6 +234,10 @@ int main(void)
         cmocka_unit_test(a_schedule_that_has_ended_has_no_next_instant),
         cmocka_unit_test(a_day_ends_where_the_next_one_begins),
         cmocka_unit_test(an_instant_knows_what_the_clocks_did_to_it),
+        cmocka_unit_test(an_every_counts_from_its_anchor),
+        cmocka_unit_test(instants_lie_between_starts_at_and_ends_at_both_included),
+        cmocka_unit_test(the_next_run_lies_behind_the_excluded_days),
+        cmocka_unit_test(a_jitter_is_the_same_whenever_it_is_asked_for_and_spreads_over_its_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,12 @@
-// When a recurring task runs: the instants of its cron pattern in its time zone, and which of them fall on excluded days.
-// Layer: core, pure. Times are seconds since 1970.
+// When a recurring task runs: the instants of its cron pattern in its time zone, or those of its `every`; which of them fall on
+// excluded days; and by how much the job of each is put off.
+// Layer: core, pure. Times are wall-clock milliseconds; those of a pattern are whole seconds.
 #pragma once
 #include "core/schedule/cron.h"
 #include "core/schedule/exclude.h"
 #include "core/schedule/zone.h"
+
+#define TASK_HORIZON_MS (3653LL * 24 * 3600 * 1000) // 10 years: nothing is planned further ahead
 
 struct schedule {
     struct cron cron;
@@ -12,24 +15,38 @@ struct schedule {
     const struct zone *zone;
     const struct exclude *excludes; // days of that zone
     size_t exclude_count;
+    int64_t every_ms; // > 0: instants are so far apart, and the pattern is not looked at
+    // Instants of an `every` are anchor_ms + every_ms and all that follow. So each instant can serve as the anchor of those
+    // behind it.
+    int64_t anchor_ms;
+    int64_t starts_at, ends_at; // instants from starts_at on and up to ends_at, both included; 0: no such bound
+    int64_t jitter_ms;          // a job is due up to so much after its instant
+    uint64_t hash;              // of the task: tasks with one schedule are put off by different times
 };
 
 struct schedule_instant {
-    int64_t at_s;  // INT64_MAX: there is none any more
+    int64_t at_ms; // TIME_NEVER: there is none any more
     bool excluded; // it falls on an excluded day
 };
 
-// The first instant after `after_s`.
-struct schedule_instant schedule_next(const struct schedule *schedule, int64_t after_s);
+// The first instant after `after_ms`. The last ones are those of the year 2199.
+struct schedule_instant schedule_next(const struct schedule *schedule, int64_t after_ms);
 
-// The last second of the day, in the schedule's zone, that this instant falls on: from there the next day's instants follow.
-int64_t schedule_day_end(const struct schedule *schedule, int64_t at_s);
+// The first instant after `after_ms` and up to `through_ms` that is not excluded; TIME_NEVER: there is none. Excluded days are
+// passed over as a whole, so the work grows with the days in between and not with their instants.
+int64_t schedule_next_run(const struct schedule *schedule, int64_t after_ms, int64_t through_ms);
+
+// When the job of an instant is due: the same whenever it is asked for. TIME_NEVER stays TIME_NEVER.
+int64_t schedule_due(const struct schedule *schedule, int64_t nominal_at);
+
+// The last millisecond of the day, in the schedule's zone, that this instant falls on: from there the next day's instants follow.
+int64_t schedule_day_end(const struct schedule *schedule, int64_t at_ms);
 
 // What a DST change has to do with an instant.
 enum schedule_shift {
-    SCHEDULE_AS_SHOWN,   // nothing
+    SCHEDULE_AS_SHOWN,   // nothing; always so with an `every`, which follows elapsed time
     SCHEDULE_AFTER_GAP,  // the wall clock skipped its time: it comes right after
     SCHEDULE_FIRST_PASS, // the wall clock shows its time twice, and this is the first,
     SCHEDULE_LAST_PASS,  // … or the last
 };
-enum schedule_shift schedule_shift(const struct schedule *schedule, int64_t at_s);
+enum schedule_shift schedule_shift(const struct schedule *schedule, int64_t at_ms);

@@ -1,10 +1,9 @@
 // The fields of a task: the one table that its documents are parsed and rendered by.
 // Layer: core, pure. Only core/task/task looks at it.
 #pragma once
+#include "core/schedule/schedule.h"
 #include "core/task/field.h"
 #include "core/task/task.h"
-
-#define TASK_HORIZON_MS (3653LL * 24 * 3600 * 1000) // 10 years
 
 enum { TASK_TIMEOUT_OF_TARGET = 0 }; // in the defaults, which know no target
 
