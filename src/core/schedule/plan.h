@@ -17,6 +17,7 @@ enum {
     PLAN_AHEAD = 5,          // jobs that are planned and whose time has not come
     PLAN_ROWS_MAX = 100,     // instants that one step plans: what remains follows with the next
     PLAN_LATE_MS = 5000,     // an instant that is picked later than this is missed
+    PLAN_CHECK_MS = 10000,   // so long after a job was due its plan must have been carried on
     PLAN_SKIPS_MAX = 100,    // that are kept: the latest
     PLAN_QUEUED_MAX = 100,   // jobs that wait by `overlap: queue`
     PLAN_ACTIVE_MAX = 100,   // of `max_active`
@@ -52,6 +53,7 @@ struct plan {
     int64_t revision;        // grows with every write of the plan, and with the end of a job of the task
     int64_t planned_through; // the last instant that is planned; TIME_NEVER: none will follow
     int64_t instants;        // how many there were up to it, without excluded ones: max_runs counts them
+    int64_t ended_with;      // the last instant of all, once planned_through is TIME_NEVER; 0: it is not known
     int64_t check_at;        // by then it must have been carried on; TIME_NEVER: it need not
     // What became of its jobs since its beginning. The store counts with the step that ends a job.
     int64_t success, failed, cancelled;
@@ -69,7 +71,8 @@ struct plan {
 
 // ---- instants
 
-// An instant that gets a job.
+// An instant that gets a job. The job is due at schedule_due() of the instant, or later if a resume has put it off: then it is
+// never missed.
 struct plan_row {
     int64_t nominal_at, due_at;
 };
@@ -84,17 +87,28 @@ struct plan_rows {
 // Begins the plan of a task that is submitted at now_ms: nothing is planned yet, instants after now_ms are to come.
 void plan_begin(struct plan *plan, const struct schedule *schedule, int64_t now_ms);
 
-// Plans on from planned_through, so that PLAN_AHEAD jobs lie ahead, as far as there are instants. Instants whose time has passed
-// were missed: they are skipped, or get a job, as the rules say. Moves planned_through, instants, check_at and the skips; says
-// which jobs to make. Texts and arrays that are new live in the arena.
+// Plans on from planned_through, so that PLAN_AHEAD jobs lie ahead, as far as there are instants within TASK_HORIZON_MS. Instants
+// whose time has passed were missed: they are skipped, or get a job, as the rules say. Moves planned_through, instants, check_at
+// and the skips; says which jobs to make. Texts that are new live in the arena. The work of one call is bounded, however long ago
+// the last one was. A plan that is paused is left as it is, and need not be checked.
+//
+// Only when the time of the last instant of all has come does planned_through become TIME_NEVER. Until then it shows, up to which
+// instant jobs must be there.
 void plan_extend(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, int64_t now_ms,
                  struct arena *arena, struct plan_rows *ret_rows);
 
-// The plan as it must be, if nothing went wrong, when the job of `nominal_at` is picked in time: for a caller that has not read
-// it. Sets planned_through to what it must be now, and to what it shall be, and the row that is to be added. False: it has to be
-// read, because the rules ask for more than that, or because an excluded instant or the end of the schedule is near.
-bool plan_extend_unread(const struct schedule *schedule, const struct plan_rules *rules, int64_t nominal_at, int64_t now_ms,
-                        int64_t *ret_from, int64_t *ret_check_at, struct plan_row *ret_row);
+// The step of plan_extend() for a caller that has not read the plan.
+struct plan_unread {
+    int64_t from;         // planned_through, as it must be now; row.nominal_at is what it shall be
+    int64_t check_at;     // what check_at becomes, if it is
+    int64_t check_before; // … smaller than this. So an index of the store is not changed with every job
+    struct plan_row row;  // the one job that is to be added
+};
+
+// The plan as it must be, if nothing went wrong, when the job of `row` is picked in time. False: it has to be read, because the
+// rules ask for more than that, or because an excluded instant or the end of the schedule is near. `instants` is one more then.
+bool plan_extend_unread(const struct schedule *schedule, const struct plan_rules *rules, struct plan_row row, int64_t now_ms,
+                        struct plan_unread *ret_unread);
 
 // ---- picking
 
@@ -109,12 +123,12 @@ struct plan_pick {
 };
 
 // Decides on a job whose time has come and that has not been tried before. Moves active, queued and the skips. A job that is
-// among the active ones already runs: whoever picked it before did not live to begin it.
+// among the active ones already runs: whoever picked it before did not live to begin it. What it cancels is said again then.
 struct plan_pick plan_pick(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, int64_t job_id,
-                           int64_t nominal_at, int64_t now_ms, struct arena *arena);
+                           struct plan_row row, int64_t now_ms, struct arena *arena);
 
-// Must the plan be read to pick it, or is it sure to run: in time, with overlap: allow?
-bool plan_pick_unread(const struct schedule *schedule, const struct plan_rules *rules, int64_t nominal_at, int64_t now_ms);
+// Must the plan be read to pick it (false), or is it sure to run: in time, with overlap: allow?
+bool plan_pick_unread(const struct schedule *schedule, const struct plan_rules *rules, struct plan_row row, int64_t now_ms);
 
 // The job that is next to leave the queue; 0: none may.
 int64_t plan_next_queued(const struct plan *plan, const struct plan_rules *rules);
@@ -127,22 +141,26 @@ struct plan_moved {
     struct plan_row row;
 };
 
-// The task has another schedule or other rules from now on. `rows` are its planned jobs, none of which has begun, in order of
-// their instants; ret_moved[i] says what becomes of each. A job keeps its instant if the new schedule has it, too, and its time,
-// with the jitter of the new one, lies ahead or is due just now; the others get the instants that are missing, in order. What is
-// left over is cancelled; what is still missing is in ret_rows, which are to be added. An instant that lies ahead is never lost.
+// The task has another schedule or other rules from now on. `rows` are its planned jobs, none of which has begun or is queued, in
+// order of their instants; ret_moved[i] says what becomes of each. A job keeps its instant if the new schedule has it, too. Its
+// time becomes that of the new jitter, but for one that is due already: that is left to be picked. The other jobs get the
+// instants that are missing, in order. What is left over is cancelled; what is still missing is in ret_rows, which are to be
+// added. With the same schedule nothing moves. Here planned_through may go back, to now: instants that have passed are not
+// planned again.
 void plan_change(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, const struct plan_row *rows,
                  size_t count, int64_t now_ms, struct arena *arena, struct plan_moved *ret_moved, struct plan_rows *ret_rows);
 
-// It is resumed: instants since paused_at are skipped (PLAN_MISFIRE_SKIP), or run as `missed` says.
+// It is resumed: instants that were missed meanwhile are skipped (PLAN_MISFIRE_SKIP), or run as `missed` says, whatever the rules
+// say of missed ones. `rows` are as with plan_change(). It is paused no longer, unless ret_rows->more: then the next step is a
+// plan_resume() again.
 void plan_resume(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, enum plan_misfire missed,
                  const struct plan_row *rows, size_t count, int64_t now_ms, struct arena *arena, struct plan_moved *ret_moved,
                  struct plan_rows *ret_rows);
 
 // ---- skips
 
-// Adds a skip behind the others. One that is in the last of them already changes nothing; one for the same reason that follows it
-// immediately (`neighbours`) makes it longer.
-void plan_skip(struct plan *plan, struct plan_skip skip, bool neighbours, struct arena *arena);
+// Adds a skip at its place by time. One that lies in another already changes nothing; those of one reason that follow each other
+// immediately become one. When there are too many the oldest goes.
+void plan_skip(struct plan *plan, const struct schedule *schedule, struct plan_skip skip, struct arena *arena);
 size_t plan_skips_read(struct str text, struct plan_skip ret_skips[PLAN_SKIPS_MAX]); // what cannot be read is none
 void plan_skips_write(const struct plan_skip *skips, size_t count, struct buf *buf);

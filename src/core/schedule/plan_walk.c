@@ -1,0 +1,233 @@
+// Instants behind planned_through that have passed are judged one by one; then those ahead follow, until enough jobs lie there. A
+// long downtime is walked in several steps. Of an `every`, most of what was missed and all that is excluded is counted instead.
+#include "core/schedule/plan_walk.h"
+
+#include "base/clock.h"
+#include "core/schedule/plan_judge.h"
+
+enum {
+    WALK_MAX = 10000,                 // instants of one step
+    LOOK_AGAIN_MS = 24 * 3600 * 1000, // when less is planned than shall be: the horizon has moved by then
+};
+
+// ---- what was passed
+
+static void close_skip(struct plan_walk *walk)
+{
+    if (walk->open.count)
+        plan_skips_add(&walk->skips, walk->schedule, walk->open);
+    walk->open.count = 0;
+}
+
+// Skips instants that follow planned_through immediately.
+static void pass_skip(struct plan_walk *walk, struct plan_skip skip)
+{
+    struct plan_skip *open = &walk->open;
+    if (!open->count || open->reason != skip.reason) {
+        close_skip(walk);
+        *open = skip;
+    } else {
+        open->to = skip.to;
+        open->count += skip.count;
+    }
+    walk->plan->planned_through = skip.to;
+    walk->plan->instants += skip.reason == PLAN_EXCLUDED ? 0 : skip.count;
+}
+
+static void pass_row(struct plan_walk *walk, int64_t nominal_at, int64_t due_at)
+{
+    close_skip(walk);
+    walk->rows->rows[walk->rows->count++] = (struct plan_row){nominal_at, due_at};
+    walk->plan->planned_through = nominal_at;
+    walk->plan->instants++;
+}
+
+static int64_t runs_left(const struct plan_walk *walk)
+{
+    return walk->rules.max_runs ? time_max(walk->rules.max_runs - walk->plan->instants, 0) : TIME_NEVER;
+}
+
+// ---- a stretch that is missed as a whole
+
+static enum plan_reason reason_of_missed(const struct plan_walk *walk, enum plan_reason reason)
+{
+    return walk->resumes ? PLAN_PAUSED : reason;
+}
+
+// How many instants of an `every` follow planned_through before this time.
+static int64_t count_before(const struct plan_walk *walk, int64_t before_ms)
+{
+    const struct schedule *schedule = walk->schedule;
+    int64_t first = schedule_next(schedule, walk->plan->planned_through).at_ms;
+    if (schedule->ends_at)
+        before_ms = time_min(before_ms, schedule->ends_at + 1);
+    return first < before_ms ? (before_ms - 1 - first) / schedule->every_ms + 1 : 0;
+}
+
+// The last instant that max_runs allows is judged by itself.
+static void jump(struct plan_walk *walk, int64_t count, enum plan_reason reason)
+{
+    count = time_min(count, runs_left(walk) - 1);
+    if (count <= 0)
+        return;
+    int64_t first = schedule_next(walk->schedule, walk->plan->planned_through).at_ms;
+    int64_t last = first + (count - 1) * walk->schedule->every_ms;
+    pass_skip(walk, (struct plan_skip){first, last, count, reason_of_missed(walk, reason)});
+}
+
+// Instants of an `every` that the judge would skip, whatever their jitter.
+static void jump_missed(struct plan_walk *walk)
+{
+    const struct plan_rules *rules = &walk->rules;
+    if (!walk->schedule->every_ms || walk->schedule->exclude_count)
+        return;
+    int64_t surely_ms = walk->now_ms - walk->schedule->jitter_ms - PLAN_LATE_MS; // what comes before this time was missed
+    if (rules->misfire_window_ms >= 0)
+        jump(walk, count_before(walk, surely_ms + PLAN_LATE_MS - time_max(rules->misfire_window_ms, PLAN_LATE_MS)), PLAN_WINDOW);
+    int64_t missed = count_before(walk, surely_ms);
+    switch (rules->misfire) {
+    case PLAN_MISFIRE_SKIP:
+        jump(walk, missed, PLAN_MISFIRE);
+        break;
+    case PLAN_MISFIRE_ONE:
+        jump(walk, missed - 1, PLAN_MISFIRE);
+        break;
+    case PLAN_MISFIRE_ALL:
+        jump(walk, count_before(walk, walk->now_ms + 1) - PLAN_MISSED_MAX, PLAN_MISFIRE);
+        break;
+    }
+}
+
+// How many of the instants that have passed are more than may run. Those of a longer stretch than one step are too many anyway.
+static int64_t count_surplus(const struct plan_walk *walk)
+{
+    if (walk->rules.misfire != PLAN_MISFIRE_ALL)
+        return 0;
+    int64_t count = 0, at_ms = walk->plan->planned_through;
+    while (count < PLAN_MISSED_MAX + WALK_MAX && (at_ms = schedule_next_run(walk->schedule, at_ms, walk->now_ms)) != TIME_NEVER)
+        count++;
+    return time_min(count, runs_left(walk)) - PLAN_MISSED_MAX;
+}
+
+// ---- one instant
+
+static struct plan_judge judge_of(const struct plan_walk *walk, int64_t nominal_at)
+{
+    struct plan_judge judge = {walk->schedule, &walk->rules, walk->now_ms, TIME_NEVER};
+    int64_t left = runs_left(walk);
+    if (left <= 2)
+        judge.last = left == 1 ? nominal_at : schedule_next_run(walk->schedule, nominal_at, walk->now_ms);
+    return judge;
+}
+
+static void pass_missable(struct plan_walk *walk, int64_t nominal_at)
+{
+    struct plan_judge judge = judge_of(walk, nominal_at);
+    enum plan_reason reason = PLAN_MISFIRE;
+    int64_t due_at = schedule_due(walk->schedule, nominal_at);
+    bool is_surplus = walk->surplus-- > 0;
+    if (!plan_judge_runs(&judge, nominal_at, &reason) || is_surplus)
+        pass_skip(walk, (struct plan_skip){nominal_at, nominal_at, 1, reason_of_missed(walk, reason)});
+    else if (walk->resumes && plan_judge_missed(&judge, nominal_at))
+        pass_row(walk, nominal_at, time_max(due_at, walk->now_ms));
+    else
+        pass_row(walk, nominal_at, due_at);
+}
+
+// Excluded instants ahead are passed only if one that runs follows them within the horizon. Otherwise every look at a schedule
+// whose days are all excluded would go through ten years of them.
+static bool is_wanted_ahead(struct plan_walk *walk, struct schedule_instant next)
+{
+    int64_t horizon_ms = walk->now_ms + TASK_HORIZON_MS;
+    if (walk->ahead >= walk->wanted || next.at_ms > horizon_ms)
+        return false;
+    if (next.excluded && next.at_ms > walk->clear_ms) {
+        int64_t run = schedule_next_run(walk->schedule, next.at_ms, horizon_ms);
+        if (run == TIME_NEVER)
+            return false;
+        walk->clear_ms = run;
+    }
+    return true;
+}
+
+// Of an `every` the rest of the day is counted.
+static void pass_excluded(struct plan_walk *walk, int64_t nominal_at)
+{
+    const struct schedule *schedule = walk->schedule;
+    int64_t count = schedule->every_ms ? count_before(walk, schedule_day_end(schedule, nominal_at) + 1) : 1;
+    int64_t last = nominal_at + (count - 1) * schedule->every_ms;
+    pass_skip(walk, (struct plan_skip){nominal_at, last, count, PLAN_EXCLUDED});
+}
+
+// Passes the next instant. False: there is none that must be planned now.
+static bool pass_next(struct plan_walk *walk)
+{
+    struct schedule_instant next = schedule_next(walk->schedule, walk->plan->planned_through);
+    walk->ended = next.at_ms == TIME_NEVER || !runs_left(walk);
+    if (walk->ended)
+        return false;
+    bool lies_ahead = next.at_ms > walk->now_ms;
+    if (lies_ahead && !is_wanted_ahead(walk, next))
+        return false;
+    if (next.excluded) {
+        pass_excluded(walk, next.at_ms);
+    } else if (lies_ahead) {
+        pass_row(walk, next.at_ms, schedule_due(walk->schedule, next.at_ms));
+        walk->ahead++;
+    } else {
+        pass_missable(walk, next.at_ms);
+    }
+    return true;
+}
+
+// ---- the whole
+
+static size_t count_ahead(const struct plan_walk *walk)
+{
+    size_t count = 0;
+    int64_t at_ms = walk->now_ms;
+    while (count < walk->wanted && (at_ms = schedule_next_run(walk->schedule, at_ms, walk->plan->planned_through)) != TIME_NEVER)
+        count++;
+    return count;
+}
+
+// The plan is carried on when the first job that lies ahead is picked. Where there is none, or not as many as there shall be, it
+// is looked at again because time moves the horizon.
+static int64_t next_check(const struct plan_walk *walk)
+{
+    const struct schedule *schedule = walk->schedule;
+    int64_t through = walk->plan->planned_through, due_at = schedule_due(schedule, through);
+    if (walk->rows->more)
+        return walk->now_ms + PLAN_CHECK_MS;
+    int64_t first = schedule_next_run(schedule, walk->now_ms, through);
+    int64_t check_at = due_at > walk->now_ms ? time_min(schedule_due(schedule, first), due_at) + PLAN_CHECK_MS : TIME_NEVER;
+    return !walk->ended && walk->ahead < walk->wanted ? time_min(check_at, walk->now_ms + LOOK_AGAIN_MS) : check_at;
+}
+
+static void settle(struct plan_walk *walk)
+{
+    struct plan *plan = walk->plan;
+    if (walk->ended && schedule_due(walk->schedule, plan->planned_through) <= walk->now_ms) {
+        plan->ended_with = plan->planned_through;
+        plan->planned_through = plan->check_at = TIME_NEVER;
+    } else {
+        plan->check_at = next_check(walk);
+    }
+}
+
+void plan_walk(struct plan_walk *walk, struct arena *arena, struct plan_rows *ret_rows)
+{
+    *ret_rows = (struct plan_rows){0};
+    if (walk->plan->planned_through == TIME_NEVER)
+        return;
+    walk->rows = ret_rows;
+    plan_skips_load(&walk->skips, walk->plan);
+    jump_missed(walk);
+    walk->surplus = count_surplus(walk);
+    walk->ahead = count_ahead(walk);
+    for (int passed = 1; !ret_rows->more && pass_next(walk); passed++)
+        ret_rows->more = ret_rows->count == PLAN_ROWS_MAX || passed == WALK_MAX;
+    close_skip(walk);
+    plan_skips_save(&walk->skips, walk->plan, arena);
+    settle(walk);
+}
