@@ -35,7 +35,7 @@ static inline void plan_world_begin(struct plan_world *world, int64_t every_s)
         .rules = {.misfire_window_ms = -1, .max_active = 1},
     };
     arena_init(&world->arena);
-    plan_begin(&world->plan, &world->schedule, PLAN_ZERO);
+    plan_begin(&world->plan, PLAN_ZERO);
 }
 
 static inline void plan_world_cron(struct plan_world *world, const char *pattern)

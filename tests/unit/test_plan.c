@@ -41,7 +41,7 @@ static void nothing_comes_before_starts_at(void **state)
     struct plan_world world;
     plan_world_begin(&world, 60);
     world.schedule.starts_at = at(180);
-    plan_begin(&world.plan, &world.schedule, at(0));
+    plan_begin(&world.plan, at(0));
     plan_world_extend(&world, at(0));
     EXPECT_ROWS(&world, 180, 240, 300, 360, 420);
     plan_world_end(&world);

@@ -62,7 +62,7 @@ static void with_the_same_schedule_nothing_moves(void **state)
             world.plan.schedule.jitter_ms = 1000000;
             world.plan.schedule.excludes = &second_day;
             world.plan.schedule.exclude_count = 1;
-            plan_begin(&world.plan.plan, &world.plan.schedule, at(0));
+            plan_begin(&world.plan.plan, at(0));
             plan_world_extend(&world.plan, at(0));
             memcpy(world.planned, world.plan.rows.rows, sizeof world.planned);
         }

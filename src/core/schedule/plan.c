@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "core/schedule/plan_walk.h"
 
-void plan_begin(struct plan *plan, const struct schedule *schedule, int64_t now_ms)
+void plan_begin(struct plan *plan, int64_t now_ms)
 {
-    plan->planned_through = time_max(now_ms, schedule->starts_at - 1);
+    plan->planned_through = now_ms;
     plan->instants = plan->ended_with = 0;
     plan->check_at = now_ms + PLAN_CHECK_MS;
 }

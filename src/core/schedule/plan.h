@@ -85,7 +85,7 @@ struct plan_rows {
 };
 
 // Begins the plan of a task that is submitted at now_ms: nothing is planned yet, instants after now_ms are to come.
-void plan_begin(struct plan *plan, const struct schedule *schedule, int64_t now_ms);
+void plan_begin(struct plan *plan, int64_t now_ms);
 
 // Plans on from planned_through, so that PLAN_AHEAD jobs lie ahead, as far as there are instants within TASK_HORIZON_MS. Instants
 // whose time has passed were missed: they are skipped, or get a job, as the rules say. Moves planned_through, instants, check_at
