@@ -5,7 +5,7 @@
 #include "plan_world.h"
 #include "schedule/zone_file.h"
 
-enum { LIVES = 400, STEPS = 80, LEDGER_MAX = 40000 };
+enum { LIVES = 3000, STEPS = 80, LEDGER_MAX = 40000 };
 
 // What became of each instant, kept beside the plan, without its bounds.
 struct entry {
@@ -318,8 +318,9 @@ static void pause_or_resume(struct life *life)
 // Mostly forward by a few instants, sometimes far, sometimes back.
 static void move_clock(struct life *life)
 {
-    int64_t next = schedule_next(&life->world.schedule, life->now_ms).at_ms;
-    int64_t gap = next == TIME_NEVER ? 60000 : time_min(next - life->now_ms, INT64_C(40) * 86400 * 1000);
+    int64_t first = schedule_next(&life->world.schedule, life->now_ms).at_ms;
+    int64_t second = schedule_next(&life->world.schedule, first).at_ms;
+    int64_t gap = second == TIME_NEVER ? 60000 : time_min(second - first, INT64_C(40) * 86400 * 1000);
     static const int64_t spans[] = {1, 1, 1, 3, 40};
     int64_t span = spans[below(life, 5)];
     life->now_ms += below(life, 8) ? below(life, gap * span + 1) : -below(life, gap * 3 + 1);

@@ -150,11 +150,15 @@ static bool is_wanted_ahead(struct plan_walk *walk, struct schedule_instant next
     return true;
 }
 
-// Of an `every` the rest of the day is counted.
+// Of an `every` the rest of the day is counted, or what has passed of it: whether more is wanted is asked at the first instant
+// ahead.
 static void pass_excluded(struct plan_walk *walk, int64_t nominal_at)
 {
     const struct schedule *schedule = walk->schedule;
-    int64_t count = schedule->every_ms ? count_before(walk, schedule_day_end(schedule, nominal_at) + 1) : 1;
+    int64_t through = schedule_day_end(schedule, nominal_at);
+    if (nominal_at <= walk->now_ms)
+        through = time_min(through, walk->now_ms);
+    int64_t count = schedule->every_ms ? count_before(walk, through + 1) : 1;
     int64_t last = nominal_at + (count - 1) * schedule->every_ms;
     pass_skip(walk, (struct plan_skip){nominal_at, last, count, PLAN_EXCLUDED});
 }
