@@ -201,6 +201,16 @@ static void a_year_of_seconds_is_counted_for_an_every_and_walked_in_steps_for_a_
     assert_false(world.rows.more);
     assert_int_equal(world.plan.planned_through, at(year_s + 5));
     plan_world_end(&world);
+    plan_world_begin(&world, 1); // two days in between are excluded
+    struct exclude excludes[2];
+    assert_true(exclude_read(STR("2026-05-05"), &excludes[0]) && exclude_read(STR("11-11"), &excludes[1]));
+    world.schedule.excludes = excludes;
+    world.schedule.exclude_count = 2;
+    plan_world_extend(&world, at(year_s));
+    assert_false(world.rows.more);
+    assert_int_equal(world.plan.planned_through, at(year_s + 5));
+    assert_int_equal(world.plan.instants, year_s + 5 - 2 * 86400);
+    plan_world_end(&world);
     plan_world_begin(&world, 1);
     plan_world_cron(&world, "* * * * * *");
     plan_world_extend(&world, at(year_s));
@@ -228,6 +238,17 @@ static void the_last_of_max_runs_is_the_latest_missed_although_the_schedule_goes
         assert_int_equal(plan_world_pick(&world, 2, at(360), at(86400)).verdict, PLAN_SKIPPED);
         plan_world_end(&world);
     }
+}
+
+static void the_instant_before_the_last_of_max_runs_is_the_latest_missed_while_the_last_is_in_time(void **state)
+{
+    (void)state;
+    struct plan_world world;
+    plan_world_begin(&world, 2);
+    world.rules.max_runs = 2;
+    plan_world_extend(&world, at(7));
+    EXPECT_ROWS(&world, 2, 4);
+    plan_world_end(&world);
 }
 
 static void a_paused_plan_is_not_carried_on(void **state)
@@ -315,6 +336,7 @@ int main(void)
         cmocka_unit_test(of_all_that_was_missed_the_latest_ten_thousand_run),
         cmocka_unit_test(a_year_of_seconds_is_counted_for_an_every_and_walked_in_steps_for_a_pattern),
         cmocka_unit_test(the_last_of_max_runs_is_the_latest_missed_although_the_schedule_goes_on),
+        cmocka_unit_test(the_instant_before_the_last_of_max_runs_is_the_latest_missed_while_the_last_is_in_time),
         cmocka_unit_test(a_paused_plan_is_not_carried_on),
         cmocka_unit_test(a_job_picked_in_time_needs_no_plan_to_be_read),
         cmocka_unit_test(a_plan_is_read_when_a_job_is_late_or_the_rules_or_the_schedule_ask_for_more),

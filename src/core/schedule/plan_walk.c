@@ -54,54 +54,62 @@ static enum plan_reason reason_of_missed(const struct plan_walk *walk, enum plan
     return walk->resumes ? PLAN_PAUSED : reason;
 }
 
-// How many instants of an `every` follow planned_through before this time.
+// How many instants of an `every` follow planned_through before this time; if there are excluded days, those of one day.
 static int64_t count_before(const struct plan_walk *walk, int64_t before_ms)
 {
     const struct schedule *schedule = walk->schedule;
     int64_t first = schedule_next(schedule, walk->plan->planned_through).at_ms;
     if (schedule->ends_at)
         before_ms = time_min(before_ms, schedule->ends_at + 1);
+    if (schedule->exclude_count)
+        before_ms = time_min(before_ms, schedule_day_end(schedule, first) + 1);
     return first < before_ms ? (before_ms - 1 - first) / schedule->every_ms + 1 : 0;
 }
 
 // The last instant that max_runs allows is judged by itself.
-static void jump(struct plan_walk *walk, int64_t count, enum plan_reason reason)
+static bool jump(struct plan_walk *walk, int64_t count, enum plan_reason reason)
 {
     count = time_min(count, runs_left(walk) - 1);
     if (count <= 0)
-        return;
+        return false;
     int64_t first = schedule_next(walk->schedule, walk->plan->planned_through).at_ms;
     int64_t last = first + (count - 1) * walk->schedule->every_ms;
     pass_skip(walk, (struct plan_skip){first, last, count, reason_of_missed(walk, reason)});
+    return true;
 }
 
-// Instants of an `every` that the judge would skip, whatever their jitter.
-static void jump_missed(struct plan_walk *walk)
+// Of an `every` without excluded days it is known how many instants have passed.
+static bool is_even(const struct schedule *schedule)
+{
+    return schedule->every_ms && !schedule->exclude_count;
+}
+
+// Skips at once what the judge would skip of an `every`, whatever its jitter. False: the next instant must be judged.
+static bool jump_missed(struct plan_walk *walk)
 {
     const struct plan_rules *rules = &walk->rules;
-    if (!walk->schedule->every_ms || walk->schedule->exclude_count)
-        return;
-    int64_t surely_ms = walk->now_ms - walk->schedule->jitter_ms - PLAN_LATE_MS; // what comes before this time was missed
-    if (rules->misfire_window_ms >= 0)
-        jump(walk, count_before(walk, surely_ms + PLAN_LATE_MS - time_max(rules->misfire_window_ms, PLAN_LATE_MS)), PLAN_WINDOW);
-    int64_t missed = count_before(walk, surely_ms);
+    int64_t on_time_ms = walk->now_ms - walk->schedule->jitter_ms; // what comes before it was due by now
+    if (!walk->schedule->every_ms)
+        return false;
+    if (rules->misfire_window_ms >= 0 &&
+        jump(walk, count_before(walk, on_time_ms - time_max(rules->misfire_window_ms, PLAN_LATE_MS)), PLAN_WINDOW))
+        return true;
+    int64_t missed = count_before(walk, on_time_ms - PLAN_LATE_MS);
     switch (rules->misfire) {
     case PLAN_MISFIRE_SKIP:
-        jump(walk, missed, PLAN_MISFIRE);
-        break;
+        return jump(walk, missed, PLAN_MISFIRE);
     case PLAN_MISFIRE_ONE:
-        jump(walk, missed - 1, PLAN_MISFIRE);
-        break;
+        return jump(walk, missed - 1, PLAN_MISFIRE);
     case PLAN_MISFIRE_ALL:
-        jump(walk, count_before(walk, walk->now_ms + 1) - PLAN_MISSED_MAX, PLAN_MISFIRE);
         break;
     }
+    return is_even(walk->schedule) && jump(walk, count_before(walk, walk->now_ms + 1) - PLAN_MISSED_MAX, PLAN_MISFIRE);
 }
 
 // How many of the instants that have passed are more than may run. Those of a longer stretch than one step are too many anyway.
 static int64_t count_surplus(const struct plan_walk *walk)
 {
-    if (walk->rules.misfire != PLAN_MISFIRE_ALL)
+    if (walk->rules.misfire != PLAN_MISFIRE_ALL || is_even(walk->schedule))
         return 0;
     int64_t count = 0, at_ms = walk->plan->planned_through;
     while (count < PLAN_MISSED_MAX + WALK_MAX && (at_ms = schedule_next_run(walk->schedule, at_ms, walk->now_ms)) != TIME_NEVER)
@@ -178,7 +186,7 @@ static bool pass_next(struct plan_walk *walk)
     } else if (lies_ahead) {
         pass_row(walk, next.at_ms, schedule_due(walk->schedule, next.at_ms));
         walk->ahead++;
-    } else {
+    } else if (!jump_missed(walk)) {
         pass_missable(walk, next.at_ms);
     }
     return true;
@@ -226,7 +234,6 @@ void plan_walk(struct plan_walk *walk, struct arena *arena, struct plan_rows *re
         return;
     walk->rows = ret_rows;
     plan_skips_load(&walk->skips, walk->plan);
-    jump_missed(walk);
     walk->surplus = count_surplus(walk);
     walk->ahead = count_ahead(walk);
     for (int passed = 1; !ret_rows->more && pass_next(walk); passed++)
