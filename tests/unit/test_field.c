@@ -67,6 +67,39 @@ static void a_key_sees_a_field_that_was_added_only_when_it_is_given(void **state
     assert_written(&pair_fields, NULL, &pair, FIELD_FOR_KEYS, "\"left\":1,\"right\":7");
 }
 
+// A text may stand beside a `left` that is large, and a `right` beside a text.
+static const char *lacks_large(const void *object)
+{
+    return ((const struct pair *)object)->left > 5 ? NULL : "a left above 5";
+}
+
+static const char *lacks_text(const void *object)
+{
+    return ((const struct pair *)object)->text.p ? NULL : "text";
+}
+
+static void a_field_is_read_and_written_only_with_what_it_needs(void **state)
+{
+    static const struct field rows[] = {
+        {ROW("left", number, left), .max = 9},
+        {ROW("right", number, right), .max = 9, .lacks = lacks_text},
+        {ROW("text", text, text), .max = 9, .lacks = lacks_large},
+    };
+    static const struct fields fields = {.rows = rows, .count = array_count(rows), .what = "a pair", .defaults = &pair_defaults};
+    struct pair pair = pair_defaults;
+    struct problem why;
+    assert_written(&fields, NULL, &pair, FIELD_FOR_PEOPLE, "\"left\":1");
+    assert_int_equal(read(&fields, &pair, "{\"right\":2}", &why), ERR_INVALID_FIELD); // also when it is the default
+    assert_string_equal(why.field, "/right");
+    assert_string_equal(why.detail, "right may only be given with text.");
+    assert_int_equal(read(&fields, &pair, "{\"text\":\"t\",\"left\":5}", &why), ERR_INVALID_FIELD);
+    assert_string_equal(why.detail, "text may only be given with a left above 5.");
+    pair = pair_defaults;
+    assert_int_equal(read(&fields, &pair, "{\"right\":null,\"text\":null}", &why), ERR_OK);
+    assert_int_equal(read(&fields, &pair, "{\"right\":3,\"text\":\"t\",\"left\":6}", &why), ERR_OK); // what is needed comes last
+    assert_written(&fields, NULL, &pair, FIELD_FOR_PEOPLE, "\"left\":6,\"right\":3,\"text\":\"t\"");
+}
+
 static void a_name_that_no_row_has_is_refused_with_the_nearest(void **state)
 {
     struct pair pair = pair_defaults;
@@ -225,6 +258,7 @@ int main(void)
         cmocka_unit_test(fields_are_read_in_any_order_and_written_in_the_table_s),
         cmocka_unit_test(a_field_without_a_value_is_not_written),
         cmocka_unit_test(a_key_sees_a_field_that_was_added_only_when_it_is_given),
+        cmocka_unit_test(a_field_is_read_and_written_only_with_what_it_needs),
         cmocka_unit_test(a_name_that_no_row_has_is_refused_with_the_nearest),
         cmocka_unit_test(a_table_may_have_any_number_of_rows),
         cmocka_unit_test(the_fields_of_a_form_are_read_in_any_order_and_written_only_with_it),

@@ -13,7 +13,8 @@ struct sample {
     struct str text, word;
     bool either, flag;
     int number;
-    int64_t duration, endless, time;
+    enum { SMALL, LARGE, HUGE } choice;
+    int64_t limit, duration, endless, time;
     struct json json;
 };
 
@@ -26,8 +27,10 @@ static const struct field rows[] = {
     {ROW(text, text), .min = 1, .max = 3},
     {ROW(word, word), .any = sizes},
     {ROW(either, either), .any = sides},
+    {ROW(choice, choice), .any = sizes},
     {ROW(flag, flag)},
     {ROW(number, number), .min = -2, .max = 7},
+    {ROW(limit, limit), .min = 1, .max = INT32_MAX},
     {ROW(duration, duration), .min = 10, .max = 60000},
     {ROW(duration, endless), .max = 60000, .null_counts = true},
     {ROW(time, time)},
@@ -54,7 +57,11 @@ static void a_value_that_is_taken_is_shown_in_its_usual_form(void **state)
         {"{\"word\":\"huge\"}", "\"word\":\"huge\""},
         {"{\"either\":\"right\"}", "\"either\":\"right\""},
         {"{\"either\":\"left\"}", "\"either\":\"left\""},
+        {"{\"choice\":\"huge\"}", "\"choice\":\"huge\""},
+        {"{}", "\"choice\":\"small\""},
         {"{\"flag\":true}", "\"flag\":true"},
+        {"{\"limit\":2147483647}", "\"limit\":2147483647"},
+        {"{}", "\"number\":0,\"endless\""}, // a limit of 0 is none
         {"{\"number\":-2}", "\"number\":-2"},
         {"{\"number\":70e-1}", "\"number\":7"},
         {"{\"duration\":\"PT60S\"}", "\"duration\":\"1m\""},
@@ -92,6 +99,10 @@ static void a_value_that_is_not_allowed_is_refused_with_what_is(void **state)
         {"{\"word\":\"Small\"}", "word must be \"small\", \"large\" or \"huge\"."},
         {"{\"word\":[]}", "word must be \"small\", \"large\" or \"huge\"."},
         {"{\"either\":\"up\"}", "either must be \"left\" or \"right\"."},
+        {"{\"choice\":\"tiny\"}", "choice must be \"small\", \"large\" or \"huge\"."},
+        {"{\"choice\":1}", "choice must be \"small\", \"large\" or \"huge\"."},
+        {"{\"limit\":0}", "limit must be a whole number from 1 to 2147483647."},
+        {"{\"limit\":2147483648}", "limit must be a whole number from 1 to 2147483647."},
         {"{\"flag\":1}", "flag must be true or false."},
         {"{\"number\":8}", "number must be a whole number from -2 to 7."},
         {"{\"number\":4294967297}", "number must be a whole number from -2 to 7."},

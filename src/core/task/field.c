@@ -96,11 +96,27 @@ static enum err check_form(struct field_reader *reader, const struct fields *fie
     return field_refuse(reader, ERR_MISSING_FIELD, form->key, "%s", form->key_missing);
 }
 
+// ---- fields that need others
+
+// `given` has a bit for each row that was given and depends on others. It is checked when all of the object is read, because what
+// a field needs may stand behind it.
+static enum err check_dependent(struct field_reader *reader, const struct fields *fields, uint64_t given)
+{
+    for (size_t i = 0; given >> i; i++) {
+        const struct field *field = &fields->rows[i];
+        const char *lacks = given >> i & 1 ? field->lacks(reader->object) : NULL;
+        if (lacks)
+            return field_refuse_value(reader, field, "%s may only be given with %s.", field->name.p, lacks);
+    }
+    return ERR_OK;
+}
+
 // ---- reading
 
 enum err field_read_all(struct field_reader *reader, const struct fields *fields, struct json object)
 {
     struct json key, value;
+    uint64_t dependent = 0;
     for (struct json_iter iter = json_iter(object); json_next(&iter, &key, &value);) {
         struct str name = json_text(key, reader->arena);
         const struct field *field = find_field(fields, name);
@@ -113,8 +129,11 @@ enum err field_read_all(struct field_reader *reader, const struct fields *fields
             err = field->type->take(reader, field, value, (char *)reader->object + field->offset);
         if (err)
             return err;
+        if (field->lacks && value.type != JSON_NULL)
+            dependent |= UINT64_C(1) << (field - fields->rows);
     }
-    return fields->part ? check_form(reader, fields) : ERR_OK;
+    enum err err = fields->part ? check_form(reader, fields) : ERR_OK;
+    return err || !dependent ? err : check_dependent(reader, fields, dependent);
 }
 
 // ---- writing
@@ -147,7 +166,7 @@ void field_write_all(const struct fields *fields, const struct field_form *form,
     size_t comma = 1; // the first head is written without its comma
     for (const struct field *field = fields->rows, *end = field + fields->count; field < end; field++) {
         size_t before = buf->n;
-        if (field->form && field->form != form)
+        if ((field->form && field->form != form) || (field->lacks && field->lacks(object)))
             continue;
         if (audience == FIELD_FOR_KEYS && !field->old && has_default(fields, field, object))
             continue;

@@ -34,6 +34,8 @@ struct field_type {
 
 #define FIELD_NAME(text) .name = {text, sizeof(text) - 1}, .head = {",\"" text "\":", sizeof(text) + 3}
 
+enum { FIELD_DEPENDENT_MAX = 64 };
+
 struct field {
     struct str name, head; // FIELD_NAME(): the name, and what is written before the value
     const struct field_type *type;
@@ -41,8 +43,11 @@ struct field {
     const struct field_form *form; // the one it belongs to; NULL: every object may have it
     int64_t min, max;              // of a number, a duration in ms, or a text's length in bytes
     const char *const *any;        // the words that are allowed; NULL: not a choice
-    bool null_counts;              // null is a value and not the default
-    bool old; // there were keys already that had its default in their digests. Never of a field that is added
+    // What an object would need to have this field, such as "cron or every"; NULL: it has that. A field without such a function
+    // is one that every object may have. A row that has one is among the first FIELD_DEPENDENT_MAX of its table.
+    const char *(*lacks)(const void *object);
+    bool null_counts; // null is a value and not the default
+    bool old;         // there were keys already that had its default in their digests. Never of a field that is added
 };
 
 // One of several forms that a part of an object can have, such as the target of a task. Each form has fields of its own, and an
@@ -74,7 +79,8 @@ err_check enum err field_read_all(struct field_reader *reader, const struct fiel
 // later release has added and nobody gave.
 enum field_audience { FIELD_FOR_PEOPLE, FIELD_FOR_KEYS };
 
-// Writes the members of an object of this form (or NULL) without its braces, in the order of the table.
+// Writes the members of an object of this form (or NULL) without its braces, in the order of the table. A field for which the
+// object lacks something is left out.
 void field_write_all(const struct fields *fields, const struct field_form *form, const void *object, enum field_audience audience,
                      struct buf *buf);
 

@@ -76,6 +76,21 @@ static bool put_either(const struct field *field, const void *from, struct buf *
     return true;
 }
 
+static enum err take_choice(struct field_reader *reader, const struct field *field, struct json value, void *to)
+{
+    size_t at;
+    enum err err = find_word(reader, field, value, &at);
+    if (!err)
+        *(unsigned *)to = (unsigned)at;
+    return err;
+}
+
+static bool put_choice(const struct field *field, const void *from, struct buf *buf)
+{
+    json_put_string(buf, str_of(field->any[*(const unsigned *)from]));
+    return true;
+}
+
 static enum err take_flag(struct field_reader *reader, const struct field *field, struct json value, void *to)
 {
     if (value.type != JSON_TRUE && value.type != JSON_FALSE)
@@ -90,14 +105,31 @@ static bool put_flag(const struct field *field, const void *from, struct buf *bu
     return true;
 }
 
-static enum err take_number(struct field_reader *reader, const struct field *field, struct json value, void *to)
+static enum err take_limit(struct field_reader *reader, const struct field *field, struct json value, void *to)
 {
     int64_t number;
     if (!json_int(value, &number) || number < field->min || number > field->max)
         return field_refuse_value(reader, field, "%s must be a whole number from %d to %d.", field->name.p, (int)field->min,
                                   (int)field->max);
-    *(int32_t *)to = (int32_t)number;
+    *(int64_t *)to = number;
     return ERR_OK;
+}
+
+static bool put_limit(const struct field *field, const void *from, struct buf *buf)
+{
+    int64_t number = *(const int64_t *)from;
+    if (number)
+        buf_put_int(buf, number);
+    return number;
+}
+
+static enum err take_number(struct field_reader *reader, const struct field *field, struct json value, void *to)
+{
+    int64_t number = 0;
+    enum err err = take_limit(reader, field, value, &number);
+    if (!err)
+        *(int32_t *)to = (int32_t)number;
+    return err;
 }
 
 static bool put_number(const struct field *field, const void *from, struct buf *buf)
@@ -207,6 +239,7 @@ _Static_assert(sizeof(int) == sizeof(int32_t), "take_number writes 32 bits");
 
 const struct field_type field_type_text = {field_type_take_text, field_type_put_text},
                         field_type_word = {take_word, field_type_put_text}, field_type_either = {take_either, put_either},
-                        field_type_flag = {take_flag, put_flag}, field_type_number = {take_number, put_number},
+                        field_type_choice = {take_choice, put_choice}, field_type_flag = {take_flag, put_flag},
+                        field_type_number = {take_number, put_number}, field_type_limit = {take_limit, put_limit},
                         field_type_duration = {take_duration, put_duration},
                         field_type_time = {field_type_take_time, field_type_put_time}, field_type_json = {take_json, put_json};

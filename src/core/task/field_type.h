@@ -6,8 +6,10 @@
 extern const struct field_type field_type_text;     // a struct str of min to max bytes
 extern const struct field_type field_type_word;     // a struct str that is one of `any`
 extern const struct field_type field_type_either;   // a bool: the first of `any` is false, the second true
+extern const struct field_type field_type_choice;   // an enum: which of `any` it is
 extern const struct field_type field_type_flag;     // a bool
 extern const struct field_type field_type_number;   // an int32_t from min to max
+extern const struct field_type field_type_limit;    // an int64_t from min to max; 0: none
 extern const struct field_type field_type_duration; // an int64_t of min to max milliseconds; -1: none, or null where that counts
 extern const struct field_type field_type_time;     // an int64_t, wall-clock milliseconds; 0: none
 extern const struct field_type field_type_json;     // a struct json of any kind
