@@ -3,10 +3,9 @@
 #include "api/params.h"
 #include "api/reply.h"
 #include "base/clock.h"
-#include "base/data/hash.h"
 #include "base/text/json.h"
 #include "base/text/when.h"
-#include "core/schedule/schedule.h"
+#include "core/task/recurrence.h"
 #include "flow/zones.h"
 
 enum {
@@ -26,7 +25,7 @@ static bool read_pattern(const struct api_call *call, struct schedule *schedule)
         problem_say(call->request, ERR_INVALID_FIELD, "cron", "cron is the pattern to show, like 30 2 * * *.");
         return false;
     }
-    enum err err = cron_parse(text, hash_bytes(name.p, name.n), &schedule->cron, why);
+    enum err err = cron_parse(text, recurrence_hash(name, 0), &schedule->cron, why);
     if (err) {
         problem_say(call->request, err, "cron", "%s", why);
         return false;

@@ -13,6 +13,7 @@
 #include "base/data/digest.h"
 #include "base/text/when.h"
 #include "core/task/task_headers.h"
+#include "flow/zones.h"
 #include "store/jobs.h"
 
 #include <stdio.h>
@@ -46,6 +47,32 @@ static void make_digest(struct submission *submission, const struct task *task, 
     digest_sha256(buf_str(&submission->scratch), ret_digest);
 }
 
+// Refuses a schedule that cannot be followed: its time zone does not exist here, or it has no instant ahead. What can be said of
+// a document alone, task_parse() has said.
+static enum err check_schedule(struct submission *submission, const struct task *task, struct problem *why)
+{
+    const struct zone *zone;
+    struct schedule schedule;
+    struct arena *arena = http_arena(submission->call.request);
+    int64_t now_ms = submission->now.wall_ms;
+    char words[ERR_WHY_MAX];
+    enum err err = zones_find(submission->call.api->zones, task->recurs.timezone, &zone, words);
+    if (err)
+        return problem_set(why, err, "/timezone", "%s", words);
+    err = task_schedule(task, 0, now_ms, zone, arena, &schedule, why);
+    return err ? err : recurrence_check_ahead(task, &schedule, now_ms, why);
+}
+
+static enum err check_recurring(struct submission *submission, const struct task *task, struct problem *why)
+{
+    enum err err = task_recurs(task) ? check_schedule(submission, task, why) : ERR_OK;
+    // Nothing plans recurring tasks yet. Without these three lines they are taken.
+    if (!err && task_recurs(task))
+        err = problem_set(why, ERR_UNKNOWN_FIELD, task->recurs.cron.p ? "/cron" : "/every",
+                          "This version of rota does not have this field yet.");
+    return err;
+}
+
 static enum err add_document(struct submission *submission, struct json doc, struct task *ret_task, struct problem *why)
 {
     struct arena *arena = http_arena(submission->call.request);
@@ -56,6 +83,8 @@ static enum err add_document(struct submission *submission, struct json doc, str
     if (doc.raw.n > TASK_DOC_MAX)
         return problem_set(why, ERR_TOO_LARGE, NULL, "A task may have 1 MiB, this one has %zu bytes.", doc.raw.n);
     enum err err = task_parse(ret_task, doc, arena, why);
+    if (!err)
+        err = check_recurring(submission, ret_task, why);
     if (!err)
         err = task_headers_key(&submission->headers, ret_task, why);
     if (err)

@@ -21,6 +21,16 @@ static bool same_policy(struct job_policy a, struct job_policy b)
            a.ttl_ms == b.ttl_ms && a.bury_lost == b.bury_lost && a.lost_max == b.lost_max;
 }
 
+static bool same_recurrence(const struct recurrence *a, const struct recurrence *b)
+{
+    return str_eq(a->cron, b->cron) && str_eq(a->timezone, b->timezone) && a->every_ms == b->every_ms &&
+           a->anchor_ms == b->anchor_ms && a->rules.misfire == b->rules.misfire &&
+           a->rules.misfire_window_ms == b->rules.misfire_window_ms && a->rules.overlap == b->rules.overlap &&
+           a->rules.max_active == b->rules.max_active && a->rules.max_runs == b->rules.max_runs && a->dst_gap == b->dst_gap &&
+           a->dst_overlap == b->dst_overlap && a->exclude.type == b->exclude.type && a->starts_at == b->starts_at &&
+           a->ends_at == b->ends_at && a->jitter_ms == b->jitter_ms && a->pause_after_failures == b->pause_after_failures;
+}
+
 static void check_same(const struct task *a, const struct task *b)
 {
     must(a->target.kind == b->target.kind && a->target.kind == TARGET_HTTP);
@@ -33,6 +43,7 @@ static void check_same(const struct task *a, const struct task *b)
     must(a->not_after_in_ms == b->not_after_in_ms && a->policy.timeout_ms == b->policy.timeout_ms && a->priority == b->priority);
     must(memcmp(a->target.http.success_codes, b->target.http.success_codes, sizeof a->target.http.success_codes) == 0);
     must(same_policy(a->policy, b->policy));
+    must(same_recurrence(&a->recurs, &b->recurs));
 }
 
 static void check_shown(const struct task *task, struct arena *arena)
@@ -73,6 +84,19 @@ static void check_plan(const struct task *task)
     must(!expires || expires >= planned);
 }
 
+// A recurring task has one way to say when, and its schedule can be made.
+static void check_schedule(const struct task *task, struct arena *arena)
+{
+    struct schedule schedule;
+    struct problem why = {0};
+    must(!task->at_ms && task->in_ms < 0 && !task->not_after_ms && (task->recurs.cron.p == NULL) == (task->recurs.every_ms > 0));
+    enum err err = task_schedule(task, 1, NOW_MS, &zone_utc, arena, &schedule, &why);
+    must(!err || (err == ERR_CRON_NEVER && schedule.cron.hashed && !task->name.n));
+    must(schedule.exclude_count <= EXCLUDES_MAX);
+    if (!err && (err = recurrence_check_ahead(task, &schedule, NOW_MS, &why)))
+        check_problem(&why, err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str text = fuzz_input(data, size);
@@ -90,7 +114,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_problem(&why, err);
     } else {
         check_shown(&task, &arena);
-        check_plan(&task);
+        if (task_recurs(&task))
+            check_schedule(&task, &arena);
+        else
+            check_plan(&task);
         must(same_policy(stored.policy, task.policy));
     }
     arena_done(&arena);

@@ -92,19 +92,21 @@ def check_states(spec):
 
 def field_rows(table):
     """{name: (type, {min, max, any})} of a table of fields in core/task/task_fields.c, with names of numbers as what they are."""
-    sources = ("task/task_fields.c", "task/task.h", "task/target_http.h", "task/target_http.c", "job.h")
+    sources = ("task/task_fields.c", "task/task.h", "task/target_http.h", "task/target_http.c", "task/recurrence_types.c", "schedule/plan.h", "job.h")
     text = "".join((ROOT / "src/core" / name).read_text() for name in sources)
     numbers = dict(re.findall(r"(\w+_MAX|JOB_PRIORITIES) = (\d+)", text))
     rows = re.search(rf"{table}\[\] = \{{(.*?)\n\}};", text, re.S).group(1)
     found = {}
-    for name, kind, rest in re.findall(r'ROW\("(\w+)", (\w+), [\w.]+\)(.*)\}', rows):
+    for name, kind, member, rest in re.findall(r'ROW\("(\w+)", (\w+), ([\w.]+)\)(.*)\}', rows):
+        if member.startswith("recurs."):
+            continue  # recurring tasks can be read, and are refused at submit until something plans them
         limits = {}
         for limit, value in re.findall(r"\.(min|max) = ([^,}]+)", rest):
             value = re.sub(r"[A-Z_]{3,}", lambda word: numbers.get(word[0], "0"), value)
             limits[limit] = eval(value)  # a sum of numbers out of our own source
         choice = re.search(r"\.any = (\w+)", rest)
         if choice:
-            words = re.search(rf"{choice.group(1)}\[\] = \{{(.*?), NULL\}}", text).group(1)
+            words = re.search(rf"{choice.group(1)}\[\] = \{{(.*?),\s+NULL\}}", text, re.S).group(1)
             limits["any"] = set(re.findall(r'"(\w+)"', words))
         found[name] = (kind, limits)
     return found
@@ -119,7 +121,7 @@ def plain(spec, schema):
 
 
 def limits_in_docs(kind, schema):
-    keys = {"number": ("minimum", "maximum"), "text": ("minLength", "maxLength"), "url": (None, "maxLength")}
+    keys = {"number": ("minimum", "maximum"), "limit": ("minimum", "maximum"), "text": ("minLength", "maxLength"), "url": (None, "maxLength")}
     least, most = keys.get(kind, (None, None))
     found = {key: schema[name] for key, name in (("min", least), ("max", most)) if name in schema and schema[name]}
     return found | ({"any": set(schema["enum"])} if "enum" in schema else {})
@@ -130,7 +132,7 @@ def check_limits(spec, what, rows, schema):
     differ(what, set(rows), set(schema["properties"]))
     for name in rows.keys() & schema["properties"].keys():
         kind, limits = rows[name]
-        if kind not in ("number", "text", "url", "word", "either"):
+        if kind not in ("number", "limit", "text", "url", "word", "either", "choice"):
             continue
         limits = {key: value for key, value in limits.items() if value and not (kind == "url" and key == "min")}
         documented = limits_in_docs(kind, plain(spec, schema["properties"][name]))

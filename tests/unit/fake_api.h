@@ -1,5 +1,5 @@
-// The API alone: its neighbours (HTTP server, admit, commands, lanes, store) are played by the functions below, in one thread.
-// A test file that includes this gets the API's real objects from the library and these in place of the others'.
+// The API alone: its neighbours (HTTP server, admit, commands, lanes, store, time zones) are played by the functions below, in
+// one thread. A test file that includes this gets the API's real objects from the library and these in place of the others'.
 //
 // fake_ask() sends a request through api_begin() and api_handle() until it is answered. What the store says is set by
 // fake.on_store, what becomes of submitted items by fake.on_add.
@@ -14,6 +14,7 @@
 #include "api/api.h"
 #include "base/mem.h"
 #include "flow/commands/bulk.h"
+#include "flow/zones.h"
 #include "store/jobs.h"
 #include "store/journal.h"
 
@@ -243,6 +244,14 @@ enum err admit_submit(struct admit *admit, struct admission *admission, struct n
         fake.on_add(admission);
     admission->done(admission);
     return ERR_OK;
+}
+
+// There is only UTC.
+enum err zones_find(struct zones *zones, struct str name, const struct zone **ret_zone, char why[ERR_WHY_MAX])
+{
+    *ret_zone = &zone_utc;
+    snprintf(why, ERR_WHY_MAX, "There is no such time zone.");
+    return str_is(name, "UTC") ? ERR_OK : ERR_INVALID_FIELD;
 }
 
 void lease_reports_submit(struct lease_reports *lease_reports, struct lease_report *op)

@@ -49,6 +49,14 @@ static void what_is_wrong_with_a_submit_is_said(void **state)
         {"/v1/tasks", NULL, "{\"url\":\"http://x/\",\"prio\":1}", 422, "\"unknown_field\"", "\"/prio\""},
         {"/v1/tasks", NULL, "{\"url\":\"ftp://x/\"}", 422, "\"invalid_field\"", "\"/url\""},
         {"/v1/tasks", NULL, "{\"url\":\"http://x/\",\"in\":\"99999d\"}", 422, "\"invalid_field\"", "\"/in\""},
+        {"/v1/tasks", NULL, "{\"url\":\"http://x/\",\"every\":\"1h\",\"timezone\":\"Europe/Berln\"}", 422, "\"invalid_field\"",
+         "\"/timezone\""},
+        {"/v1/tasks", NULL, "{\"url\":\"http://x/\",\"cron\":\"0 0 30 2 *\"}", 422, "\"cron_never\"", "\"/cron\""},
+        {"/v1/tasks", NULL, "{\"url\":\"http://x/\",\"cron\":\"0 0 0 1 1 * 1999\"}", 422, "\"cron_never\"", "\"/cron\""},
+        {"/v1/tasks", NULL, "{\"url\":\"http://x/\",\"cron\":\"@daily\",\"ends_at\":\"2020-01-01T00:00:00Z\"}", 422,
+         "\"cron_never\"", "\"/ends_at\""},
+        {"/v1/tasks", NULL, "{\"url\":\"http://x/\",\"cron\":\"0 0 25 12 *\",\"exclude\":[\"12-25\"]}", 422, "\"cron_never\"",
+         "\"/exclude\""},
         {"/v1/tasks?brief=yes", NULL, "{\"url\":\"http://x/\"}", 422, "\"invalid_field\"", "\"brief\""},
     };
     for (size_t i = 0; i < array_count(cases); i++) {

@@ -161,6 +161,53 @@ static void a_new_time_takes_the_place_of_the_old_one(void **state)
     }
 }
 
+static void a_recurring_task_stays_one_and_a_one_time_task_too(void **state)
+{
+    static const struct {
+        const char *doc, *patch, *result; // result NULL: the field that is refused is `field`
+        bool replanned;
+        const char *field, *words;
+    } cases[] = {
+        {"\"cron\":\"@daily\"", "{\"every\":\"1h\"}", "\"every\":\"1h\"", true},
+        {"\"cron\":\"@daily\",\"dst_gap\":\"skip\",\"timezone\":\"Asia/Tokyo\"", "{\"every\":\"1h\"}",
+         "\"timezone\":\"Asia/Tokyo\",\"every\":\"1h\"", true},
+        {"\"every\":\"1h\",\"anchor\":\"2026-01-01T00:00:00Z\"", "{\"cron\":\"@daily\"}", "\"cron\":\"@daily\"", true},
+        {"\"every\":\"1h\"", "{\"cron\":\"@daily\",\"every\":null}", "\"cron\":\"@daily\"", true},
+        {"\"every\":\"1h\"", "{\"cron\":null}", "\"every\":\"1h\"", true},
+        {"\"every\":\"1h\"", "{\"jitter\":\"1m\"}", "\"every\":\"1h\",\"jitter\":\"1m\"", true},
+        {"\"every\":\"1h\"", "{\"name\":\"n\"}", "\"every\":\"1h\",\"name\":\"n\"", true},
+        {"\"every\":\"1h\"", "{\"misfire\":\"all\"}", "\"every\":\"1h\",\"misfire\":\"all\"", false},
+        {"\"every\":\"1h\"", "{\"priority\":1}", "\"every\":\"1h\",\"priority\":1", false},
+        {"\"in\":\"1h\"", "{\"name\":\"n\"}", "\"in\":\"1h\",\"name\":\"n\"", false},
+        {"\"in\":\"1h\"", "{\"cron\":null,\"every\":null}", "\"in\":\"1h\"", false},
+        {"\"in\":\"1h\"", "{\"cron\":\"@daily\"}", .field = "/cron", .words = "runs once"},
+        {"\"name\":\"n\"", "{\"every\":\"1h\",\"in\":null}", .field = "/every", .words = "runs once"},
+        {"\"every\":\"1h\"", "{\"at\":\"2026-11-16T00:00:00Z\",\"every\":null}", .field = "/at", .words = "recurs"},
+        {"\"cron\":\"@daily\"", "{\"in\":\"5s\"}", .field = "/in", .words = "recurs"},
+        {"\"cron\":\"@daily\"", "{\"cron\":null}", .field = "/cron", .words = "must have cron or every"},
+        {"\"every\":\"1h\"", "{\"every\":null}", .field = "/every", .words = "must have cron or every"},
+        {"\"every\":\"1h\"", "{\"cron\":\"@daily\",\"every\":\"2h\"}", .field = "/every", .words = "At most one of"},
+        {"\"every\":\"1h\"", "{\"max_active\":2}", .field = "/max_active", .words = "overlap"},
+    };
+    for (size_t i = 0; i < array_count(cases); i++) {
+        struct arena arena;
+        struct patched patched;
+        struct problem why;
+        arena_init(&arena);
+        const char *doc = arena_printf(&arena, "{" U ",%s}", cases[i].doc).p;
+        if (cases[i].result) {
+            patched = must_patch(doc, cases[i].patch, &arena);
+            assert_string_equal(arena_copy(&arena, patched.doc).p, arena_printf(&arena, "{" U ",%s}", cases[i].result).p);
+            assert_int_equal(patched.replanned, cases[i].replanned);
+        } else {
+            assert_int_equal(try_patch(&patched, doc, cases[i].patch, &arena, &why), ERR_INVALID_FIELD);
+            assert_string_equal(why.field, cases[i].field);
+            assert_non_null(strstr(why.detail, cases[i].words));
+        }
+        arena_done(&arena);
+    }
+}
+
 static void what_would_not_be_a_task_is_refused_as_if_it_were_submitted(void **state)
 {
     static const struct {
@@ -250,6 +297,9 @@ static void a_waiting_job_follows_to_its_new_time(void **state)
 
 static void a_job_whose_time_is_not_changed_keeps_it(void **state)
 {
+    struct job planned =
+        follow(waiting(JOB_DELAYED, NOW + 60000), "{" U ",\"every\":\"1m\"}", "{\"every\":\"1h\",\"not_after\":\"5s\"}");
+    assert_true(planned.scheduled_at == NOW + 60000 && planned.expires_at == NOW + 65000); // its schedule says when it moves
     struct job job = follow(waiting(JOB_DELAYED, NOW + 60000), "{" U ",\"in\":\"1m\"}", "{\"priority\":9}");
     assert_true(job.scheduled_at == NOW + 60000 && job.due_at == NOW + 60000 && job.priority == 9);
     struct job recalled = waiting(JOB_DELAYED, NOW + 3000);
@@ -305,6 +355,7 @@ int main(void)
         cmocka_unit_test(members_that_are_left_alone_keep_their_bytes),
         cmocka_unit_test(keys_are_compared_as_they_read_not_as_they_are_written),
         cmocka_unit_test(a_new_time_takes_the_place_of_the_old_one),
+        cmocka_unit_test(a_recurring_task_stays_one_and_a_one_time_task_too),
         cmocka_unit_test(what_would_not_be_a_task_is_refused_as_if_it_were_submitted),
         cmocka_unit_test(a_task_does_not_grow_beyond_its_bound),
         cmocka_unit_test(a_waiting_job_follows_to_its_new_time),

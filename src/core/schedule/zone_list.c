@@ -16,12 +16,12 @@ static struct str take_word(struct str *line)
 }
 
 // Without dots and without a slash at the front, a name cannot lead out of a folder.
-static bool is_name(struct str text)
+bool zone_list_name_fits(struct str name)
 {
-    if (!text.n || text.n > ZONE_NAME_MAX || !str_is_letter(text.p[0]))
+    if (!name.n || name.n > ZONE_NAME_MAX || !str_is_letter(name.p[0]))
         return false;
-    for (size_t i = 0; i < text.n; i++)
-        if (!str_is_letter(text.p[i]) && !str_is_digit(text.p[i]) && !memchr("_+-/", text.p[i], 4))
+    for (size_t i = 0; i < name.n; i++)
+        if (!str_is_letter(name.p[i]) && !str_is_digit(name.p[i]) && !memchr("_+-/", name.p[i], 4))
             return false;
     return true;
 }
@@ -46,7 +46,7 @@ static bool read_zi_line(struct str line, struct zone_name *ret_name)
         *ret_name = (struct zone_name){.name = take_word(&line), .link = first};
     else
         return false;
-    return is_name(ret_name->name) && (!ret_name->link.n || is_name(ret_name->link));
+    return zone_list_name_fits(ret_name->name) && (!ret_name->link.n || zone_list_name_fits(ret_name->link));
 }
 
 // Columns with tabs in between: countries, coordinates, name, comments.
@@ -57,7 +57,7 @@ static bool read_tab_line(struct str line, struct zone_name *ret_name)
     str_cut(&line, '\t');
     str_cut(&line, '\t');
     *ret_name = (struct zone_name){.name = str_cut(&line, '\t')};
-    return is_name(ret_name->name);
+    return zone_list_name_fits(ret_name->name);
 }
 
 // The first line is "# version 2025b". A version that does not begin with a year cannot be compared, and is left empty.

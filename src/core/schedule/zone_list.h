@@ -24,6 +24,8 @@ struct zone_list {
 struct zone_list zone_list_read(struct str text, struct arena *arena);     // of tzdata.zi
 struct zone_list zone_list_read_tab(struct str text, struct arena *arena); // of zone1970.tab, which knows no version and no links
 
+bool zone_list_name_fits(struct str name); // whether it could be the name of a zone: it has the letters and the length of one
+
 const struct zone_name *zone_list_find(const struct zone_list *list, struct str name); // NULL: there is none of exactly this name
 struct str zone_list_guess(const struct zone_list *list, struct str name);             // which was probably meant; may be empty
 

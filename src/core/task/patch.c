@@ -1,6 +1,8 @@
 // The patched document is put together from slices of both, and then checked as if it had been submitted.
 #include "core/task/patch.h"
 
+#include "base/mem.h"
+
 #include <stdlib.h>
 
 static void merge(struct buf *buf, struct json target, struct json patch, struct arena *scratch);
@@ -95,15 +97,23 @@ static void merge(struct buf *buf, struct json target, struct json patch, struct
         buf_put(buf, patch.raw);
 }
 
-// A document without one member, for the arena.
-static struct json without(struct json object, const char *name, struct arena *arena)
+static bool is_among(const char *const *names, struct str name)
+{
+    for (; *names; names++)
+        if (str_is(name, *names))
+            return true;
+    return false;
+}
+
+// A document without some members, for the arena.
+static struct json without(struct json object, const char *const *names, struct arena *arena)
 {
     struct buf buf = {0};
     struct json key, value;
     bool first = true;
     struct json_iter iter = json_iter(object);
     while (json_next(&iter, &key, &value)) {
-        if (str_is(json_text(key, arena), name))
+        if (is_among(names, json_text(key, arena)))
             continue;
         put_member(&buf, &first, key);
         buf_put(&buf, value.raw);
@@ -125,6 +135,59 @@ static bool gives(struct json patch, const char *name)
     return type != JSON_ABSENT && type != JSON_NULL;
 }
 
+// The first of some members that an object gives. NULL: it gives none of them.
+static const char *first_given(struct json object, const char *const *names)
+{
+    for (; *names; names++)
+        if (gives(object, *names))
+            return *names;
+    return NULL;
+}
+
+static enum err refuse_member(struct problem *why, const char *name, const char *words)
+{
+    problem_set(why, ERR_INVALID_FIELD, NULL, "%s", words);
+    problem_point(why, str_of(name));
+    return ERR_INVALID_FIELD;
+}
+
+// Jobs of a recurring task are planned from its schedule and those of a one-time task are not, so one does not become the other.
+static enum err refuse_other_kind(struct json target, struct json patch, struct problem *why)
+{
+    static const char *const once[] = {"at", "in", NULL}, *const again[] = {"cron", "every", NULL};
+    const char *said = first_given(target, again), *other = first_given(patch, said ? once : again);
+    if (!said && other)
+        return refuse_member(why, other, "This task runs once and cannot become a recurring one: submit that as another task.");
+    if (other)
+        return refuse_member(why, other, "This task recurs and cannot become a one-time one: submit that as another task.");
+    if (said && has(patch, said) && !first_given(patch, again))
+        return refuse_member(why, said, "A recurring task must have cron or every: give one of them instead of null.");
+    return ERR_OK;
+}
+
+// What says when takes the place of what said it before, and of the fields that only made sense with that.
+static struct json without_replaced(struct json target, struct json patch, struct arena *arena)
+{
+    static const struct {
+        const char *given, *replaced[4];
+    } rows[] = {{"at", {"in"}}, {"in", {"at"}}, {"cron", {"every", "anchor"}}, {"every", {"cron", "dst_gap", "dst_overlap"}}};
+    for (size_t i = 0; i < array_count(rows); i++)
+        if (gives(patch, rows[i].given))
+            target = without(target, rows[i].replaced, arena);
+    return target;
+}
+
+// A name is a field of when, too, because the times of a recurring task are spread by it.
+static bool says_when(struct json patch, const struct task *task)
+{
+    static const char *const names[] = {"cron",    "timezone",  "every",   "anchor",   "dst_gap", "dst_overlap",
+                                        "exclude", "starts_at", "ends_at", "max_runs", "jitter",  "name"};
+    for (size_t i = 0; task_recurs(task) && i < array_count(names); i++)
+        if (has(patch, names[i]))
+            return true;
+    return has(patch, "at") || has(patch, "in");
+}
+
 static enum err refuse_key(struct json patch, struct problem *why)
 {
     if (json_member(patch, STR("key")).type == JSON_ABSENT)
@@ -136,12 +199,11 @@ enum err patch_task(struct patched *ret_patched, struct str doc, struct json pat
 {
     struct json target = {JSON_OBJECT, doc};
     enum err err = refuse_key(patch, why);
+    if (!err)
+        err = refuse_other_kind(target, patch, why);
     if (err)
         return err;
-    if (gives(patch, "at"))
-        target = without(target, "in", arena);
-    if (gives(patch, "in"))
-        target = without(target, "at", arena);
+    target = without_replaced(target, patch, arena);
     struct arena scratch;
     arena_init(&scratch);
     struct buf buf = {0};
@@ -152,16 +214,18 @@ enum err patch_task(struct patched *ret_patched, struct str doc, struct json pat
     if (ret_patched->doc.n > TASK_DOC_MAX)
         return problem_set(why, ERR_TOO_LARGE, NULL, "A task may have 1 MiB, with this change it would have %zu bytes.",
                            ret_patched->doc.n);
-    ret_patched->replanned = has(patch, "at") || has(patch, "in");
     err = task_parse(&ret_patched->task, (struct json){JSON_OBJECT, ret_patched->doc}, arena, why);
+    if (!err)
+        ret_patched->replanned = says_when(patch, &ret_patched->task);
     return why->err = err;
 }
 
-// What is not replanned keeps its time: an `in` counts from when it was given.
+// What is not replanned keeps its time: an `in` counts from when it was given. A job of a recurring task keeps it here, too,
+// because plan_change() says which instant it gets.
 enum err patch_job(const struct patched *patched, struct job *job, int64_t now_ms, struct problem *why)
 {
     int64_t scheduled_at = job->scheduled_at, expires_at;
-    if (patched->replanned && !job->attempts) {
+    if (patched->replanned && !job->attempts && !task_recurs(&patched->task)) {
         enum err err = task_plan(&patched->task, now_ms, &scheduled_at, &expires_at, why);
         if (err)
             return why->err = err;

@@ -7,10 +7,11 @@
 struct patched {
     struct str doc;
     struct task task;
-    bool replanned; // the patch says when
+    bool replanned; // the patch says when: it has a field that the times of the task follow from
 };
 
-// `doc` is a stored document, `patch` a checked object. A new `at` takes the place of an old `in`, and the other way round.
+// `doc` is a stored document, `patch` a checked object. A new `at` takes the place of an old `in`, and the other way round; so do
+// `cron` and `every`. A patch that would make a recurring task of a one-time one, or the other way round, is refused.
 err_check enum err patch_task(struct patched *ret_patched, struct str doc, struct json patch, struct arena *arena,
                               struct problem *why);
 

@@ -6,6 +6,7 @@
 #include "core/task/field.h"
 #include "core/task/task_fields.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 bool task_name_fits(struct str name)
@@ -59,10 +60,10 @@ enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena,
         return field_refuse(&reader, ERR_INVALID_FIELD, STR(""),
                             "A task must be a JSON object, such as {\"url\": \"https://hooks.example/ring\"}.");
     enum err err = field_read_all(&reader, &task_fields, doc);
+    if (!err)
+        err = recurrence_check(&task, why);
     if (err)
         return err;
-    if (task.at_ms && task.in_ms >= 0)
-        return field_refuse(&reader, ERR_INVALID_FIELD, STR("in"), "At most one of at and in may be given.");
     settle_timeout(&task);
     *ret_task = task;
     return ERR_OK;
@@ -92,6 +93,7 @@ int64_t task_expiry(const struct task *task, int64_t scheduled_at)
 enum err task_plan(const struct task *task, int64_t now_ms, int64_t *ret_scheduled_at, int64_t *ret_expires_at,
                    struct problem *why)
 {
+    assert(!task_recurs(task));
     int64_t planned = task->in_ms >= 0 ? now_ms + task->in_ms : time_max(task->at_ms, now_ms);
     if (planned - now_ms > TASK_HORIZON_MS)
         return problem_set(why, ERR_INVALID_FIELD, task->in_ms >= 0 ? "/in" : "/at",

@@ -5,9 +5,19 @@
 #include "base/text/json.h"
 #include "core/job.h"
 #include "core/problem.h"
+#include "core/task/recurrence.h"
 #include "core/task/target.h"
 
-enum { TASK_LABELS_MAX = 16, TASK_NAME_MAX = 256, TASK_QUEUE_MAX = 64, TASK_KEY_MAX = 255, TASK_DOC_MAX = 1 << 20 };
+enum {
+    TASK_LABELS_MAX = 16,
+    TASK_NAME_MAX = 256,
+    TASK_QUEUE_MAX = 64,
+    TASK_KEY_MAX = 255,
+    TASK_CRON_MAX = 1024,
+    TASK_RUNS_MAX = 2147483647,
+    TASK_FAILURES_MAX = 1000000,
+    TASK_DOC_MAX = 1 << 20
+};
 
 struct task {
     struct target target;
@@ -15,6 +25,7 @@ struct task {
     int64_t in_ms;            // -1: not given
     int64_t not_after_ms;     // a time; 0: not given
     int64_t not_after_in_ms;  // a duration after the planned time; -1: not given
+    struct recurrence recurs; // all defaults, unless task_recurs()
     struct job_policy policy; // retry, timeout, sla, ttl, on_lost, lost_max
     int priority;
     struct str queue, key, name, tracing_id, created_by, traceparent;
@@ -33,7 +44,8 @@ bool task_read(struct task *ret_task, struct str doc, struct arena *arena, char 
 bool task_name_fits(struct str name);        // of a queue: TASK_NAME_WORDS
 bool task_traceparent_fits(struct str text); // what the field `traceparent` may hold; text.p may be NULL
 
-// When its job is planned and when it expires (0: never), if it is submitted at now_ms. ERR_INVALID_FIELD when beyond the horizon
+// When the job of a one-time task is planned and when it expires (0: never), if it is submitted at now_ms. A recurring task has a
+// schedule instead (core/task/recurrence), and must not be given. ERR_INVALID_FIELD when beyond the horizon
 // of 10 years or when it would expire before it is planned.
 err_check enum err task_plan(const struct task *task, int64_t now_ms, int64_t *ret_scheduled_at, int64_t *ret_expires_at,
                              struct problem *why);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/text/when.h"
 #include "core/task/field_type.h"
+#include "core/task/recurrence_types.h"
 #include "core/task/synonym.h"
 
 #define DAY_MS (24LL * 3600 * 1000)
@@ -82,9 +83,7 @@ static enum err take_labels(struct field_reader *reader, const struct field *fie
 // Fields that are spoken of and not built yet. They are refused, so that nothing is scheduled otherwise than it was meant.
 // clang-format off
 static const char *const later_fields[] = {
-    "kind", "args", "args_url", "artifact", "argv", "env", "stdin", "cron", "timezone", "every", "anchor", "misfire", "misfire_window", "overlap",
-    "max_active", "dst_gap", "dst_overlap", "exclude", "pause_after_failures", "starts_at", "ends_at", "max_runs", "jitter", "after",
-    "on_dependency_failure", "ref", "lease", "concurrency_key", "needs", "on_success", "on_failure", "secret_headers"};
+    "kind", "args", "args_url", "artifact", "argv", "env", "stdin", "after", "on_dependency_failure", "ref", "lease", "concurrency_key", "needs", "on_success", "on_failure", "secret_headers"};
 // clang-format on
 
 static bool is_later_field(struct str name)
@@ -180,6 +179,7 @@ static const char *const backoffs[] = {"fixed", "exponential", NULL};
 static const char *const on_losts[] = {"retry", "bury", NULL};
 
 #define HTTP .form = &target_http_form
+#define RECURS .lacks = recurrence_lacks
 #define ROW(text, kind, member) FIELD_NAME(text), .type = &field_type_##kind, .offset = offsetof(struct task, member)
 
 static const struct field retry_rows[] = {
@@ -198,6 +198,22 @@ static const struct field task_rows[] = {
     {ROW("body", json, target.http.body), HTTP, .null_counts = true},
     {ROW("at", time, at_ms)},
     {ROW("in", duration, in_ms), .max = TASK_HORIZON_MS},
+    {ROW("cron", text, recurs.cron), .max = TASK_CRON_MAX},
+    {ROW("timezone", timezone, recurs.timezone), RECURS},
+    {ROW("every", duration, recurs.every_ms), .min = 1000, .max = TASK_HORIZON_MS},
+    {ROW("anchor", anchor, recurs.anchor_ms), .lacks = recurrence_lacks_every},
+    {ROW("misfire", choice, recurs.rules.misfire), RECURS, .any = recurrence_misfires},
+    {ROW("misfire_window", duration, recurs.rules.misfire_window_ms), RECURS, .max = TASK_KEPT_MAX_MS, .null_counts = true},
+    {ROW("overlap", choice, recurs.rules.overlap), RECURS, .any = recurrence_overlaps},
+    {ROW("max_active", number, recurs.rules.max_active), .lacks = recurrence_lacks_max_active, .min = 1, .max = PLAN_ACTIVE_MAX},
+    {ROW("dst_gap", choice, recurs.dst_gap), .lacks = recurrence_lacks_cron, .any = recurrence_gaps},
+    {ROW("dst_overlap", choice, recurs.dst_overlap), .lacks = recurrence_lacks_cron, .any = recurrence_dst_overlaps},
+    {ROW("exclude", exclude, recurs.exclude), RECURS},
+    {ROW("pause_after_failures", limit, recurs.pause_after_failures), RECURS, .min = 1, .max = TASK_FAILURES_MAX},
+    {ROW("starts_at", time, recurs.starts_at), RECURS},
+    {ROW("ends_at", time, recurs.ends_at), RECURS},
+    {ROW("max_runs", limit, recurs.rules.max_runs), RECURS, .min = 1, .max = TASK_RUNS_MAX},
+    {ROW("jitter", duration, recurs.jitter_ms), RECURS, .max = DAY_MS},
     {ROW("not_after", not_after, not_after_ms)},
     {ROW("retry", retry, policy.retry), .old = true},
     {ROW("timeout", duration, policy.timeout_ms), .min = 10, .max = DAY_MS, .old = true},
@@ -206,7 +222,7 @@ static const struct field task_rows[] = {
     {ROW("queue", queue, queue), .min = 1, .max = TASK_QUEUE_MAX, .old = true},
     {ROW("sla", duration, policy.sla_ms), .min = 1, .max = DAY_MS, .old = true},
     {ROW("key", text, key), .min = 1, .max = TASK_KEY_MAX},
-    {ROW("ttl", duration, policy.ttl_ms), .max = 36525 * DAY_MS, .null_counts = true, .old = true},
+    {ROW("ttl", duration, policy.ttl_ms), .max = TASK_KEPT_MAX_MS, .null_counts = true, .old = true},
     {ROW("on_lost", either, policy.bury_lost), .any = on_losts, .old = true},
     {ROW("lost_max", number, policy.lost_max), .min = 1, .max = 100, .old = true},
     {ROW("name", text, name), .max = TASK_NAME_MAX},
@@ -215,6 +231,8 @@ static const struct field task_rows[] = {
     {ROW("created_by", text, created_by), .max = 256},
     {ROW("traceparent", traceparent, traceparent)},
 };
+
+_Static_assert(array_count(task_rows) <= FIELD_DEPENDENT_MAX, "any row may need others");
 
 const struct fields task_fields = {.rows = task_rows,
                                    .count = array_count(task_rows),
@@ -235,6 +253,7 @@ static const struct fields retry_fields = {.rows = retry_rows,
 const struct task task_defaults = {
     .in_ms = -1,
     .not_after_in_ms = -1,
+    .recurs = {.timezone = {"UTC", 3}, .every_ms = -1, .anchor_ms = -1, .rules = {.misfire_window_ms = -1, .max_active = 1}},
     .policy = {.retry = {.max = 3, .delay_ms = 5000, .max_delay_ms = 600000, .exponential = true, .jitter = true},
                .timeout_ms = TASK_TIMEOUT_OF_TARGET,
                .sla_ms = 30000,

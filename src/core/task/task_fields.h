@@ -5,6 +5,8 @@
 #include "core/task/field.h"
 #include "core/task/task.h"
 
+#define TASK_KEPT_MAX_MS (36525LL * 24 * 3600 * 1000) // 100 years: the most that a ttl or a misfire_window may say
+
 enum { TASK_TIMEOUT_OF_TARGET = 0 }; // in the defaults, which know no target
 
 extern const struct fields task_fields; // of a struct task

@@ -1,0 +1,100 @@
+// The checks run whenever a document is read, also that of a claimed job. So they cost a one-time task two comparisons.
+// What this file does not do: read single fields (core/task/recurrence_types), or say what becomes of an instant (core/schedule).
+#include "core/task/recurrence.h"
+
+#include "base/clock.h"
+#include "base/data/hash.h"
+#include "base/text/when.h"
+#include "core/task/task.h"
+
+enum { PASSED_MAX = 4000 }; // excluded days after which a schedule counts as one that never runs: more than the horizon has
+
+bool task_recurs(const struct task *task)
+{
+    return task->recurs.cron.p || task->recurs.every_ms > 0;
+}
+
+uint64_t recurrence_hash(struct str name, int64_t task_id)
+{
+    return name.n ? hash_bytes(name.p, name.n) : hash_number(task_id);
+}
+
+// ---- checks across fields
+
+static enum err check_one_time(const struct task *task, struct problem *why)
+{
+    const struct recurrence *recurs = &task->recurs;
+    int given = (task->at_ms != 0) + (task->in_ms >= 0) + (recurs->cron.p != NULL) + (recurs->every_ms > 0);
+    if (given <= 1)
+        return ERR_OK;
+    const char *last = recurs->every_ms > 0 ? "/every" : recurs->cron.p ? "/cron" : "/in";
+    return problem_set(why, ERR_INVALID_FIELD, last, "At most one of at, in, cron and every may be given.");
+}
+
+static enum err read_pattern(const struct task *task, int64_t task_id, struct cron *ret_cron, struct problem *why)
+{
+    char words[ERR_WHY_MAX];
+    enum err err = cron_parse(task->recurs.cron, recurrence_hash(task->name, task_id), ret_cron, words);
+    return err ? problem_set(why, err, "/cron", "%s", words) : ERR_OK;
+}
+
+static enum err check_recurring(const struct task *task, struct problem *why)
+{
+    const struct recurrence *recurs = &task->recurs;
+    struct cron cron;
+    if (task->not_after_ms)
+        return problem_set(why, ERR_INVALID_FIELD, "/not_after",
+                           "not_after of a recurring task must be a duration after the planned time of each job, such as "
+                           "\"10m\"; ends_at says when the task itself ends.");
+    if (recurs->starts_at && recurs->ends_at && recurs->starts_at >= recurs->ends_at)
+        return problem_set(why, ERR_INVALID_FIELD, "/ends_at", "ends_at must lie after starts_at.");
+    return recurs->cron.p ? read_pattern(task, 0, &cron, why) : ERR_OK;
+}
+
+enum err recurrence_check(const struct task *task, struct problem *why)
+{
+    enum err err = check_one_time(task, why);
+    return err || !task_recurs(task) ? err : check_recurring(task, why);
+}
+
+// ---- the schedule
+
+static void read_excludes(struct json list, struct arena *arena, struct schedule *schedule)
+{
+    struct json item;
+    size_t count = 0;
+    for (struct json_iter iter = json_iter(list); json_next_item(&iter, &item);)
+        count++;
+    struct exclude *excludes = arena_array(arena, struct exclude, count);
+    for (struct json_iter iter = json_iter(list); json_next_item(&iter, &item);)
+        schedule->exclude_count += exclude_read(json_text(item, arena), &excludes[schedule->exclude_count]);
+    schedule->excludes = excludes;
+}
+
+enum err task_schedule(const struct task *task, int64_t task_id, int64_t since_ms, const struct zone *zone, struct arena *arena,
+                       struct schedule *ret_schedule, struct problem *why)
+{
+    const struct recurrence *recurs = &task->recurs;
+    *ret_schedule = (struct schedule){.gap = recurs->dst_gap, .overlap = recurs->dst_overlap, .zone = zone};
+    if (recurs->exclude.type == JSON_ARRAY)
+        read_excludes(recurs->exclude, arena, ret_schedule);
+    return recurs->cron.p ? read_pattern(task, task_id, &ret_schedule->cron, why) : ERR_OK;
+}
+
+enum err recurrence_check_ahead(const struct task *task, const struct schedule *schedule, int64_t now_ms, struct problem *why)
+{
+    const struct recurrence *recurs = &task->recurs;
+    if (!recurs->cron.p)
+        return ERR_OK;
+    int64_t after_s = time_max(now_ms, recurs->starts_at - 1) / 1000, passed = 0;
+    struct schedule_instant first = schedule_next(schedule, after_s);
+    for (; first.excluded && passed < PASSED_MAX; passed++)
+        first = schedule_next(schedule, schedule_day_end(schedule, first.at_s));
+    if (first.excluded || (passed && first.at_s == INT64_MAX))
+        return problem_set(why, ERR_CRON_NEVER, "/exclude", "The task would never run: all its days are excluded.");
+    if (first.at_s == INT64_MAX)
+        return problem_set(why, ERR_CRON_NEVER, "/cron", "The task would never run: all times of the pattern have passed.");
+    if (recurs->ends_at && first.at_s * 1000 > recurs->ends_at)
+        return problem_set(why, ERR_CRON_NEVER, "/ends_at", "The task would never run: its first time lies after ends_at.");
+    return ERR_OK;
+}
