@@ -43,12 +43,31 @@ const struct option verb_field_options[] = {
     {"json", 0, "JSON|@FILE", "what to send, as application/json: this JSON, or a file's (@- is stdin)"},
     {"at", 0, "TIME", "when: 16:00 (the next one), '2030-01-31 9:00' on this machine's clock, or 2030-01-31T09:00:00Z (now)"},
     {"in", 0, "DURATION", "when, from now: 500ms 30s 10m 1h30m 7d"},
+    {"cron", 0, "PATTERN", "when, again and again: '30 2 * * *' is every night at 2:30; rota cron preview shows the times"},
+    {"timezone", 0, "ZONE", "whose clock the pattern and the excluded days follow: Europe/Berlin (UTC)"},
+    {"every", 0, "DURATION", "when, again and again: so far apart, 1s or more"},
+    {"anchor", 0, "TIME", "what --every counts from, as of --at (when the task is made)"},
+    {"misfire", 0, "WHAT", "which of the times that were missed still run: the latest (one), none (skip) or all of them (one)",
+     .choices = "one skip all"},
+    {"misfire-window", 0, "DURATION", "times that were missed by more than this are skipped (none is too old)"},
+    {"overlap", 0, "WHAT", "while its jobs still run: allow one more, skip it, queue it, or cancel the oldest of them (allow)",
+     .choices = "allow skip queue cancel"},
+    {"max-active", 0, "N", "how many of its jobs run at once, 1 to 100, unless --overlap is allow (1)"},
+    {"dst-gap", 0, "WHAT", "a time that the clocks skip: run right after, or skip it (run_after)", .choices = "run_after skip"},
+    {"dst-overlap", 0, "WHAT", "a time that the clocks show twice: run at the first, the last or both (first)",
+     .choices = "first last both"},
+    {"exclude", 0, "DAYS", "days without runs: 2026-12-25, 12-25 or 2026-07-01/2026-07-14", true},
+    {"pause-after-failures", 0, "N", "pause a recurring task when so many of its jobs in a row have failed"},
+    {"starts-at", 0, "TIME", "no run of a recurring task before this, as of --at"},
+    {"ends-at", 0, "TIME", "no run of a recurring task after this, as of --at"},
+    {"max-runs", 0, "N", "end a recurring task after so many of its times"},
+    {"jitter", 0, "DURATION", "put each run of a recurring task off by up to this much, always by the same time (0s)"},
     {"not-after", 0, "TIME|DURATION", "cancel it when it has not begun by then: a time as of --at, or so long after its time"},
     {"retry", 0, "N", "how often to try again after a failure, 0 to 100 (3)"},
     {"retry-delay", 0, "DURATION", "how long to wait before the first retry (5s)"},
     {"backoff", 0, "KIND", "fixed waits, or exponential: twice as long each time (exponential)", .choices = "fixed exponential"},
     {"retry-max-delay", 0, "DURATION", "no wait is longer than this (10m)"},
-    {"jitter", 0, "true|false", "take a random part off each wait (true)", .choices = "true false"},
+    {"retry-jitter", 0, "true|false", "take a random part off each wait (true)", .choices = "true false"},
     {"timeout", 0, "DURATION", "how long one try may take (30s)"},
     {"success-codes", 0, "LIST", "answers that are a success: 2xx,304 (2xx)"},
     {"priority", 0, "N", "0 to 9, 9 goes first (5)"},
@@ -113,7 +132,7 @@ static bool put_time(struct making *making, const struct field *field, const cha
     bool duration = duration_parse(str_of(value), &ms);
     if (!times_read_typed(&typed, str_of(value), making->compose->now_ms))
         return refuse(making, "--%s takes a time: %s; %.40s is none%s", field->option, times_forms, value,
-                      duration ? " (from now on: --in)" : "");
+                      duration && str_is(str_of(field->option), "at") ? " (from now on: --in)" : "");
     put_name(making, field->member);
     buf_putc(making->json, '"');
     times_put_api(making->json, typed.ms);
@@ -160,6 +179,17 @@ static bool put_flag(struct making *making, const struct field *field, const cha
     put_name(making, field->member);
     buf_puts(making->json, value);
     return true;
+}
+
+// This option once said what --retry-jitter says.
+static bool put_jitter(struct making *making, const struct field *field, const char *value)
+{
+    if (str_is(str_of(value), "true") || str_is(str_of(value), "false"))
+        return refuse(making,
+                      "--jitter takes a duration, by which runs of a recurring task are put off; that of the waits between "
+                      "retries is --retry-jitter %s",
+                      value);
+    return put_text(making, field, value);
 }
 
 // "2xx,304": numbers and names of classes, as an array.
@@ -276,6 +306,24 @@ static bool put_headers(struct making *making, const struct field *field, const 
     return good;
 }
 
+// The days of all such options, each of which may have several with commas between, as one array.
+static bool put_excludes(struct making *making, const struct field *field, const char *first)
+{
+    const struct options *options = making->options;
+    char between = '[';
+    put_name(making, field->member);
+    for (size_t i = 0; i < options->count; i++) {
+        struct str rest = str_of(is_of(options, i, field->option) ? options->values[i] : "");
+        for (; rest.n; between = ',') {
+            buf_putc(making->json, between);
+            if (!put_string(making, "--exclude", str_trim(str_cut(&rest, ','))))
+                return false;
+        }
+    }
+    buf_puts(making->json, between == '[' ? "[]" : "]");
+    return true;
+}
+
 // The body
 
 // Reads at most one byte more than may be sent, so that neither a huge file nor an endless one is taken in.
@@ -373,12 +421,28 @@ static const struct field fields[] = {
     {"json", "body", put_json},
     {"at", "at", put_time},
     {"in", "in", put_text},
+    {"cron", "cron", put_text},
+    {"timezone", "timezone", put_text},
+    {"every", "every", put_text},
+    {"anchor", "anchor", put_time},
+    {"misfire", "misfire", put_text},
+    {"misfire-window", "misfire_window", put_text},
+    {"overlap", "overlap", put_text},
+    {"max-active", "max_active", put_number},
+    {"dst-gap", "dst_gap", put_text},
+    {"dst-overlap", "dst_overlap", put_text},
+    {"exclude", "exclude", put_excludes},
+    {"pause-after-failures", "pause_after_failures", put_number},
+    {"starts-at", "starts_at", put_time},
+    {"ends-at", "ends_at", put_time},
+    {"max-runs", "max_runs", put_number},
+    {"jitter", "jitter", put_jitter},
     {"not-after", "not_after", put_time_or_duration},
     {"retry", "max", put_number, "retry"},
     {"retry-delay", "delay", put_text, "retry"},
     {"backoff", "backoff", put_text, "retry"},
     {"retry-max-delay", "max_delay", put_text, "retry"},
-    {"jitter", "jitter", put_flag, "retry"},
+    {"retry-jitter", "jitter", put_flag, "retry"},
     {"timeout", "timeout", put_text},
     {"success-codes", "success_codes", put_codes},
     {"priority", "priority", put_number},
@@ -403,10 +467,10 @@ static bool is_cleared(const struct options *options, const char *option)
     return false;
 }
 
-// Only an option that has a default can be cleared. The time has none: without one the task would run now.
+// Only an option that has a default can be cleared. The time has none: without one the task would run now, or not recur.
 static bool may_clear(const char *option)
 {
-    static const char *const not [] = {"url", "key", "at", "in"};
+    static const char *const not [] = {"url", "key", "at", "in", "cron", "every"};
     bool known = false;
     for (size_t i = 0; i < array_count(fields); i++)
         known = known || str_is(str_of(option), fields[i].option);
@@ -470,12 +534,24 @@ static bool put_fields(struct making *making)
     return true;
 }
 
+static bool check_when(struct making *making)
+{
+    static const char *const ways[] = {"at", "in", "cron", "every"};
+    const char *first = NULL;
+    for (size_t i = 0; i < array_count(ways); i++) {
+        if (!options_get(making->options, ways[i]))
+            continue;
+        if (first)
+            return refuse(making, "--%s and --%s both say when: give one of them", first, ways[i]);
+        first = ways[i];
+    }
+    return true;
+}
+
 static bool put_all(struct making *making)
 {
     const struct compose *compose = making->compose;
-    if (options_get(compose->options, "at") && options_get(compose->options, "in"))
-        return refuse(making, "--at and --in both say when: give one of them");
-    if (!check_cleared(making) || !read_body(making))
+    if (!check_when(making) || !check_cleared(making) || !read_body(making))
         return false;
     buf_putc(making->json, '{');
     if (compose->url) {

@@ -76,6 +76,12 @@ static const struct {
     {"method", "X request"},
     {"in", "delay after-delay"},
     {"at", "when time run-at start-at schedule-at scheduled-at eta"},
+    {"cron", "crontab cron-schedule cron-expression schedule"},
+    {"every", "interval recurrence-interval repeat repeat-every period"},
+    {"timezone", "tz zone time-zone"},
+    {"starts-at", "start from"},
+    {"ends-at", "end until"},
+    {"exclude", "except holidays"},
     {"not-after", "expires expiry expires-at deadline valid-until"},
     {"retry", "retries max-retries retry-max attempts max-attempts total-retry tries"},
     {"backoff", "retry-backoff"},
@@ -101,7 +107,6 @@ static const struct {
 static const struct {
     const char *option, *others, *words;
 } absent[] = {
-    {"at", "cron every interval recurrence-interval repeat cron-schedule", "recurring tasks are not there yet"},
     {"at", "after depends-on", "dependencies between tasks are not there yet"},
 };
 

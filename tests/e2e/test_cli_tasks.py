@@ -114,7 +114,7 @@ def test_every_field_has_an_option(shared):
         shared,
         "http://127.0.0.1:9/",
         *["--in", "1h", "--not-after", "2h", "--retry", "7", "--retry-delay", "2s", "--backoff", "fixed", "--retry-max-delay", "1m"],
-        *["--jitter", "false", "--success-codes", "2xx,304", "--sla", "9s", "--ttl", "2h", "--on-lost", "bury", "--lost-max", "2"],
+        *["--retry-jitter", "false", "--success-codes", "2xx,304", "--sla", "9s", "--ttl", "2h", "--on-lost", "bury", "--lost-max", "2"],
         *["--tracing-id", "trace", "--created-by", "me", "--traceparent", "00-" + "1" * 32 + "-" + "2" * 16 + "-01"],
     )
     task = shared.api.task(task_id)
@@ -123,6 +123,13 @@ def test_every_field_has_an_option(shared):
     assert (task["on_lost"], task["lost_max"], task["tracing_id"], task["created_by"]) == ("bury", 2, "trace", "me")
     kept = submit(shared, "http://127.0.0.1:9/", "--in", "1h", "--ttl", "never")
     assert shared.api.task(kept)["ttl"] is None
+
+
+def test_a_wrong_schedule_is_refused_by_the_option_that_is_wrong(shared):
+    done = shared.cli("submit", "http://127.0.0.1:9/", "--every", "1h", "--exclude", "12-25", "--exclude", "02-30")
+    assert done.returncode == SERVER_SAYS_NO and "--exclude" in done.stderr and "a date like" in done.stderr, done
+    done = shared.cli("submit", "http://127.0.0.1:9/", "--every", "1h", "--wait")
+    assert done.returncode == USAGE and "one job" in done.stderr, done
 
 
 def test_a_task_is_found_by_its_key(shared):

@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-enum { WORDS_MAX = 16 };
+enum { WORDS_MAX = 32 };
 
 struct fixture {
     struct arena arena;
@@ -111,7 +111,9 @@ static void wrong_options_are_refused_with_what_is_right(void **state)
         {{"--max-retries", "x"}, "did you mean --retry?"},
         {{"--tags", "x"}, "did you mean --label?"},
         {{"--idempotency-key", "x"}, "did you mean --key?"},
-        {{"--cron", "x"}, "no option --cron: recurring tasks are not there yet"},
+        {{"--interval", "x"}, "did you mean --every?"},
+        {{"--tz", "x"}, "did you mean --timezone?"},
+        {{"--after", "x"}, "no option --after: dependencies between tasks are not there yet"},
         {{"-wait"}, "no option -wait; did you mean --wait?"},
         {{"-x"}, "no option -x"},
         {{"--retry"}, "--retry needs a value: --retry N"},
@@ -204,7 +206,7 @@ static void submit_sends_only_what_was_given(void **state)
 static void every_field_of_a_task_has_an_option(void **state)
 {
     struct fixture *f = *state;
-    assert_true(PARSE(f, &verb_submit, "u", "--not-after", "1h30m", "--retry-delay", "1s", "--backoff", "fixed", "--jitter",
+    assert_true(PARSE(f, &verb_submit, "u", "--not-after", "1h30m", "--retry-delay", "1s", "--backoff", "fixed", "--retry-jitter",
                       "false", "--ttl", "never", "--success-codes", "2xx,304"));
     assert_builds(f, "{\"url\":\"u\",\"not_after\":\"1h30m\",\"retry\":{\"delay\":\"1s\",\"backoff\":\"fixed\",\"jitter\":false},"
                      "\"success_codes\":[\"2xx\",304],\"ttl\":null}");
@@ -218,6 +220,31 @@ static void every_field_of_a_task_has_an_option(void **state)
     assert_string_equal(compose_option(STR("/not_after")), "not-after");
     assert_null(compose_option(STR("/retry/nonsense")));
     assert_null(compose_option(STR("")));
+}
+
+static void every_field_of_a_recurring_task_has_an_option(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(PARSE(f, &verb_submit, "u", "--jitter", "30s", "--max-runs", "10", "--ends-at", "2030-01-31T09:00:00Z",
+                      "--starts-at", "16:00", "--pause-after-failures", "3", "--exclude", "12-25, 12-26", "--exclude",
+                      "2026-07-01/2026-07-14", "--dst-overlap", "both", "--dst-gap", "skip", "--timezone", "Europe/Berlin",
+                      "--cron", "30 2 * * *"));
+    assert_builds(f, "{\"url\":\"u\",\"cron\":\"30 2 * * *\",\"timezone\":\"Europe/Berlin\",\"dst_gap\":\"skip\","
+                     "\"dst_overlap\":\"both\",\"exclude\":[\"12-25\",\"12-26\",\"2026-07-01/2026-07-14\"],"
+                     "\"pause_after_failures\":3,\"starts_at\":\"2026-07-15T16:00:00.000Z\","
+                     "\"ends_at\":\"2030-01-31T09:00:00.000Z\",\"max_runs\":10,\"jitter\":\"30s\"}");
+    assert_true(PARSE(f, &verb_submit, "u", "--every", "15m", "--anchor", "2026-01-01T00:00:00Z", "--misfire", "all",
+                      "--misfire-window", "1h", "--overlap", "queue", "--max-active", "2"));
+    assert_builds(f, "{\"url\":\"u\",\"every\":\"15m\",\"anchor\":\"2026-01-01T00:00:00.000Z\",\"misfire\":\"all\","
+                     "\"misfire_window\":\"1h\",\"overlap\":\"queue\",\"max_active\":2}");
+    assert_true(PARSE(f, &verb_update, "t1", "--every", "1h", "--exclude", "", "--clear", "jitter", "--clear", "misfire-window"));
+    assert_patches(f, "{\"every\":\"1h\",\"misfire_window\":null,\"exclude\":[],\"jitter\":null}");
+    assert_true(PARSE(f, &verb_update, "t1", "--clear", "cron"));
+    assert_not_built(f, "--clear takes the name of an option");
+    assert_string_equal(compose_option(STR("/exclude/3")), "exclude");
+    assert_string_equal(compose_option(STR("/misfire_window")), "misfire-window");
+    assert_string_equal(compose_option(STR("/retry/jitter")), "retry-jitter");
+    assert_string_equal(compose_option(STR("/jitter")), "jitter");
 }
 
 static void a_json_body_is_sent_as_it_came(void **state)
@@ -288,7 +315,13 @@ static void what_cannot_be_sent_is_refused_before_it_is_sent(void **state)
         {{"u", "--priority", ""}, "--priority takes a whole number"},
         {{"u", "--priority", "99999999999999999999"}, "--priority takes a whole number"},
         {{"u", "--ttl", "forever"}, "or never, not forever"},
-        {{"u", "--jitter", "yes"}, "--jitter takes true or false"},
+        {{"u", "--retry-jitter", "yes"}, "--retry-jitter takes true or false"},
+        {{"u", "--jitter", "false"}, "between retries is --retry-jitter false"},
+        {{"u", "--cron", "@daily", "--every", "1h"}, "--cron and --every both say when"},
+        {{"u", "--in", "1h", "--every", "1h"}, "--in and --every both say when"},
+        {{"u", "--anchor", "10m"}, "10m is none"},
+        {{"u", "--max-runs", "many"}, "--max-runs takes a whole number"},
+        {{"u", "--exclude", "\xff"}, "--exclude is not UTF-8"},
         {{"u", "--header", "novalue"}, "'Name: value'"},
         {{"u", "--header", ": v"}, "'Name: value'"},
         {{"u", "--label", "x"}, "NAME=VALUE"},
@@ -391,6 +424,40 @@ static void assert_shows(void (*put)(struct buf *buf, const struct show *show, c
     put(&out, &(struct show){.now_ms = 1767225610000}, value);
     assert_buf(&out, expected);
     value_free(value);
+}
+
+static void a_recurring_task_is_shown_with_its_schedule(void **state)
+{
+    setenv("TZ", "UTC", 1);
+    assert_shows(show_put_task,
+                 "{\"id\":\"t1\",\"state\":\"active\",\"method\":\"GET\",\"url\":\"http://a/\",\"cron\":\"30 2 * * "
+                 "*\",\"timezone\":\"Europe/Berlin\",\"misfire\":"
+                 "\"all\",\"misfire_window\":\"1h\",\"overlap\":\"queue\",\"max_active\":3,\"dst_gap\":\"skip\","
+                 "\"dst_overlap\":\"both\",\"exclude\":[\"12-25\",\"12-26\"],\"pause_after_failures\":3,"
+                 "\"starts_at\":\"2026-01-01T00:00:00.000Z\",\"ends_at\":\"2026-01-01T00:00:20.000Z\",\"max_runs\":7,"
+                 "\"jitter\":\"30s\"}",
+                 "task      t1  active\n"
+                 "calls     GET http://a/\n"
+                 "schedule  30 2 * * * in Europe/Berlin, put off by up to 30s\n"
+                 "missed    all, up to 1h late\n"
+                 "overlap   queue, 3 at once\n"
+                 "clocks    skipped times: skip, times that come twice: both\n"
+                 "excluded  12-25, 12-26\n"
+                 "bounds    from 2026-01-01 00:00:00  (10s ago), until 2026-01-01 00:00:20  (in 10s), 7 runs at most\n"
+                 "pauses    after 3 failed jobs in a row\n");
+    assert_shows(
+        show_put_task,
+        "{\"id\":\"t1\",\"state\":\"active\",\"method\":\"GET\",\"url\":\"http://a/"
+        "\",\"every\":\"15m\",\"anchor\":\"2026-01-01T00:00:00.000Z\",\"timezone\":"
+        "\"UTC\",\"misfire\":\"one\",\"misfire_window\":null,\"overlap\":\"allow\",\"jitter\":\"0s\","
+        "\"exclude\":[\"01-01\",\"01-02\",\"01-03\",\"01-04\",\"01-05\",\"01-06\",\"01-07\",\"01-08\",\"01-09\","
+        "\"01-10\",\"01-11\"]}",
+        "task      t1  active\n"
+        "calls     GET http://a/\n"
+        "schedule  every 15m from 2026-01-01T00:00:00.000Z\n"
+        "missed    one\n"
+        "overlap   allow\n"
+        "excluded  01-01, 01-02, 01-03, 01-04, 01-05, 01-06, 01-07, 01-08, 01-09, 01-10 and 1 more in UTC (see -o json)\n");
 }
 
 static void a_job_in_hand_names_who_has_it(void **state)
@@ -586,6 +653,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_value_may_look_like_an_option_when_it_is_joined, set_up, tear_down),
         cmocka_unit_test(a_verb_that_was_meant_is_found),
         cmocka_unit_test_setup_teardown(every_field_of_a_task_has_an_option, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(every_field_of_a_recurring_task_has_an_option, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_json_body_is_sent_as_it_came, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_update_is_a_patch, set_up, tear_down),
         cmocka_unit_test_setup_teardown(submit_sends_only_what_was_given, set_up, tear_down),
@@ -595,6 +663,7 @@ int main(void)
         cmocka_unit_test(only_utf8_is_valid),
         cmocka_unit_test(json_is_laid_out_without_changing_a_value),
         cmocka_unit_test(a_task_is_shown_with_its_job_and_attempts),
+        cmocka_unit_test(a_recurring_task_is_shown_with_its_schedule),
         cmocka_unit_test(a_job_in_hand_names_who_has_it),
         cmocka_unit_test(what_a_job_waits_for_is_said),
         cmocka_unit_test(waiting_shows_the_try_and_why_the_last_one_failed),

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "cli/show/member.h"
+#include "cli/show/recurrence.h"
 #include "cli/show/table.h"
 #include "cli/show/text.h"
 #include "cli/show/times.h"
@@ -136,6 +137,13 @@ static const struct line task_lines[] = {
     {"calls", member_put_call},
     {"headers", put_headers, "headers"},
     {"body", put_body, "body"},
+    {"schedule", recurrence_put_schedule},
+    {"missed", recurrence_put_missed},
+    {"overlap", recurrence_put_overlap},
+    {"clocks", recurrence_put_clocks},
+    {"excluded", recurrence_put_excluded, "exclude"},
+    {"bounds", recurrence_put_bounds},
+    {"pauses", recurrence_put_pauses},
     {"queue", put_queue},
     {"tries", put_tries},
     {"key", member_put_text, "key"},

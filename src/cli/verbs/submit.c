@@ -118,6 +118,8 @@ static int run_submit(struct cli *cli)
         return run_file(cli, path);
     if (!cli->options.arg_count)
         return verb_misused(cli, "something is missing: rota submit URL, or rota submit -f FILE");
+    if (options_get(&cli->options, "wait") && (options_get(&cli->options, "cron") || options_get(&cli->options, "every")))
+        return verb_misused(cli, "--wait waits for the end of one job, and a recurring task has no last one");
     const char *url = cli->options.args[0];
     if (!strchr(url, ':') && access(url, R_OK) == 0)
         return verb_misused(cli, "%s is a file: rota submit -f %s submits the tasks in it", url, url);
