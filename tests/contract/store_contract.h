@@ -23,6 +23,8 @@ int contract_lanes(void);
 int contract_lives(void);
 int contract_peers(void);
 int contract_journal(void);
+int contract_plans(void);
+int contract_plan_counts(void);
 
 void assert_ids(const struct store_job *jobs, size_t count, const int64_t *ids, size_t expected);
 #define ASSERT_IDS(op, ...)                                                 \
