@@ -11,7 +11,7 @@
 struct store_job {
     struct job job;
     struct str doc;
-    int64_t version; // of the task: that of the document
+    int64_t version; // of the task: that of the document; 0 where none is given
 };
 
 // A task as it is stored. The document is the JSON object the user gave, byte for byte.
@@ -118,7 +118,7 @@ struct store_amend {
     // task's. NULL: the task has none.
     struct store_step *steps;
     size_t count;
-    struct job *jobs; // that are added, as with STORE_PLAN
+    struct job *jobs; // that are added, as with STORE_PLAN; ERR_INTERNAL: an id is taken already, and nothing is written
     size_t job_count;
 };
 

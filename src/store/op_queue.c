@@ -4,7 +4,7 @@
 #include "store/op_queue.h"
 
 #include "base/cond.h"
-#include "store/jobs.h"
+#include "store/plans.h"
 
 #include <stdlib.h>
 
@@ -44,6 +44,9 @@ static size_t rows_of(const struct store_op *op)
     if (op->verb == STORE_CLAIM)
         for (size_t i = 0; i < container_of(op, struct store_claim, op)->want_count; i++)
             rows += container_of(op, struct store_claim, op)->wants[i].max;
+    if (op->verb == STORE_PLAN)
+        for (size_t i = 0; i < container_of(op, struct store_plan, op)->count; i++)
+            rows += 1 + container_of(op, struct store_plan, op)->items[i].job_count;
     return rows;
 }
 

@@ -2,14 +2,17 @@
 // Layer: port. What an operation is: store/store.h; what a plan is: core/schedule/plan.
 //
 // A plan belongs to its task (.plan of struct store_task). It is added with it (STORE_ADD), read with it (STORE_GET, and
-// STORE_LIST of tasks), written with the jobs that it plans (STORE_PLAN) or with a change of the task (STORE_AMEND), and goes
-// with it (STORE_REMOVE, STORE_SWEEP). A task with a plan whose planned_through is not TIME_NEVER is never swept.
+// STORE_LIST of tasks, but not of jobs), written with the jobs that it plans (STORE_PLAN) or with a change of the task
+// (STORE_AMEND), and goes with it (STORE_REMOVE, STORE_SWEEP). A plan that is added is stored as it is given, but for `version`,
+// which is the task's. A task with a plan whose planned_through is not TIME_NEVER is never swept; one that has no job goes with
+// the first sweep after its plan is over.
 //
 // The step that ends a job (STORE_CHANGE, STORE_AMEND) whose .trigger is not TRIGGER_SUBMIT counts in the plan of its task, if
 // that has one, in the same transaction: success, failed (aborted or buried) or cancelled is one more; failures_in_row is one
-// more after a failure, 0 after a success, and stays after a cancel; last_at is completed_at of what was not cancelled; the job
-// is removed from `active` and `queued`; and `revision` is one more. It is counted when a job that was not final becomes final;
-// nothing is taken back.
+// more after a failure, 0 after a success, and stays after a cancel; last_at is completed_at of what was not cancelled, unless it
+// is later already; the job is removed from `active` and `queued`; and `revision` is one more. It is counted when a job that was
+// not final becomes final; nothing is taken back. Steps of one operation count in the order of their jobs' ids. An amendment
+// writes its plan before its steps count in it.
 #pragma once
 #include "store/jobs.h"
 

@@ -310,6 +310,20 @@ static void clear_backup(struct store_op *op)
     container_of(op, struct store_backup, op)->fd = -1;
 }
 
+static void clear_plan(struct store_op *op)
+{
+    struct store_plan *plan = container_of(op, struct store_plan, op);
+    for (size_t i = 0; i < plan->count; i++)
+        plan->items[i].err = op->err;
+}
+
+static void clear_plans(struct store_op *op)
+{
+    struct store_plans *plans = container_of(op, struct store_plans, op);
+    plans->tasks = NULL;
+    plans->count = 0;
+}
+
 static void clear_bulks(struct store_op *op)
 {
     struct store_bulks *bulks = container_of(op, struct store_bulks, op);
@@ -358,6 +372,7 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_BULK] = clear_nothing,    [STORE_BACKUP] = clear_backup,     [STORE_MINUTE] = clear_nothing,
     [STORE_SERIES] = clear_series,   [STORE_RELAY] = clear_nothing,     [STORE_EVENTS] = clear_events,
     [STORE_REMOVE] = clear_remove,   [STORE_AHEAD] = clear_ahead,       [STORE_DROP] = clear_drop,
+    [STORE_PLAN] = clear_plan,       [STORE_PLANS] = clear_plans,
 };
 
 void store_join_number(struct store_join *join, int64_t range, int number)

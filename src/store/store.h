@@ -10,7 +10,7 @@
 // have written it when the record has moved on.
 //
 // This file says what an operation is and how a store is opened. The operations themselves: store/jobs.h, store/lives.h,
-// store/peers.h and store/journal.h.
+// store/peers.h, store/plans.h and store/journal.h.
 #pragma once
 #include "base/arena.h"
 #include "base/err.h"

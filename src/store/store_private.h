@@ -6,6 +6,7 @@
 #include "store/journal.h"
 #include "store/lives.h"
 #include "store/peers.h"
+#include "store/plans.h"
 
 extern const struct store_ops store_memory_ops;
 extern const struct store_ops store_sqlite_ops;
@@ -21,6 +22,12 @@ int64_t store_place(const struct job *job);
 static inline bool store_step_leased(const struct store_step *step)
 {
     return step->lease || step->job->lease_until || step->job->result.n;
+}
+
+// Does the step end a job that counts in the plan of its task, if that has one? `was` is the state before it.
+static inline bool store_step_counts(enum job_state was, const struct job *is)
+{
+    return is->trigger != TRIGGER_SUBMIT && !job_state_final(was) && job_state_final((enum job_state)is->state);
 }
 
 void store_sort_attempts(struct attempt *attempts, size_t count); // by job, then by number

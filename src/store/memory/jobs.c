@@ -25,15 +25,13 @@ static void add_key(struct memory *memory, const struct store_new *item)
     key->next = map_put(&memory->keys, hash_name(key->tenant, key->key), key);
 }
 
-static bool ids_are_free(const struct memory *memory, const struct store_new *item)
+bool memory_ids_are_free(const struct memory *memory, const struct job *jobs, size_t count)
 {
-    if (item->task && map_get(&memory->tasks, item->task->id))
-        return false;
-    for (size_t i = 0; i < item->job_count; i++) {
-        if (map_get(&memory->jobs, item->jobs[i].id))
+    for (size_t i = 0; i < count; i++) {
+        if (map_get(&memory->jobs, jobs[i].id))
             return false;
         for (size_t k = 0; k < i; k++)
-            if (item->jobs[k].id == item->jobs[i].id)
+            if (jobs[k].id == jobs[i].id)
                 return false;
     }
     return true;
@@ -57,6 +55,10 @@ static struct memory_task *add_task(struct memory *memory, const struct store_ta
     task->task.doc = memory_copy(from->doc);
     tag_task(task, from);
     task->lane = lane;
+    task->task.plan = NULL;
+    if (from->plan)
+        memory_add_plan(task, from->plan);
+    memory->recurs |= from->plan != NULL;
     map_put(&memory->tasks, from->id, task);
     memory->id_floor = time_max(memory->id_floor, from->id);
     return task;
@@ -79,6 +81,12 @@ static void add_job(struct memory *memory, struct memory_task *task, struct job 
     memory_enter(memory, job);
 }
 
+void memory_add_jobs(struct memory *memory, struct memory_task *task, struct job *jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        add_job(memory, task, &jobs[i]);
+}
+
 static enum err add_item(struct memory *memory, struct store_new *item)
 {
     const struct memory_key *key = item->task && item->key.n ? memory_find_key(memory, item->task->tenant, item->key) : NULL;
@@ -96,12 +104,11 @@ static enum err add_item(struct memory *memory, struct store_new *item)
         if (!task || task->task.tenant != item->jobs[0].tenant)
             return ERR_NOT_FOUND;
     }
-    if (!ids_are_free(memory, item))
+    if ((item->task && map_get(&memory->tasks, item->task->id)) || !memory_ids_are_free(memory, item->jobs, item->job_count))
         return ERR_INTERNAL;
     if (!task)
         task = add_task(memory, item->task, lane);
-    for (size_t i = 0; i < item->job_count; i++)
-        add_job(memory, task, &item->jobs[i]);
+    memory_add_jobs(memory, task, item->jobs, item->job_count);
     if (item->task && item->key.n)
         add_key(memory, item);
     return ERR_OK;
@@ -129,12 +136,19 @@ void memory_give_result(struct arena *arena, struct job *job, bool any)
 
 static struct store_job give_job(struct arena *arena, const struct memory_job *from)
 {
-    struct store_job job = {.job = from->job, .doc = memory_give(arena, from->task->task.doc)};
+    struct store_job job = {
+        .job = from->job, .doc = memory_give(arena, from->task->task.doc), .version = from->task->task.version};
     job.job.reason = memory_give(arena, from->job.reason);
     job.job.response = memory_give(arena, from->job.response);
     job.job.touched_at = 0;
     memory_give_result(arena, &job.job, false);
     return job;
+}
+
+static void leave_out_doc(struct store_job *job)
+{
+    job->doc = (struct str){0};
+    job->version = 0;
 }
 
 // The step may not change what never changes: those members keep what is stored.
@@ -150,6 +164,7 @@ static void write_job(struct memory *memory, struct memory_job *job, const struc
     job->job.lane = was.lane;
     job->job.priority = was.priority;
     job->job.nominal_at = was.nominal_at;
+    job->job.trigger = was.trigger;
     job->job.touched_at = as->touched_at ? as->touched_at : was.touched_at;
     job->job.reason = memory_copy(as->reason);
     job->job.response = memory_copy(as->response);
@@ -167,7 +182,7 @@ static void claim_job(struct memory *memory, struct store_claim *claim, struct m
     struct store_job *job = &claim->jobs[claim->job_count++];
     *job = give_job(&claim->op.arena, from);
     if (from->task->task.paused)
-        job->doc = (struct str){0};
+        leave_out_doc(job);
     enum err err = job_claim(&job->job, claim->holder, claim->now_ms);
     assert(!err);
     write_job(memory, from, &job->job);
@@ -226,24 +241,40 @@ static void keep_attempt(struct memory_job *job, const struct attempt *from)
     job->attempts[at].response = memory_copy(from->response);
 }
 
-static enum err change_job(struct memory *memory, const struct store_step *step)
+// A job that has ended and counts is added to `counted`.
+static enum err change_job(struct memory *memory, const struct store_step *step, struct memory_found *counted)
 {
     struct memory_job *job = map_get(&memory->jobs, step->job->id);
     if (!job)
         return ERR_NOT_FOUND;
     if (job->job.token != step->token || (step->watched && job->job.state != JOB_WATCHING) || job->job.lease_until != step->lease)
         return ERR_MOVED_ON;
+    if (store_step_counts((enum job_state)job->job.state, step->job))
+        memory_found_add(counted, job);
     write_job(memory, job, step->job);
     if (step->attempt)
         keep_attempt(job, step->attempt);
     return ERR_OK;
 }
 
+MEMORY_COMPARE_BY(id)
+
+// Jobs that ended by one operation count in the order of their ids.
+static void count_jobs(struct memory_found *ended)
+{
+    memory_found_sort(ended, compare_id);
+    for (size_t i = 0; i < ended->count; i++)
+        memory_count_job(ended->jobs[i]);
+    mem_free(ended->jobs);
+}
+
 void memory_run_change(struct memory *memory, struct store_op *op)
 {
     struct store_change *change = container_of(op, struct store_change, op);
+    struct memory_found counted = {0};
     for (size_t i = 0; i < change->count; i++)
-        change->steps[i].err = change_job(memory, &change->steps[i]);
+        change->steps[i].err = change_job(memory, &change->steps[i], &counted);
+    count_jobs(&counted);
 }
 
 static bool stands(const struct memory *memory, const struct store_step *step)
@@ -260,6 +291,7 @@ static void replace(struct str *text, struct str by)
 
 static void amend_task(struct memory *memory, struct memory_task *task, const struct store_amend *amend, int64_t lane)
 {
+    struct memory_found counted = {0};
     task->lane = lane;
     task->task.version++;
     task->task.paused = amend->task.paused;
@@ -270,14 +302,21 @@ static void amend_task(struct memory *memory, struct memory_task *task, const st
     replace(&task->task.queue, amend->task.queue);
     replace(&task->task.name, amend->task.name);
     replace(&task->task.doc, amend->task.doc);
+    memory_write_plan(task, amend->task.plan);
+    memory->recurs |= task->plan != NULL;
     for (size_t i = 0; i < amend->count; i++) {
         struct memory_job *job = map_get(&memory->jobs, amend->steps[i].job->id);
         memory_leave(memory, job);
         job->job.lane = task->lane;
         job->job.priority = amend->steps[i].job->priority;
+        job->job.nominal_at = amend->steps[i].job->nominal_at;
+        if (store_step_counts((enum job_state)job->job.state, amend->steps[i].job))
+            memory_found_add(&counted, job);
         memory_enter(memory, job);
         write_job(memory, job, amend->steps[i].job);
     }
+    count_jobs(&counted);
+    memory_add_jobs(memory, task, amend->jobs, amend->job_count);
 }
 
 void memory_run_amend(struct memory *memory, struct store_op *op)
@@ -290,12 +329,15 @@ void memory_run_amend(struct memory *memory, struct store_op *op)
     }
     bool standing = task->task.version == amend->task.version;
     int64_t lane = standing ? memory_lane_of_task(memory, &amend->task)->id : 0;
+    standing &= !task->plan || !amend->task.plan || task->plan->revision == amend->task.plan->revision;
     for (size_t i = 0; i < amend->count && standing; i++)
         standing = stands(memory, &amend->steps[i]);
-    if (standing)
-        amend_task(memory, task, amend, lane);
+    if (!standing)
+        store_op_fail(op, ERR_MOVED_ON, "the task, its plan or a job of it has changed meanwhile");
+    else if (!memory_ids_are_free(memory, amend->jobs, amend->job_count))
+        store_op_fail(op, ERR_INTERNAL, "an id of a job is taken already");
     else
-        store_op_fail(op, ERR_MOVED_ON, "the task or a job of it has changed meanwhile");
+        amend_task(memory, task, amend, lane);
 }
 
 // A list of jobs on the way to being sorted and cut.
@@ -316,7 +358,6 @@ MEMORY_COMPARE_BY(due_at)
 MEMORY_COMPARE_BY(expires_at)
 MEMORY_COMPARE_BY(lease_until)
 MEMORY_COMPARE_BY(purge_at)
-MEMORY_COMPARE_BY(id)
 
 static bool is_promoted(const struct store_due *due, const struct job *job)
 {
@@ -382,7 +423,7 @@ static void find_held(struct memory *memory, struct store_find *find)
     give_jobs(find, &found);
     for (size_t i = 0; i < find->job_count; i++)
         if (find->to_run && find->jobs[i].job.state == JOB_WATCHING && is_paused(memory, &find->jobs[i].job))
-            find->jobs[i].doc = (struct str){0};
+            leave_out_doc(&find->jobs[i]);
 }
 
 static void find_expired(struct memory *memory, struct store_find *find)
@@ -452,6 +493,7 @@ void memory_free_task(struct memory_task *task)
     memory_free_str(&task->task.queue);
     memory_free_str(&task->task.name);
     memory_free_str(&task->task.doc);
+    memory_free_plan(task->plan);
     mem_free(task->jobs);
     mem_free(task);
 }
@@ -468,6 +510,19 @@ static void loosen_keys(struct memory *memory, int64_t task_id, int64_t until, i
             }
 }
 
+static void remove_task(struct memory *memory, struct memory_task *task, int64_t keys_until, int64_t spent_at)
+{
+    map_remove(&memory->tasks, task->task.id);
+    loosen_keys(memory, task->task.id, keys_until, spent_at);
+    memory_free_task(task);
+}
+
+// Retention leaves a task alone while its plan is not over.
+static bool owes(const struct memory_task *task)
+{
+    return task->plan && task->plan->planned_through < TIME_NEVER;
+}
+
 static void remove_job(struct memory *memory, struct memory_job *job, int64_t keys_until, int64_t spent_at)
 {
     struct memory_task *task = job->task;
@@ -475,11 +530,8 @@ static void remove_job(struct memory *memory, struct memory_job *job, int64_t ke
     while (task->jobs[at] != job)
         at++;
     task->jobs[at] = task->jobs[--task->job_count];
-    if (!task->job_count) {
-        map_remove(&memory->tasks, task->task.id);
-        loosen_keys(memory, task->task.id, keys_until, spent_at);
-        memory_free_task(task);
-    }
+    if (!task->job_count && !(owes(task) && !spent_at))
+        remove_task(memory, task, keys_until, spent_at);
     memory_leave(memory, job);
     map_remove(&memory->jobs, job->job.id);
     memory_free_job(job);
@@ -538,10 +590,21 @@ static void sweep_jobs(struct memory *memory, struct store_sweep *sweep)
     mem_free(found.jobs);
 }
 
+// The first recurring task that has no job any more, and will get none.
+static struct memory_task *first_over(const struct memory *memory)
+{
+    struct memory_task *first = NULL, *task;
+    int64_t id;
+    for (size_t at = 0; (task = map_next(&memory->tasks, &at, &id));)
+        if (task->plan && !owes(task) && !task->job_count && (!first || id < first->task.id))
+            first = task;
+    return first;
+}
+
 void memory_run_remove(struct memory *memory, struct store_op *op)
 {
     struct store_remove *remove = container_of(op, struct store_remove, op);
-    const struct memory_task *task = map_get(&memory->tasks, remove->task_id);
+    struct memory_task *task = map_get(&memory->tasks, remove->task_id);
     struct memory_found found = {0};
     if (!task || task->task.tenant != remove->tenant) {
         store_op_fail(op, ERR_NOT_FOUND, "there is no such task");
@@ -555,6 +618,8 @@ void memory_run_remove(struct memory *memory, struct store_op *op)
         standing &= found.jobs[i]->job.state > store_remove_last(remove);
     for (size_t i = 0; i < found.count && i < remove->max && standing; i++)
         remove_job(memory, found.jobs[i], remove->keys_until, remove->now_ms);
+    if (standing && !found.count)
+        remove_task(memory, task, remove->keys_until, remove->now_ms);
     remove->more = standing && found.count > remove->max;
     if (!standing)
         store_op_fail(op, ERR_MOVED_ON, "the task or a job of it has changed meanwhile");
@@ -566,6 +631,9 @@ void memory_run_sweep(struct memory *memory, struct store_op *op)
     struct store_sweep *sweep = container_of(op, struct store_sweep, op);
     if (sweep->now_ms >= memory->purge_after)
         sweep_jobs(memory, sweep);
+    struct memory_task *task;
+    for (size_t i = 0; i < sweep->max && memory->recurs && (task = first_over(memory)); i++)
+        remove_task(memory, task, sweep->keys_until, 0);
     struct memory_key *key;
     for (size_t i = 0; i < sweep->max && (key = first_loose_key(memory, sweep->now_ms)); i++)
         remove_key(memory, key);

@@ -6,7 +6,7 @@
 // `places` plays the part of the index (place, due_at, id); whatever is rare is a walk over all jobs.
 //
 // This file has the index and the port. The verbs are in memory/jobs.c, memory/read.c (GET, LIST) and memory/lanes.c for
-// store/jobs.h, and in memory/lives.c, memory/peers.c and memory/journal.c for the headers of the same names.
+// store/jobs.h, and in memory/lives.c, memory/peers.c, memory/plans.c and memory/journal.c for the headers of the same names.
 //
 // What it does not do: survive its process, or stay fast beyond some ten thousand waiting jobs.
 #include "store/memory/memory.h"
@@ -122,6 +122,7 @@ static void (*const runs[STORE_VERB_COUNT])(struct memory *memory, struct store_
     [STORE_BULKS] = memory_run_bulks,     [STORE_BULK] = memory_run_bulk,         [STORE_BACKUP] = memory_run_backup,
     [STORE_STATS] = memory_run_stats,     [STORE_AHEAD] = memory_run_ahead,       [STORE_MINUTE] = memory_run_minute,
     [STORE_SERIES] = memory_run_series,   [STORE_RELAY] = memory_run_relay,       [STORE_EVENTS] = memory_run_events,
+    [STORE_PLAN] = memory_run_plan,       [STORE_PLANS] = memory_run_plans,
 };
 
 static enum err memory_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX])

@@ -20,6 +20,7 @@ struct memory_task {
     size_t tag_count;
     struct memory_job **jobs;
     size_t job_count;
+    struct plan *plan; // NULL: it does not recur
 };
 
 struct memory_key {
@@ -76,6 +77,7 @@ struct memory {
     int64_t purge_after; // nothing is to be swept before this, and nothing expires before that
     int64_t expire_after;
     int64_t lease_after; // and no lease runs out
+    bool recurs;         // there was a recurring task: only then are such without jobs looked for
     bool has_secret;
     uint8_t secret[STORE_SECRET_SIZE];
 };
@@ -94,6 +96,8 @@ struct str memory_copy(struct str text);
 void memory_free_str(struct str *text);
 struct str memory_give(struct arena *arena, struct str text);
 void memory_give_result(struct arena *arena, struct job *job, bool any); // `job` still has the store's own; any: however large
+
+struct store_task memory_give_task(struct arena *arena, const struct memory_task *from);
 
 // Jobs that were looked for.
 struct memory_found {
@@ -116,6 +120,8 @@ size_t memory_find(const struct memory *memory, struct spot spot); // the first 
 void memory_leave(struct memory *memory, struct memory_job *job);
 void memory_enter(struct memory *memory, struct memory_job *job);
 
+bool memory_ids_are_free(const struct memory *memory, const struct job *jobs, size_t count); // also among themselves
+void memory_add_jobs(struct memory *memory, struct memory_task *task, struct job *jobs, size_t count);
 struct memory_key *memory_find_key(const struct memory *memory, int32_t tenant, struct str key);
 struct memory_incarnation *memory_incarnation(struct memory *memory, int64_t id); // NULL: it is unknown
 bool memory_is_fenced(struct memory *memory, int64_t holder);
@@ -140,6 +146,15 @@ void memory_run_lanes(struct memory *memory, struct store_op *op);
 void memory_run_pause(struct memory *memory, struct store_op *op);
 void memory_run_drop(struct memory *memory, struct store_op *op);
 void memory_run_stats(struct memory *memory, struct store_op *op);
+
+// The verbs of store/plans.h, and what else is done with plans.
+void memory_run_plan(struct memory *memory, struct store_op *op);
+void memory_run_plans(struct memory *memory, struct store_op *op);
+void memory_add_plan(struct memory_task *task, const struct plan *from);           // to a task that has none
+void memory_write_plan(struct memory_task *task, const struct plan *as);           // but for what is counted; NULL: it has none
+void memory_count_job(const struct memory_job *job);                               // which has ended
+const struct plan *memory_give_plan(struct arena *arena, const struct plan *from); // accepts NULL
+void memory_free_plan(struct plan *plan);                                          // accepts NULL
 
 // The verbs of store/lives.h.
 void memory_run_join(struct memory *memory, struct store_op *op);

@@ -53,12 +53,13 @@ static void give_newest(struct store_get *get, const struct memory_found *found,
             give_record(get, found->jobs[i - 1]);
 }
 
-static struct store_task give_task(struct arena *arena, const struct memory_task *from)
+struct store_task memory_give_task(struct arena *arena, const struct memory_task *from)
 {
     struct store_task task = from->task;
     task.queue = memory_give(arena, task.queue);
     task.name = memory_give(arena, task.name);
     task.doc = memory_give(arena, task.doc);
+    task.plan = memory_give_plan(arena, from->plan);
     return task;
 }
 
@@ -83,7 +84,7 @@ void memory_run_get(struct memory *memory, struct store_op *op)
         store_op_fail(op, ERR_NOT_FOUND, "there is no such task or job");
         return;
     }
-    get->task = give_task(&op->arena, task);
+    get->task = memory_give_task(&op->arena, task);
     if (job) {
         give_record(get, job);
         return;
@@ -214,7 +215,10 @@ static void count_candidates(void *ctx, size_t candidates, int64_t ret_counts[ST
 static void push_task(struct store_list *list, struct store_get *records, const struct memory_task *task)
 {
     list->tasks = store_push(&records->op.arena, list->tasks, list->task_count, sizeof *list->tasks);
-    list->tasks[list->task_count++] = give_task(&records->op.arena, task);
+    struct store_task *given = &list->tasks[list->task_count++];
+    *given = memory_give_task(&records->op.arena, task);
+    if (list->jobs)
+        given->plan = NULL;
 }
 
 static void list_jobs(const struct source *source, struct store_list *list, struct store_get *records)
