@@ -18,7 +18,9 @@ static void a_newer_schema_is_refused_with_words(void **state)
 }
 
 // Take back what a step of the schema added, and those behind it.
+#define WITHOUT_STEP_11 "DROP TABLE plans; ALTER TABLE jobs DROP COLUMN trigger;"
 #define WITHOUT_STEP_10                                                                          \
+    WITHOUT_STEP_11                                                                              \
     "DROP INDEX lanes_name; ALTER TABLE lanes DROP COLUMN dispatch;"                             \
     "CREATE UNIQUE INDEX lanes_name ON lanes(tenant, queue);"                                    \
     "ALTER TABLE requests RENAME COLUMN kind TO wish; ALTER TABLE requests RENAME TO asks;"      \
@@ -83,13 +85,45 @@ static void tasks_of_an_older_schema_get_their_tags(void **state)
     assert_old_tasks_are_found(world);
 }
 
+// Everything that was there is; what was repeated by hand says so; and a task may recur from now on.
+static void jobs_of_an_older_schema_know_what_made_them(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.queue = "made"});
+    struct job again = job_now(world, id), more = again;
+    again.id = ++world->last_id;
+    again.parent_id = id;
+    again.trigger = TRIGGER_RETRY;
+    more.id = ++world->last_id;
+    struct job jobs[] = {again, more};
+    struct store_new item = {.jobs = jobs, .job_count = array_count(jobs)};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    store_close(world->store);
+    execute(world, WITHOUT_STEP_11 "UPDATE meta SET value=10 WHERE name='schema'");
+    world_open(world);
+    assert_int_equal(job_now(world, id).trigger, TRIGGER_SUBMIT);
+    assert_int_equal(job_now(world, more.id).trigger, TRIGGER_SUBMIT);
+    assert_int_equal(job_now(world, again.id).trigger, TRIGGER_RETRY);
+    assert_int_equal(job_now(world, again.id).parent_id, id);
+    assert_int_equal(claim(world, A, NOW, again.lane, 10)->job_count, 3);
+    struct plan plan = {.planned_through = NOW, .check_at = NOW};
+    struct store_get *get = get_job(world, id);
+    struct store_amend *amend = OP(world, store_amend, STORE_AMEND);
+    amend->task = get->task;
+    amend->task.plan = &plan;
+    assert_int_equal(call(world, &amend->op), ERR_OK);
+    assert_int_equal(get_job(world, id)->task.plan->planned_through, NOW);
+}
+
 int contract_sqlite_upgrade(void)
 {
     const struct CMUnitTest tests[] = {
-        PROMISE(a_newer_schema_is_refused_with_words),
-        PROMISE(an_older_schema_is_brought_up_to_date),
-        PROMISE(what_an_older_schema_calls_otherwise_is_kept),
-        PROMISE(tasks_of_an_older_schema_get_their_tags),
+        PROMISE(a_newer_schema_is_refused_with_words),         PROMISE(an_older_schema_is_brought_up_to_date),
+        PROMISE(what_an_older_schema_calls_otherwise_is_kept), PROMISE(tasks_of_an_older_schema_get_their_tags),
+        PROMISE(jobs_of_an_older_schema_know_what_made_them),
     };
     return cmocka_run_group_tests_name("store sqlite: upgrade", tests, NULL, NULL);
 }

@@ -56,30 +56,27 @@ static bool add_task(struct writer *writer, const struct store_new *item, int64_
     return db_insert(&writer->db, stmt);
 }
 
-// One of the item's ids was taken already: takes back what was added of it. Its neighbours stay.
-static void undo_item(struct writer *writer, const struct store_new *item, size_t jobs_added)
+static void remove_jobs(struct db *db, const struct job *jobs, size_t count)
 {
-    for (size_t i = 0; i < jobs_added; i++)
-        db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_JOB, item->jobs[i].id));
-    if (item->task)
-        db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_TASK, item->task->id));
+    for (size_t i = 0; i < count; i++)
+        db_run(db, db_sql(db, SQL_REMOVE_JOB, jobs[i].id));
 }
 
-// Jobs are counted and listed only when all of the item are there, so an item that is undone was never counted.
-static enum err add_jobs(struct writer *writer, struct store_new *item, int64_t lane)
+// Jobs are counted and listed only when all of them are there, so those that are removed again were never counted.
+enum err add_jobs(struct writer *writer, struct job *jobs, size_t count, int64_t lane)
 {
-    for (size_t i = 0; i < item->job_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         bool added;
-        item->jobs[i].lane = lane;
-        db_add_job(&writer->db, &item->jobs[i], &added);
+        jobs[i].lane = lane;
+        db_add_job(&writer->db, &jobs[i], &added);
         if (!added) {
-            undo_item(writer, item, i);
+            remove_jobs(&writer->db, jobs, i);
             return ERR_INTERNAL;
         }
     }
-    for (size_t i = 0; i < item->job_count; i++) {
-        lane_count(writer, lane, item->jobs[i].state, 1);
-        waiting_list(&writer->db, (const struct job *[]){&item->jobs[i]}, 1);
+    for (size_t i = 0; i < count; i++) {
+        lane_count(writer, lane, jobs[i].state, 1);
+        waiting_list(&writer->db, (const struct job *[]){&jobs[i]}, 1);
     }
     return ERR_OK;
 }
@@ -90,13 +87,15 @@ static enum err add_to_task(struct writer *writer, struct store_new *item)
     if (!item->job_count)
         return ERR_NOT_FOUND;
     sqlite3_stmt *stmt = db_sql(&writer->db, SQL_TASK_LANE, item->jobs[0].task_id, item->jobs[0].tenant);
-    enum err err = db_found(&writer->db, stmt, &lane) ? add_jobs(writer, item, lane) : ERR_NOT_FOUND;
+    enum err err = db_found(&writer->db, stmt, &lane) ? add_jobs(writer, item->jobs, item->job_count, lane) : ERR_NOT_FOUND;
     for (size_t i = 0; i < item->job_count && !err; i++)
         tags_add_job(&writer->db, item->jobs[i].id);
+    if (!err)
+        db_run(&writer->db, db_sql(&writer->db, SQL_SET_JOBLESS, item->jobs[0].task_id, false));
     return err;
 }
 
-static enum err add_item(struct writer *writer, struct store_new *item)
+static enum err add_item(struct writer *writer, struct store_new *item, struct arena *arena)
 {
     if (!item->task)
         return add_to_task(writer, item);
@@ -107,26 +106,55 @@ static enum err add_item(struct writer *writer, struct store_new *item)
         return ERR_OK;
     if (!add_task(writer, item, lane->id))
         return ERR_INTERNAL;
-    enum err err = add_jobs(writer, item, lane->id);
-    if (err)
+    enum err err = add_jobs(writer, item->jobs, item->job_count, lane->id);
+    if (err) {
+        db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_TASK, item->task->id));
         return err;
+    }
     tags_add_new(&writer->db, item);
+    if (item->task->plan)
+        plans_set(&writer->db, item->task->id, item->task->plan, !item->job_count, arena);
     if (item->key.n)
         add_key(writer, item);
     return ERR_OK;
 }
 
-// An item is plain when it is a new task with one job and no key, and nothing has happened to the job yet.
+// An item is plain when it is a new task with one job, no key and no plan, and nothing has happened to the job yet.
 static bool is_plain(const struct store_new *item)
 {
-    return item->task && !item->key.n && item->job_count == 1 && db_job_is_new(&item->jobs[0]);
+    return item->task && !item->key.n && item->job_count == 1 && !item->task->plan && db_job_is_new(&item->jobs[0]);
 }
 
-static void remove_plain(struct db *db, struct store_new *const *items, size_t tasks, size_t jobs)
+// A statement that meets an id that is taken has added the rows before it, so these are removed again.
+static size_t added_before(struct db *db)
 {
-    for (size_t i = 0; i < jobs; i++)
-        db_run(db, db_sql(db, SQL_REMOVE_JOB, items[i]->jobs[0].id));
-    for (size_t i = 0; i < tasks; i++)
+    return (size_t)sqlite3_changes(db->handle);
+}
+
+size_t add_new_jobs(struct writer *writer, struct job *const *jobs, size_t left)
+{
+    struct db *db = &writer->db;
+    sqlite3_stmt *stmt = NULL;
+    size_t n = db_for_rows(db, SQL_ADD_JOBS, left, &stmt);
+    for (size_t i = 0; i < n; i++)
+        db_bind_new_job(stmt, i, jobs[i]);
+    if (!n)
+        return 0;
+    if (!db_insert(db, stmt)) {
+        size_t added = added_before(db);
+        for (size_t i = 0; i < added; i++)
+            remove_jobs(db, jobs[i], 1);
+        return 0;
+    }
+    waiting_list(db, (const struct job *const *)jobs, n);
+    for (size_t i = 0; i < n; i++)
+        lane_count(writer, jobs[i]->lane, jobs[i]->state, 1);
+    return n;
+}
+
+static void remove_tasks(struct db *db, struct store_new *const *items, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
         db_run(db, db_sql(db, SQL_REMOVE_TASK, items[i]->task->id));
 }
 
@@ -139,16 +167,16 @@ static bool any_tagged(struct store_new *const *items, size_t count)
 }
 
 // Adds the first of the items, as many as go into one statement, and returns how many these are. 0 means that the first item has
-// to be added by itself, because there are too few, or because one of the ids is taken already. A statement that meets such an id
-// has added the rows before it, so these are removed again.
+// to be added by itself, because there are too few, or because one of the ids is taken already.
 static size_t add_plain(struct writer *writer, struct store_new *const *items, size_t left)
 {
     struct db *db = &writer->db;
-    const struct job *added[STATEMENT_ROWS_MAX];
-    sqlite3_stmt *tasks = NULL, *jobs = NULL;
-    size_t n = db_for_rows(db, SQL_ADD_JOBS, left, &jobs);
+    struct job *jobs[STATEMENT_ROWS_MAX];
+    sqlite3_stmt *tasks = NULL;
+    size_t n = db_for_rows(db, SQL_ADD_TASKS, left, &tasks);
     bool tagged = any_tagged(items, n);
-    n = db_for_rows(db, tagged ? SQL_ADD_TAGGED : SQL_ADD_TASKS, n, &tasks);
+    if (tagged)
+        n = db_for_rows(db, SQL_ADD_TAGGED, n, &tasks);
     for (size_t i = 0; i < n; i++) {
         const struct store_task *task = items[i]->task;
         const struct cached_lane *lane = lane_of_task(writer, task);
@@ -158,22 +186,18 @@ static size_t add_plain(struct writer *writer, struct store_new *const *items, s
         int at = bind_task(tasks, (int)i * (tagged ? TAGGED_PARAMS : TASK_PARAMS) + 1, task, lane->id);
         if (tagged)
             tags_bind(tasks, at, task);
-        db_bind_new_job(jobs, i, &items[i]->jobs[0]);
-        added[i] = &items[i]->jobs[0];
+        jobs[i] = &items[i]->jobs[0];
     }
     if (!n)
         return 0;
     if (!db_insert(db, tasks)) {
-        remove_plain(db, items, (size_t)sqlite3_changes(db->handle), 0);
+        remove_tasks(db, items, added_before(db));
         return 0;
     }
-    if (!db_insert(db, jobs)) {
-        remove_plain(db, items, n, (size_t)sqlite3_changes(db->handle));
+    if (!add_new_jobs(writer, jobs, n)) { // it is prepared for as many rows as the other
+        remove_tasks(db, items, n);
         return 0;
     }
-    waiting_list(db, added, n);
-    for (size_t i = 0; i < n; i++)
-        lane_count(writer, added[i]->lane, added[i]->state, 1);
     for (size_t i = 0; i < n && tagged; i++)
         tags_add_new(db, items[i]);
     return n;
@@ -185,7 +209,7 @@ void add_rest(struct writer *writer)
     for (size_t i = 0, n; i < writer->plain_count && !writer->db.rc; i += n) {
         n = add_plain(writer, &items[i], writer->plain_count - i);
         if (!n) {
-            items[i]->err = add_item(writer, items[i]);
+            items[i]->err = add_item(writer, items[i], NULL); // it has no plan
             n = 1;
         }
     }
@@ -209,6 +233,6 @@ void add_items(struct writer *writer, struct store_op *op)
         if (plain)
             writer->plain[writer->plain_count++] = &add->items[i];
         else
-            add->items[i].err = add_item(writer, &add->items[i]);
+            add->items[i].err = add_item(writer, &add->items[i], &op->arena);
     }
 }

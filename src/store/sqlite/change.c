@@ -126,7 +126,8 @@ static void keep_attempt(struct db *db, int64_t job_id, const struct attempt *at
     db_run(db, stmt);
 }
 
-// Does what follows from a step that was written: the job is listed elsewhere, counted in another state, and its attempt is kept.
+// Does what follows from a step that was written: the job is listed elsewhere, counted in another state and, if it has ended, in
+// the plan of its task, and its attempt is kept.
 // Its lane and priority stay as they were.
 static void follow_step(struct writer *writer, const struct job *was, const struct store_step *step)
 {
@@ -138,6 +139,8 @@ static void follow_step(struct writer *writer, const struct job *was, const stru
         lane_count(writer, was->lane, was->state, -1);
         lane_count(writer, was->lane, is.state, 1);
     }
+    if (store_step_counts((enum job_state)was->state, &is))
+        plans_count(&writer->db, &is);
     if (step->attempt)
         keep_attempt(&writer->db, is.id, step->attempt);
 }

@@ -1,5 +1,5 @@
-// The columns of a job's record. All lists of them are made of this table: what is selected, inserted and updated
-// (sqlite/statements.c), read and bound (sqlite/records.c), and asked for by the statement that writes many steps
+// The columns of a job's record, and those of a plan. All lists of them are made of this table: what is selected, inserted and
+// updated (sqlite/statements.c), read and bound (sqlite/records.c), and asked for by the statement that writes many steps
 // (sqlite/change.c). A new column is a row here, and a step of the schema that adds it (sqlite/schema.c).
 // Layer: port, private to this folder.
 //
@@ -21,6 +21,7 @@
     X(lane,               NUMBER, FIXED,   GIVEN) \
     X(priority,           NUMBER, FIXED,   GIVEN) \
     X(nominal_at,         NUMBER, FIXED,   GIVEN) \
+    X(trigger,            NUMBER, FIXED,   GIVEN) \
     X(state,              NUMBER, WRITTEN, GIVEN) \
     X(token,              NUMBER, WRITTEN, GIVEN) \
     X(holder,             NUMBER, WRITTEN, GIVEN) \
@@ -42,3 +43,10 @@
     X(reason,             BYTES,  WRITTEN, NONE)  \
     X(response,           BYTES,  WRITTEN, NONE)
 // clang-format on
+
+// The members of a plan as they are stored, in their order; task_id and version come before them, and active and queued between
+// the numbers and the texts. A text that is empty is NULL.
+#define PLAN_NUMBERS(X) \
+    X(revision)         \
+    X(planned_through) X(instants) X(check_at) X(success) X(failed) X(cancelled) X(failures_in_row) X(last_at) X(paused_at)
+#define PLAN_TEXTS(X) X(skips) X(paused_note) X(paused_by)

@@ -114,6 +114,8 @@ static enum err prepare_writer(struct db *db, char why[ERR_WHY_MAX])
         err = tags_prepare(db, why);
     if (!err)
         err = schema_bring_up_to_date(db->handle, why);
+    if (!err)
+        err = plans_prepare(db, why);
     return err ? err : change_prepare(db, why);
 }
 

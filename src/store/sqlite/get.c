@@ -32,6 +32,7 @@ static struct store_task read_task(sqlite3_stmt *stmt, struct arena *arena)
     task.queue = db_bytes(stmt, 7, arena);
     task.name = db_bytes(stmt, 8, arena);
     task.doc = db_bytes(stmt, 9, arena);
+    task.plan = plans_read(stmt, 10, &task, arena);
     return task;
 }
 

@@ -111,6 +111,8 @@ static void push_task(struct db *db, struct store_list *list, int64_t id, struct
     struct store_task *task = &list->tasks[list->task_count++];
     *task = (struct store_task){0};
     get_find_task(db, id, list->tenant, arena, task);
+    if (list->jobs)
+        task->plan = NULL;
 }
 
 static void list_jobs(const struct source *source, struct store_list *list, struct store_get *records)

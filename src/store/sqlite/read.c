@@ -3,6 +3,12 @@
 // completion waits for it.
 #include "store/sqlite/sqlite.h"
 
+static void read_doc(sqlite3_stmt *stmt, int at, struct store_job *job, struct arena *arena)
+{
+    job->doc = db_bytes(stmt, at, arena);
+    job->version = sqlite3_column_int64(stmt, at + 1);
+}
+
 // Jobs that the holder has given back meanwhile are passed over. A caller that wants to run them gets no documents of paused
 // tasks.
 static void find_held(struct db *db, struct store_find *find)
@@ -15,9 +21,9 @@ static void find_held(struct db *db, struct store_find *find)
             continue;
         struct store_job job = {0};
         int at = db_read_seen_job(db, stmt, &job.job, &find->op.arena);
-        bool paused = find->to_run && job.job.state == JOB_WATCHING && sqlite3_column_int(stmt, at + 1);
+        bool paused = find->to_run && job.job.state == JOB_WATCHING && sqlite3_column_int(stmt, at + 2);
         if (!paused)
-            job.doc = db_bytes(stmt, at, &find->op.arena);
+            read_doc(stmt, at, &job, &find->op.arena);
         db_end(stmt);
         if (!job_in_hand(&job.job) || job.job.holder != find->holder)
             continue;
@@ -37,7 +43,7 @@ static void find_expired(struct db *db, struct store_find *find)
         int at = db_read_seen_job(db, stmt, &job.job, &find->op.arena);
         if (job_in_hand(&job.job))
             continue;
-        job.doc = db_bytes(stmt, at, &find->op.arena);
+        read_doc(stmt, at, &job, &find->op.arena);
         find->jobs = store_push(&find->op.arena, find->jobs, find->job_count, sizeof *find->jobs);
         find->jobs[find->job_count++] = job;
         bytes += job.doc.n;
@@ -54,7 +60,7 @@ static void find_leases(struct db *db, struct store_find *find)
         struct store_job *job = &find->jobs[find->job_count++];
         int at = db_read_seen_job(db, stmt, &job->job, &find->op.arena);
         at = db_read_lease(stmt, at, &job->job, &find->op.arena);
-        job->doc = db_bytes(stmt, at, &find->op.arena);
+        read_doc(stmt, at, job, &find->op.arena);
         bytes += job->doc.n;
     }
     db_end(stmt);
@@ -73,5 +79,5 @@ void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op)
     [STORE_OWNERS] = peers_owners, [STORE_FIND] = read_find,        [STORE_LANES] = lane_read,
     [STORE_GET] = get_read,        [STORE_STATS] = lane_stats,      [STORE_LIST] = list_read,
     [STORE_BULKS] = journal_bulks, [STORE_SERIES] = journal_series, [STORE_EVENTS] = journal_events,
-    [STORE_AHEAD] = waiting_ahead,
+    [STORE_AHEAD] = waiting_ahead, [STORE_PLANS] = plans_list,
 };

@@ -34,6 +34,8 @@ struct purged_task {
     int32_t tenant;
     struct str key;
     const char *tags; // as in its column
+    bool recurs;
+    bool owes; // its plan is not over
 };
 
 static bool find_purged(struct db *db, int64_t id, struct arena *arena, struct purged_task *ret_task)
@@ -45,6 +47,8 @@ static bool find_purged(struct db *db, int64_t id, struct arena *arena, struct p
     const char *tags = (const char *)sqlite3_column_text(stmt, 2);
     if (tags)
         ret_task->tags = arena_copy(arena, (struct str){tags, strlen(tags) + 1}).p;
+    ret_task->recurs = sqlite3_column_type(stmt, 3) != SQLITE_NULL;
+    ret_task->owes = ret_task->recurs && sqlite3_column_int64(stmt, 3) < TIME_NEVER;
     db_end(stmt);
     return true;
 }
@@ -59,6 +63,8 @@ static void remove_task(struct db *db, int64_t id, const struct purged_task *tas
     }
     if (task->tags)
         tags_remove_swept(db, task->tenant, task->tags, false, (struct store_cursor){0, id});
+    if (task->recurs)
+        db_run(db, db_sql(db, SQL_REMOVE_PLAN, id));
     db_run(db, db_sql(db, SQL_REMOVE_TASK, id));
 }
 
@@ -74,8 +80,36 @@ static void remove_job(struct writer *writer, const struct purge *job, const str
         return;
     if (task.tags)
         tags_remove_swept(db, task.tenant, task.tags, true, (struct store_cursor){job->scheduled_at, job->id});
-    if (!db_found(db, db_sql(db, SQL_TASK_HAS_JOB, job->task_id), &one))
+    if (db_found(db, db_sql(db, SQL_TASK_HAS_JOB, job->task_id), &one))
+        return;
+    if (task.owes && !purges->spent_at)
+        db_run(db, db_sql(db, SQL_SET_JOBLESS, job->task_id, true));
+    else
         remove_task(db, job->task_id, &task, purges);
+}
+
+// Removes recurring tasks that have no jobs.
+static void remove_jobless(struct db *db, const int64_t *ids, size_t count, const struct purges *purges)
+{
+    struct purged_task task;
+    for (size_t i = 0; i < count; i++)
+        if (find_purged(db, ids[i], purges->arena, &task)) {
+            remove_task(db, ids[i], &task, purges);
+            db_run(db, db_sql(db, SQL_SET_FLOOR, ids[i]));
+        }
+}
+
+// Tasks whose plans are over, and that have had no job since before that.
+static void sweep_jobless(struct db *db, const struct purges *purges, int64_t limit)
+{
+    int64_t *ids = NULL;
+    size_t count = 0;
+    sqlite3_stmt *stmt = db_sql(db, SQL_PLANS_OVER, limit);
+    while (db_row(db, stmt)) {
+        ids = store_push(purges->arena, ids, count, sizeof *ids);
+        ids[count++] = sqlite3_column_int64(stmt, 0);
+    }
+    remove_jobless(db, ids, count, purges);
 }
 
 // The largest id that is removed is written down, so that no id is ever given out twice.
@@ -131,6 +165,8 @@ void remove_deleted(struct writer *writer, struct store_op *op)
     for (size_t i = 0; i < purges.count; i++)
         leave_hand(db, &purges.jobs[i]);
     remove_jobs(writer, &purges);
+    if (!purges.count && !more)
+        remove_jobless(db, &remove->task_id, 1, &purges);
 }
 
 struct loose_key {
@@ -162,6 +198,7 @@ void remove_swept(struct writer *writer, struct store_op *op)
     int64_t limit = store_limit(sweep->max);
     list_purges(&writer->db, &purges, db_sql(&writer->db, SQL_PURGE, sweep->now_ms, limit));
     remove_jobs(writer, &purges);
+    sweep_jobless(&writer->db, &purges, limit);
     remove_loose_keys(writer, sweep, limit);
     db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_SERIES, sweep->series_before, limit));
     db_run(&writer->db, db_sql(&writer->db, SQL_REMOVE_EVENTS, sweep->events_before, limit));

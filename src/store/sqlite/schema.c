@@ -114,6 +114,17 @@ static const char *const schema_steps[] = {
     "ALTER TABLE news RENAME TO events;"
     "ALTER TABLE events RENAME COLUMN told_at TO relayed_at;"
     "ALTER TABLE incarnations RENAME COLUMN tells TO relays;",
+    // What made a job (enum job_trigger). Until now users submitted all of them, or repeated them by hand, which has a parent.
+    "ALTER TABLE jobs ADD COLUMN trigger INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE jobs INDEXED BY jobs_task SET trigger=3 WHERE id<>task_id AND parent_id>0;"
+    // Plans of recurring tasks (sqlite/plans.c). active and queued are ids of jobs, 8 bytes each.
+    "CREATE TABLE plans(task_id INTEGER PRIMARY KEY, lane INTEGER NOT NULL, version INTEGER NOT NULL, revision INTEGER NOT NULL,"
+    " planned_through INTEGER NOT NULL, instants INTEGER NOT NULL, check_at INTEGER NOT NULL, success INTEGER NOT NULL,"
+    " failed INTEGER NOT NULL, cancelled INTEGER NOT NULL, failures_in_row INTEGER NOT NULL, last_at INTEGER NOT NULL,"
+    " paused_at INTEGER NOT NULL, jobless INTEGER NOT NULL, tags TEXT, active BLOB, queued BLOB, skips TEXT, paused_note TEXT,"
+    " paused_by TEXT);"
+    "CREATE INDEX plans_check ON plans(check_at) WHERE check_at<9223372036854775807;"
+    "CREATE INDEX plans_over ON plans(task_id) WHERE jobless AND planned_through=9223372036854775807;",
 };
 
 enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };

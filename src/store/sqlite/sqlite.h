@@ -75,8 +75,26 @@ void peers_request(struct writer *writer, struct store_op *op);
 void peers_requests(struct writer *writer, struct store_op *op);
 void peers_owners(struct db *db, struct store_op *op);
 
+// ---- sqlite/plans.c
+
+err_check enum err plans_prepare(struct db *db, char why[ERR_WHY_MAX]); // before statements are prepared
+// Reads the plan of a task from the column `at` on; NULL: it has none.
+const struct plan *plans_read(sqlite3_stmt *stmt, int at, const struct store_task *task, struct arena *arena);
+// The arena has what is written until the statement was run.
+void plans_set(struct db *db, int64_t task_id, const struct plan *plan, bool jobless, struct arena *arena);
+bool plans_stand(struct db *db, const struct store_task *task); // with the revision that was read, if there is one
+void plans_amend(struct db *db, const struct store_task *task, struct arena *arena); // once the task and its new jobs are written
+void plans_count(struct db *db, const struct job *job);                              // which has ended
+void plans_write(struct writer *writer, struct store_op *op);
+void plans_list(struct db *db, struct store_op *op);
+
 // ---- sqlite/add.c
 
+// Adds jobs to a lane, lists and counts them: all, or none if an id is taken already (ERR_INTERNAL).
+err_check enum err add_jobs(struct writer *writer, struct job *jobs, size_t count, int64_t lane);
+// Adds the first of jobs that have never been claimed, as many as go into one statement, and returns how many these are. Their
+// lanes are filled in. 0: the first has to be added by itself, because there are too few, or because an id is taken already.
+size_t add_new_jobs(struct writer *writer, struct job *const *jobs, size_t left);
 void add_items(struct writer *writer, struct store_op *op);
 void add_rest(struct writer *writer); // before any other verb than STORE_ADD, and before COMMIT: what it has put off
 
@@ -108,6 +126,7 @@ void tags_bind(sqlite3_stmt *stmt, int at, const struct store_task *task); // th
 void tags_add_new(struct db *db, const struct store_new *item);            // a task and its jobs, which were added
 // Adds or removes the tags of one job, at the time that its record has: when it was added to its task, and around a step that
 // moves it to another time.
+void tags_add_planned(struct db *db, const char *tags, const struct job *job); // as in the column of its task
 void tags_add_job(struct db *db, int64_t id);
 void tags_remove_job(struct db *db, int64_t id);
 // Adds or removes the tags of a task and all its jobs, with the tags and at the times they have: around a change of the task.

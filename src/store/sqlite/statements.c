@@ -123,7 +123,9 @@ const struct statement statements[SQL_TOTAL] = {
     // Where jobs go that are added to a task.
     [SQL_TASK_LANE] = {WRITER, "SELECT lane FROM tasks WHERE id=:task AND tenant=:tenant"},
     // What has to go with a task, besides its jobs.
-    [SQL_TASK_KEY] = {WRITER, "SELECT tenant, key, tags FROM tasks WHERE id=:task"},
+    [SQL_TASK_KEY] = {WRITER,
+        "SELECT task.tenant, task.key, task.tags, plan.planned_through"
+        " FROM tasks AS task LEFT JOIN plans AS plan ON plan.task_id=task.id WHERE task.id=:task"},
     // A task is added: by itself, whatever it has; many that have no key and no tags; many that have no key.
     [SQL_ADD_TASK] = {WRITER,
         "INSERT INTO tasks(id, tenant, lane, created_at, name, doc, tags, key)"
@@ -142,7 +144,8 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_REMOVE_TASK] = {WRITER, "DELETE FROM tasks WHERE id=:task"},
     // With tenant 0 of whichever tenant.
     [SQL_GET_TASK] = {READER,
-        "SELECT {task} FROM tasks AS task LEFT JOIN lanes AS lane ON lane.id=task.lane"
+        "SELECT {task}, {plan}"
+        " FROM tasks AS task LEFT JOIN lanes AS lane ON lane.id=task.lane LEFT JOIN plans AS plan ON plan.task_id=task.id"
         " WHERE task.id=:task AND (:tenant=0 OR task.tenant=:tenant)"},
     [SQL_TASK_NAMED] = {READER, "SELECT 1 FROM tasks WHERE id=:task AND name=:name"},
 
@@ -187,6 +190,47 @@ const struct statement statements[SQL_TOTAL] = {
         "SELECT task.tenant, task.tags, job.scheduled_at FROM jobs AS job JOIN tasks AS task ON task.id=job.task_id"
         " WHERE job.id=:job"},
 
+    // ---- plans of recurring tasks. `jobless` says that the task has no job: then nothing but its plan keeps it from being swept
+
+    // With a task that is added or changed: a new plan, or all of the plan but what is counted in it.
+    [SQL_SET_PLAN] = {WRITER,
+        "INSERT INTO plans(task_id, lane, version, tags, jobless, {plan_columns})"
+        " SELECT task.id, task.lane, task.version, task.tags, ?2, {plan_values} FROM tasks AS task WHERE task.id=?1"
+        " ON CONFLICT(task_id) DO UPDATE SET lane=excluded.lane, version=excluded.version, tags=excluded.tags,"
+        "  jobless=excluded.jobless, revision=revision+1, planned_through=excluded.planned_through, instants=excluded.instants,"
+        "  check_at=excluded.check_at, paused_at=excluded.paused_at, active=excluded.active, queued=excluded.queued,"
+        "  skips=excluded.skips, paused_note=excluded.paused_note, paused_by=excluded.paused_by"},
+    // Before a task is changed.
+    [SQL_PLAN_REVISION] = {WRITER, "SELECT revision FROM plans WHERE task_id=:task"},
+    // Before a plan is carried on: what it must still be, and where its jobs go.
+    [SQL_PLAN_STANDING] = {WRITER,
+        "SELECT version, planned_through, revision, check_at, lane, tags FROM plans WHERE task_id=:task"},
+    // A plan is carried on: by a caller that has read it; by one that has not, without and with the time by which it must be looked
+    // at again.
+    [SQL_WRITE_PLAN] = {WRITER,
+        "UPDATE plans SET revision=revision+1, jobless=jobless AND ?2, planned_through=?3, instants=?4, check_at=?5,"
+        "  paused_at=?6, active=?7, queued=?8, skips=?9, paused_note=?10, paused_by=?11"
+        " WHERE task_id=?1"},
+    [SQL_CARRY_ON] = {WRITER, "UPDATE plans SET jobless=jobless AND ?2, planned_through=?3 WHERE task_id=?1"},
+    [SQL_CARRY_ON_AND_CHECK] = {WRITER,
+        "UPDATE plans SET jobless=jobless AND ?2, planned_through=?3, check_at=?4 WHERE task_id=?1"},
+    // With the end of the job ?2: whether it succeeded, failed or was cancelled, and when it ended if it was not cancelled.
+    // without() is a function of sqlite/plans.c.
+    [SQL_COUNT_IN_PLAN] = {WRITER,
+        "UPDATE plans SET revision=revision+1, success=success+?3, failed=failed+?4, cancelled=cancelled+?5,"
+        "  failures_in_row=CASE WHEN ?3 THEN 0 ELSE failures_in_row+?4 END, last_at=max(last_at, ?6),"
+        "  active=without(active, ?2), queued=without(queued, ?2)"
+        " WHERE task_id=?1"},
+    // When the last job of a task is swept, and when a job is added to a task.
+    [SQL_SET_JOBLESS] = {WRITER, "UPDATE plans SET jobless=?2 WHERE task_id=?1 AND jobless<>?2"},
+    [SQL_REMOVE_PLAN] = {WRITER, "DELETE FROM plans WHERE task_id=:task"},
+    // With a sweep: tasks that have no job and will get none.
+    [SQL_PLANS_OVER] = {WRITER,
+        "SELECT task_id FROM plans INDEXED BY plans_over WHERE jobless AND planned_through={never} ORDER BY task_id LIMIT :max"},
+    [SQL_PLANS_TO_CHECK] = {READER,
+        "SELECT task_id FROM plans INDEXED BY plans_check"
+        " WHERE check_at<{never} AND check_at<=:now ORDER BY check_at, task_id LIMIT :max"},
+
     // ---- records of jobs
 
     // A job is added: by itself, whatever it has; many that have never been claimed. OR FAIL spares SQLite to keep a copy of every
@@ -208,7 +252,7 @@ const struct statement statements[SQL_TOTAL] = {
         "UPDATE jobs SET {set}, touched_at=coalesce(:touched_at, touched_at), lease_until=:lease_until, result=:result"
         " WHERE id=:job"},
     // With a task that is changed.
-    [SQL_MOVE_JOB] = {WRITER, "UPDATE jobs SET lane=:lane, priority=:priority WHERE id=:job"},
+    [SQL_MOVE_JOB] = {WRITER, "UPDATE jobs SET lane=:lane, priority=:priority, nominal_at=:nominal_at WHERE id=:job"},
     // Delayed jobs whose time has come.
     [SQL_PROMOTE] = {WRITER, "UPDATE OR FAIL jobs SET state={ready} WHERE id IN ({each ?})", .least = 1},
     [SQL_REMOVE_JOB] = {WRITER, "DELETE FROM jobs WHERE id=:job"},
@@ -219,15 +263,17 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_GET_JOB] = {READER, "SELECT {job}, {lease}, job.result FROM jobs AS job WHERE job.id=:job"},
     // One of those that are in somebody's hand.
     [SQL_HELD] = {READER,
-        "SELECT {job}, task.doc, task.paused FROM jobs AS job LEFT JOIN tasks AS task ON task.id=job.task_id"
+        "SELECT {job}, task.doc, task.version, task.paused FROM jobs AS job LEFT JOIN tasks AS task ON task.id=job.task_id"
         " WHERE job.id=:job AND job.lease_until=0"},
     // Jobs that have not started by their expires_at.
     [SQL_EXPIRED] = {READER,
-        "SELECT {job}, task.doc FROM jobs AS job INDEXED BY jobs_expires LEFT JOIN tasks AS task ON task.id=job.task_id"
+        "SELECT {job}, task.doc, task.version"
+        " FROM jobs AS job INDEXED BY jobs_expires LEFT JOIN tasks AS task ON task.id=job.task_id"
         " WHERE job.expires_at>0 AND job.state<={ready} AND job.expires_at<=:now ORDER BY job.expires_at, job.id"},
     // Leases that have run out.
     [SQL_LEASES] = {READER,
-        "SELECT {listed_job}, task.doc FROM jobs AS job INDEXED BY jobs_lease LEFT JOIN tasks AS task ON task.id=job.task_id"
+        "SELECT {listed_job}, task.doc, task.version"
+        " FROM jobs AS job INDEXED BY jobs_lease LEFT JOIN tasks AS task ON task.id=job.task_id"
         " WHERE job.lease_until>0 AND job.lease_until<=:now ORDER BY job.lease_until, job.id LIMIT :max"},
 
     // ---- attempts
@@ -254,7 +300,7 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_NEXT_DUE] = {READER, "SELECT due_at FROM waiting WHERE place=:place AND due_at>=:from ORDER BY due_at LIMIT 1"},
     // With a claim: what is due at a place, without the documents of paused tasks.
     [SQL_WAITING] = {WRITER,
-        "SELECT {job}, task.doc"
+        "SELECT {job}, task.doc, task.version"
         " FROM waiting CROSS JOIN jobs AS job ON job.id=waiting.id"
         "      LEFT JOIN tasks AS task ON task.id=job.task_id AND NOT task.paused"
         " WHERE waiting.place=:place AND waiting.due_at>=:from AND waiting.due_at<=:until"
@@ -381,8 +427,10 @@ const struct statement statements[SQL_TOTAL] = {
 #define KEPT_KEPT(name) "," #name
 #define KEPT_WRITTEN(name)
 
-#define BULK_NAME(name) "," #name
-#define BULK_VALUE(name) ",?"
+#define PLAN_OF(name) ",plan." #name
+
+#define MEMBER(name) "," #name
+#define MEMBER_VALUE(name) ",?"
 
 static const struct {
     const char *word, *text; // a comma that the text begins with is left out
@@ -402,8 +450,11 @@ static const struct {
     {"listed_job", "{job}, {lease}, CASE WHEN length(job.result)<={listed_result} THEN job.result END"},
     {"task", "task.id, task.tenant, task.created_at, task.updated_at, task.version, task.paused, lane.dispatch, lane.queue, "
              "task.name, task.doc"},
-    {"bulk", "id,tenant,version" BULK_MOVING(BULK_NAME) ",next_at,next_id,doc"},
-    {"bulk_values", "?,?,1" BULK_MOVING(BULK_VALUE) ",?,?,?"},
+    {"plan", "plan.version" PLAN_NUMBERS(PLAN_OF) ",plan.active,plan.queued" PLAN_TEXTS(PLAN_OF)},
+    {"plan_columns", PLAN_NUMBERS(MEMBER) ",active,queued" PLAN_TEXTS(MEMBER)},
+    {"plan_values", PLAN_NUMBERS(MEMBER_VALUE) ",?,?" PLAN_TEXTS(MEMBER_VALUE)},
+    {"bulk", "id,tenant,version" BULK_MOVING(MEMBER) ",next_at,next_id,doc"},
+    {"bulk_values", "?,?,1" BULK_MOVING(MEMBER_VALUE) ",?,?,?"},
 };
 
 // ---- words that stand for numbers
@@ -417,15 +468,16 @@ _Static_assert(JOB_BLOCKED < JOB_READY && JOB_DELAYED < JOB_READY && JOB_READY <
 
 static const struct {
     const char *word;
-    int number;
+    int64_t number;
 } numbers[] = {
+    {"never", TIME_NEVER},
     {"first_final", JOB_SUCCESS},
     {"first_failed", JOB_ABORTED},
     {"bulk_running", STORE_BULK_RUNNING},
     {"listed_result", STORE_LISTED_RESULT},
 };
 
-static bool find_number(struct str word, int *ret_number)
+static bool find_number(struct str word, int64_t *ret_number)
 {
     for (size_t i = 0; i < array_count(numbers); i++)
         if (str_eq(word, str_of(numbers[i].word))) {
@@ -464,7 +516,7 @@ static void write_text(struct buf *buf, const char *text, const char *end, size_
 
 static void write_word(struct buf *buf, struct str word, size_t rows)
 {
-    int number = 0;
+    int64_t number = 0;
     const char *text = find_columns(word);
     bool known = text || find_number(word, &number);
     assert(known);

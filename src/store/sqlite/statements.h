@@ -86,6 +86,19 @@ enum sql {
     SQL_HAS_TAG,
     SQL_TAGS_OF_JOB,
 
+    // plans
+    SQL_SET_PLAN,
+    SQL_PLAN_REVISION,
+    SQL_PLAN_STANDING,
+    SQL_WRITE_PLAN,
+    SQL_CARRY_ON,
+    SQL_CARRY_ON_AND_CHECK,
+    SQL_COUNT_IN_PLAN,
+    SQL_SET_JOBLESS,
+    SQL_REMOVE_PLAN,
+    SQL_PLANS_OVER,
+    SQL_PLANS_TO_CHECK,
+
     // records of jobs
     SQL_ADD_JOB,
     SQL_ADD_JOBS,

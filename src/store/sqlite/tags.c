@@ -105,6 +105,12 @@ void tags_remove_swept(struct db *db, int32_t tenant, const char *tags, bool job
     remove_rows(db, tenant, parsed, parse(tags, parsed), job, key);
 }
 
+void tags_add_planned(struct db *db, const char *tags, const struct job *job)
+{
+    int64_t parsed[TAGS_MAX];
+    add_rows(db, job->tenant, parsed, parse(tags, parsed), true, (struct store_cursor){job->scheduled_at, job->id});
+}
+
 typedef void for_rows(struct db *db, int64_t tenant, const int64_t *tags, size_t count, bool job, struct store_cursor key);
 
 static void do_job(struct db *db, int64_t id, for_rows *what)

@@ -91,6 +91,7 @@ static bool take_row(struct writer *writer, struct taking *taking, sqlite3_stmt 
         return false;
     }
     job->doc = db_bytes(stmt, at, &claim->op.arena);
+    job->version = sqlite3_column_int64(stmt, at + 1);
     claim_job(writer, claim, &job->job);
     claim->job_count++;
     taking->left--;
