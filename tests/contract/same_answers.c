@@ -4,6 +4,7 @@
 #include "store/journal.h"
 #include "store/lives.h"
 #include "store/peers.h"
+#include "store/plans.h"
 
 static void put_bytes(struct buf *buf, struct str bytes)
 {
@@ -25,7 +26,7 @@ static void put_job(struct buf *buf, const struct job *job)
     PUT(buf, "job", job->id, job->task_id, job->parent_id, job->lane, job->tenant, job->state, job->priority, job->scheduled_at,
         job->ready_at, job->due_at, job->nominal_at, job->expires_at, job->holder, job->token, job->picked_at, job->started_at,
         job->completed_at, job->attempts, job->retries, job->losses, job->status, job->outcome, job->late_stage,
-        job->response_truncated, job->purge_at, job->lease_until, job->result_left_out);
+        job->response_truncated, job->purge_at, job->lease_until, job->result_left_out, job->trigger);
     put_bytes(buf, job->reason);
     put_bytes(buf, job->response);
     put_bytes(buf, job->result);
@@ -35,8 +36,20 @@ static void put_jobs(struct buf *buf, const struct store_job *jobs, size_t count
 {
     for (size_t i = 0; i < count; i++) {
         put_job(buf, &jobs[i].job);
+        PUT(buf, "version", jobs[i].version);
         put_bytes(buf, jobs[i].doc);
     }
+}
+
+static void put_plan(struct buf *buf, const struct plan *plan)
+{
+    PUT(buf, "plan", plan->task_id, plan->tenant, plan->version, plan->revision, plan->planned_through, plan->instants,
+        plan->check_at, plan->success, plan->failed, plan->cancelled, plan->failures_in_row, plan->last_at, plan->paused_at);
+    put_ints(buf, "active", plan->active, plan->active_count);
+    put_ints(buf, "queued", plan->queued, plan->queued_count);
+    put_bytes(buf, plan->skips);
+    put_bytes(buf, plan->paused_note);
+    put_bytes(buf, plan->paused_by);
 }
 
 static void put_task(struct buf *buf, const struct store_task *task)
@@ -45,6 +58,8 @@ static void put_task(struct buf *buf, const struct store_task *task)
     put_bytes(buf, task->queue);
     put_bytes(buf, task->name);
     put_bytes(buf, task->doc);
+    if (task->plan)
+        put_plan(buf, task->plan);
 }
 
 static void put_records(struct buf *buf, const struct job *jobs, size_t job_count, const struct attempt *attempts,
@@ -110,7 +125,8 @@ static void put_answer(struct buf *buf, struct store_op *op)
     if (op->verb == STORE_ADD)
         for (size_t i = 0; i < container_of(op, struct store_add, op)->count; i++) {
             const struct store_new *item = &container_of(op, struct store_add, op)->items[i];
-            PUT(buf, "item", item->err, item->existing_id, item->err || item->existing_id ? 0 : item->jobs[0].lane);
+            bool added = !item->err && !item->existing_id && item->job_count;
+            PUT(buf, "item", item->err, item->existing_id, added ? item->jobs[0].lane : 0);
         }
     if (op->verb == STORE_CLAIM) {
         const struct store_claim *claim = container_of(op, struct store_claim, op);
@@ -144,6 +160,14 @@ static void put_answer(struct buf *buf, struct store_op *op)
         put_get(buf, container_of(op, struct store_get, op));
     if (op->verb == STORE_LIST)
         put_list(buf, container_of(op, struct store_list, op));
+    if (op->verb == STORE_PLAN)
+        for (size_t i = 0; i < container_of(op, struct store_plan, op)->count; i++) {
+            const struct store_planned *item = &container_of(op, struct store_plan, op)->items[i];
+            PUT(buf, "planned", item->err, !item->err && item->job_count ? item->jobs[0].lane : 0);
+        }
+    if (op->verb == STORE_PLANS)
+        for (size_t i = 0; i < container_of(op, struct store_plans, op)->count; i++)
+            put_task(buf, &container_of(op, struct store_plans, op)->tasks[i]);
     if (op->verb == STORE_BULKS)
         for (size_t i = 0; i < container_of(op, struct store_bulks, op)->row_count; i++)
             put_bulk(buf, &container_of(op, struct store_bulks, op)->rows[i]);

@@ -3,6 +3,7 @@
 #include "store/journal.h"
 #include "store/lives.h"
 #include "store/peers.h"
+#include "store/plans.h"
 
 int64_t below(struct pair *pair, int64_t limit)
 {
@@ -43,6 +44,39 @@ static enum target_dispatch some_dispatch(struct pair *pair)
     return below(pair, 2) ? TARGET_CALLED : TARGET_HANDED_OUT;
 }
 
+static const struct plan *some_plan(struct pair *pair)
+{
+    struct plan *plan = world_mem(pair->worlds[0], sizeof *plan);
+    int64_t *ids = world_mem(pair->worlds[0], 2 * sizeof *ids);
+    for (int i = 0; i < 2; i++)
+        ids[i] = 1 + below(pair, IDS);
+    *plan = (struct plan){.instants = below(pair, 5), .active = ids, .active_count = (size_t)below(pair, 3)};
+    plan->planned_through = below(pair, 3) ? some_time(pair) : TIME_NEVER;
+    plan->check_at = below(pair, 3) ? some_time(pair) : TIME_NEVER;
+    plan->queued = &ids[1];
+    plan->queued_count = (size_t)below(pair, 2);
+    plan->skips = below(pair, 2) ? STR("1 2") : (struct str){0};
+    if (below(pair, 3))
+        return plan;
+    plan->paused_at = some_time(pair);
+    plan->paused_note = STR("a note");
+    plan->paused_by = STR("failures");
+    return plan;
+}
+
+static struct job *some_planned_jobs(struct pair *pair, struct world *world, const struct plan *plan, size_t count)
+{
+    struct job *jobs = world_mem(world, (count + 1) * sizeof *jobs);
+    for (size_t i = 0; i < count; i++) {
+        jobs[i] = (struct job){.id = 1 + below(pair, IDS), .task_id = plan->task_id, .tenant = plan->tenant, .token = 1};
+        jobs[i].state = (uint8_t)below(pair, 3);
+        jobs[i].priority = (uint8_t)below(pair, JOB_PRIORITIES);
+        jobs[i].trigger = TRIGGER_SCHEDULE;
+        jobs[i].nominal_at = jobs[i].scheduled_at = jobs[i].ready_at = jobs[i].due_at = some_time(pair);
+    }
+    return jobs;
+}
+
 static void new_item(struct pair *pair, struct world *worlds[2], struct store_new *items[2], int64_t *holder)
 {
     static const char *const queues[] = {"a", "b", "a longer name"};
@@ -63,6 +97,12 @@ static void new_item(struct pair *pair, struct world *worlds[2], struct store_ne
     if (!extra)
         item.key = str_of(keys[below(pair, 5)]);
     item.digest[0] = (uint8_t)below(pair, 2);
+    if (!extra && below(pair, 3) == 0) { // its jobs have other ids, and it need not have any
+        task.plan = some_plan(pair);
+        item.job_count = (size_t)below(pair, 2);
+        job.id = 1 + below(pair, IDS);
+    }
+    job.trigger = (uint8_t)below(pair, TRIGGER_COUNT);
     int64_t tags[TAGS_MAX] = {0};
     task.tag_count = some_tags(pair, tags);
     struct rand dice = pair->rand;
@@ -388,7 +428,75 @@ static void step_amend(struct pair *pair, struct store_op *ops[2])
         job->priority = (uint8_t)below(pair, JOB_PRIORITIES);
         steps[count++] = (struct store_step){.token = get->jobs[i].token - (below(pair, 10) == 0), .job = job};
     }
-    BOTH(store_amend, STORE_AMEND, .task = task, .retag = retag, .steps = steps, .count = count)
+    struct plan *plan = world_mem(world, sizeof *plan);
+    if (task.plan ? below(pair, 5) > 0 : below(pair, 8) == 0) {
+        *plan = *some_plan(pair);
+        plan->task_id = task.id;
+        plan->tenant = task.tenant;
+        plan->revision = (task.plan ? task.plan->revision : 0) - (below(pair, 8) == 0);
+        task.plan = plan;
+    } else {
+        task.plan = NULL;
+    }
+    size_t added = task.plan ? (size_t)below(pair, 3) : 0;
+    struct job *jobs = some_planned_jobs(pair, world, plan, added);
+    BOTH(store_amend, STORE_AMEND, .task = task, .retag = retag, .steps = steps, .count = count, .jobs = jobs, .job_count = added)
+}
+
+// Carried on as it was read, mostly; several items may be of one plan.
+static struct store_planned some_planned(struct pair *pair, const struct store_plans *read)
+{
+    struct plan *plan = world_mem(pair->worlds[0], sizeof *plan);
+    const struct plan *was = read->count ? read->tasks[below(pair, (int64_t)read->count)].plan : some_plan(pair);
+    *plan = *some_plan(pair);
+    plan->task_id = was->task_id;
+    plan->tenant = was->tenant;
+    plan->version = was->version - (below(pair, 8) == 0);
+    plan->revision = was->revision - (below(pair, 8) == 0);
+    struct store_planned item = {.from = was->planned_through - (below(pair, 8) == 0), .plan = plan};
+    item.unread = below(pair, 2);
+    item.check_before = below(pair, 2) ? some_time(pair) : TIME_NEVER;
+    item.job_count = below(pair, 3) ? 1 : (size_t)below(pair, 3);
+    return item;
+}
+
+static void step_plan(struct pair *pair, struct store_op *ops[2])
+{
+    struct store_plans *read = OP(pair->worlds[0], store_plans, STORE_PLANS);
+    int64_t *ids = world_mem(pair->worlds[0], IDS * sizeof *ids), holder = below(pair, 3) ? 0 : some_holder(pair);
+    for (int64_t i = 0; i < IDS; i++)
+        ids[i] = IDS - i;
+    read->ids = ids;
+    read->id_count = IDS;
+    call(pair->worlds[0], &read->op);
+    size_t count = (size_t)below(pair, 12);
+    struct store_plan *plans[2];
+    for (int i = 0; i < 2; i++) {
+        plans[i] = OP(pair->worlds[i], store_plan, STORE_PLAN);
+        plans[i]->holder = holder;
+        plans[i]->items = world_mem(pair->worlds[i], (count + 1) * sizeof *plans[i]->items);
+        plans[i]->count = count;
+        ops[i] = &plans[i]->op;
+    }
+    for (size_t k = 0; k < count; k++) {
+        struct store_planned item = some_planned(pair, read);
+        struct job *jobs = some_planned_jobs(pair, pair->worlds[0], item.plan, item.job_count);
+        for (int i = 0; i < 2; i++) {
+            plans[i]->items[k] = item;
+            plans[i]->items[k].jobs = world_mem(pair->worlds[i], (item.job_count + 1) * sizeof *jobs);
+            memcpy(plans[i]->items[k].jobs, jobs, item.job_count * sizeof *jobs);
+        }
+    }
+}
+
+static void step_plans(struct pair *pair, struct store_op *ops[2])
+{
+    int64_t *ids = world_mem(pair->worlds[0], 4 * sizeof *ids), now = some_time(pair);
+    for (int i = 0; i < 4; i++)
+        ids[i] = 1 + below(pair, IDS);
+    bool by_id = below(pair, 2);
+    size_t max = (size_t)below(pair, 5);
+    BOTH(store_plans, STORE_PLANS, .ids = by_id ? ids : NULL, .id_count = 4, .now_ms = now, .max = max)
 }
 
 static void step_remove(struct pair *pair, struct store_op *ops[2])
@@ -487,7 +595,7 @@ static void (*const steps_of[])(struct pair *pair, struct store_op *ops[2]) = {
     step_get,    step_get,    step_stats,  step_owners, step_divide,  step_divide, step_request, step_request, step_requests,
     step_remove, step_remove, step_list,   step_list,   step_list,    step_amend,  step_amend,   step_leases,  step_change,
     step_minute, step_minute, step_series, step_relay,  step_relay,   step_events, step_bulk,    step_bulk,    step_bulks,
-    step_ahead,  step_drop,   step_drop,
+    step_ahead,  step_drop,   step_drop,   step_plan,   step_plan,    step_plan,   step_plans,
 };
 
 void some_step(struct pair *pair, struct store_op *ret_ops[2])

@@ -3,6 +3,7 @@
 // is closed and opened again in between.
 #include "same_support.h"
 #include "store/journal.h"
+#include "store/plans.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,8 @@ static void compare_all_that_can_be_read(struct pair *pair)
         BOTH(store_bulks, STORE_BULKS, .id = id, .tenant = (int32_t)(1 + id % 2), .max = 1000)
         ask_both(pair, ops);
     }
+    BOTH(store_plans, STORE_PLANS, .now_ms = TIME_NEVER, .max = 1000)
+    ask_both(pair, ops);
     for (int32_t tenant = 1; tenant <= 2; tenant++) {
         const struct store_cursor newest = {INT64_MAX, INT64_MAX};
         BOTH(store_list, STORE_LIST, .tenant = tenant, .jobs = true, .before = newest, .max = 1000, .look = 1000)
