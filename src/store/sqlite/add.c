@@ -122,7 +122,8 @@ static enum err add_item(struct writer *writer, struct store_new *item, struct a
 // An item is plain when it is a new task with one job, no key and no plan, and nothing has happened to the job yet.
 static bool is_plain(const struct store_new *item)
 {
-    return item->task && !item->key.n && item->job_count == 1 && !item->task->plan && db_job_is_new(&item->jobs[0]);
+    return item->task && !item->key.n && item->job_count == 1 && !item->task->plan && item->jobs[0].trigger == TRIGGER_SUBMIT &&
+           db_job_is_new(&item->jobs[0]);
 }
 
 // A statement that meets an id that is taken has added the rows before it, so these are removed again.
@@ -131,11 +132,11 @@ static size_t added_before(struct db *db)
     return (size_t)sqlite3_changes(db->handle);
 }
 
-size_t add_new_jobs(struct writer *writer, struct job *const *jobs, size_t left)
+size_t add_new_jobs(struct writer *writer, enum sql sql, struct job *const *jobs, size_t left)
 {
     struct db *db = &writer->db;
     sqlite3_stmt *stmt = NULL;
-    size_t n = db_for_rows(db, SQL_ADD_JOBS, left, &stmt);
+    size_t n = db_for_rows(db, sql, left, &stmt);
     for (size_t i = 0; i < n; i++)
         db_bind_new_job(stmt, i, jobs[i]);
     if (!n)
@@ -194,7 +195,7 @@ static size_t add_plain(struct writer *writer, struct store_new *const *items, s
         remove_tasks(db, items, added_before(db));
         return 0;
     }
-    if (!add_new_jobs(writer, jobs, n)) { // it is prepared for as many rows as the other
+    if (!add_new_jobs(writer, SQL_ADD_JOBS, jobs, n)) { // it is prepared for as many rows as the other
         remove_tasks(db, items, n);
         return 0;
     }

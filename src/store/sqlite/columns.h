@@ -12,7 +12,9 @@
 //   type  NUMBER; or BYTES, which are NULL when there are none, and come last
 //   step  FIXED: a step never changes it. WRITTEN: every step writes it. KEPT: an index has it, and writing the same again would
 //         cost as much as writing something else, so a step writes it only if it changes
-//   new   GIVEN: a new job comes with it. NONE: a job that has never been claimed or ended has none of it
+//   new   GIVEN: a new job comes with it. NONE: a job that has never been claimed or ended has none of it. APART: a statement
+//   that
+//         adds many new jobs has the same for all of them, or leaves it out
 // clang-format off
 #define JOB_COLUMNS(X) \
     X(task_id,            NUMBER, FIXED,   GIVEN) \
@@ -21,7 +23,7 @@
     X(lane,               NUMBER, FIXED,   GIVEN) \
     X(priority,           NUMBER, FIXED,   GIVEN) \
     X(nominal_at,         NUMBER, FIXED,   GIVEN) \
-    X(trigger,            NUMBER, FIXED,   GIVEN) \
+    X(trigger,            NUMBER, FIXED,   APART) \
     X(state,              NUMBER, WRITTEN, GIVEN) \
     X(token,              NUMBER, WRITTEN, GIVEN) \
     X(holder,             NUMBER, WRITTEN, GIVEN) \

@@ -276,9 +276,12 @@ void db_bind_text(sqlite3_stmt *stmt, int at, struct str text)
 
 struct str db_bytes(sqlite3_stmt *stmt, int at, struct arena *arena)
 {
-    struct str bytes = {.p = sqlite3_column_blob(stmt, at)};
-    bytes.n = (size_t)sqlite3_column_bytes(stmt, at);
-    return bytes.n ? arena_copy(arena, bytes) : (struct str){0};
+    return db_bytes_of(stmt, at, (size_t)sqlite3_column_bytes(stmt, at), arena);
+}
+
+struct str db_bytes_of(sqlite3_stmt *stmt, int at, size_t size, struct arena *arena)
+{
+    return size ? arena_copy(arena, (struct str){sqlite3_column_blob(stmt, at), size}) : (struct str){0};
 }
 
 size_t db_for_rows(struct db *db, enum sql sql, size_t left, sqlite3_stmt **ret_stmt)

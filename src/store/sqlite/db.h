@@ -79,6 +79,7 @@ bool db_found(struct db *db, sqlite3_stmt *stmt, int64_t *ret_value); // first c
 void db_bind_bytes(sqlite3_stmt *stmt, int at, struct str bytes); // not copied; must live until the statement is reset
 void db_bind_text(sqlite3_stmt *stmt, int at, struct str text);
 struct str db_bytes(sqlite3_stmt *stmt, int at, struct arena *arena);
+struct str db_bytes_of(sqlite3_stmt *stmt, int at, size_t size, struct arena *arena); // the same, where the size is known
 
 // Finds the statement for the largest number of rows that is not more than `left`, and returns that number. 0: it is prepared for
 // none so small.
@@ -99,8 +100,9 @@ int db_read_seen_job(struct db *db, sqlite3_stmt *stmt, struct job *ret_job, str
 // The same without its texts, which may be large, for callers that decide first whether they want the job.
 void db_read_seen_numbers(struct db *db, sqlite3_stmt *stmt, struct job *ret_job);
 void db_add_job(struct db *db, const struct job *job, bool *ret_added);
-bool db_job_is_new(const struct job *job); // it is as all are that have never been claimed or ended
-void db_bind_new_job(sqlite3_stmt *stmt, size_t row, const struct job *job); // of SQL_ADD_JOBS, which is for such
+bool db_job_is_new(const struct job *job); // it is as all are that have never been claimed or ended, whatever made it
+void db_bind_new_job(sqlite3_stmt *stmt, size_t row,
+                     const struct job *job); // of SQL_ADD_JOBS or SQL_ADD_PLANNED, which are for such
 // Reads of a record only what a step depends on and what says where the job is listed. False: there is none.
 bool db_standing(struct db *db, int64_t id, struct job *ret_was);
 bool db_stands(const struct job *was, const struct store_step *step);

@@ -217,7 +217,7 @@ static void plan_by_itself(struct writer *writer, const struct planning *plannin
 static void plan_put_off(struct writer *writer, struct put_off *put_off, struct arena *arena)
 {
     for (size_t i = 0, n; i < put_off->count && !writer->db.rc; i += n) {
-        n = add_new_jobs(writer, &put_off->jobs[i], put_off->count - i);
+        n = add_new_jobs(writer, SQL_ADD_PLANNED, &put_off->jobs[i], put_off->count - i);
         for (size_t k = i; k < i + n; k++)
             write_planning(&writer->db, &put_off->plannings[k], arena);
         if (!n) {
@@ -239,7 +239,7 @@ static bool is_put_off(const struct put_off *put_off, int64_t task_id)
 static void plan_item(struct writer *writer, struct store_planned *item, struct put_off *put_off, struct arena *arena)
 {
     struct planning planning;
-    bool single = item->job_count == 1 && db_job_is_new(&item->jobs[0]);
+    bool single = item->job_count == 1 && item->jobs[0].trigger == TRIGGER_SCHEDULE && db_job_is_new(&item->jobs[0]);
     if (!single || put_off->count == STATEMENT_ROWS_MAX || is_put_off(put_off, item->plan->task_id))
         plan_put_off(writer, put_off, arena);
     item->err = judge(&writer->db, item, arena, &planning);

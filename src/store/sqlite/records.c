@@ -100,6 +100,7 @@ bool db_job_is_new(const struct job *job)
 #define HAS_BYTES(name) || job->name.n
 #define OTHER_GIVEN(name, type)
 #define OTHER_NONE(name, type) HAS_##type(name)
+#define OTHER_APART(name, type)
 #define X(name, type, step, new) OTHER_##new (name, type)
     return !(false JOB_COLUMNS(X));
 #undef X
@@ -109,11 +110,13 @@ void db_bind_new_job(sqlite3_stmt *stmt, size_t row, const struct job *job)
 {
 #define COUNT_GIVEN +1
 #define COUNT_NONE
+#define COUNT_APART
 #define X(name, type, step, new) COUNT_##new
     enum { PARAMS = 1 JOB_COLUMNS(X) };
 #undef X
 #define NEW_GIVEN(name, type) BIND_##type(name)
 #define NEW_NONE(name, type)
+#define NEW_APART(name, type)
 #define X(name, type, step, new) NEW_##new (name, type)
     int at = (int)row * PARAMS + 1;
     BIND_NUMBER(id)

@@ -92,9 +92,10 @@ void plans_list(struct db *db, struct store_op *op);
 
 // Adds jobs to a lane, lists and counts them: all, or none if an id is taken already (ERR_INTERNAL).
 err_check enum err add_jobs(struct writer *writer, struct job *jobs, size_t count, int64_t lane);
-// Adds the first of jobs that have never been claimed, as many as go into one statement, and returns how many these are. Their
-// lanes are filled in. 0: the first has to be added by itself, because there are too few, or because an id is taken already.
-size_t add_new_jobs(struct writer *writer, struct job *const *jobs, size_t left);
+// Adds the first of jobs that have never been claimed, as many as go into one statement (SQL_ADD_JOBS, SQL_ADD_PLANNED), and
+// returns how many these are. Their lanes are filled in. 0: the first has to be added by itself, because there are too few, or
+// because an id is taken already.
+size_t add_new_jobs(struct writer *writer, enum sql sql, struct job *const *jobs, size_t left);
 void add_items(struct writer *writer, struct store_op *op);
 void add_rest(struct writer *writer); // before any other verb than STORE_ADD, and before COMMIT: what it has put off
 

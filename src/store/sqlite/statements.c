@@ -233,10 +233,13 @@ const struct statement statements[SQL_TOTAL] = {
 
     // ---- records of jobs
 
-    // A job is added: by itself, whatever it has; many that have never been claimed. OR FAIL spares SQLite to keep a copy of every
+    // A job is added: by itself, whatever it has; many that have never been claimed, which users submitted, or plans added. OR FAIL spares SQLite to keep a copy of every
     // page that a statement changes: what a failure midway leaves, the caller removes, or a rollback.
     [SQL_ADD_JOB] = {WRITER, "INSERT INTO jobs({columns}) VALUES({values})"},
     [SQL_ADD_JOBS] = {WRITER, "INSERT OR FAIL INTO jobs({new_columns}) VALUES{each ({new_values})}", .least = 4},
+    [SQL_ADD_PLANNED] = {WRITER,
+        "INSERT OR FAIL INTO jobs({new_columns}, trigger) VALUES{each ({new_values}, {by_schedule})}",
+        .least = 4},
     // What a step depends on, and what says where the job is listed.
     [SQL_STANDING] = {WRITER,
         "SELECT token, state, lane, priority, lease_until, due_at, scheduled_at FROM jobs WHERE id=:job"},
@@ -409,11 +412,13 @@ const struct statement statements[SQL_TOTAL] = {
 #define NEW_NAME_GIVEN_BYTES(name) "," #name
 #define NEW_NAME_NONE_NUMBER(name) "," #name
 #define NEW_NAME_NONE_BYTES(name)
+#define NEW_NAME_APART_NUMBER(name)
 #define NEW_VALUE(name, type, step, new) NEW_VALUE_##new##_##type
 #define NEW_VALUE_GIVEN_NUMBER ",?"
 #define NEW_VALUE_GIVEN_BYTES ",?"
 #define NEW_VALUE_NONE_NUMBER ",0"
 #define NEW_VALUE_NONE_BYTES
+#define NEW_VALUE_APART_NUMBER
 #define SET(name, type, step, new) SET_##step(name)
 #define SET_FIXED(name)
 #define SET_KEPT(name) "," #name "=?"
@@ -473,6 +478,7 @@ static const struct {
     {"never", TIME_NEVER},
     {"first_final", JOB_SUCCESS},
     {"first_failed", JOB_ABORTED},
+    {"by_schedule", TRIGGER_SCHEDULE},
     {"bulk_running", STORE_BULK_RUNNING},
     {"listed_result", STORE_LISTED_RESULT},
 };

@@ -102,6 +102,7 @@ enum sql {
     // records of jobs
     SQL_ADD_JOB,
     SQL_ADD_JOBS,
+    SQL_ADD_PLANNED,
     SQL_STANDING,
     SQL_CHANGE,
     SQL_CHANGE_ALL,

@@ -84,13 +84,14 @@ static bool take_row(struct writer *writer, struct taking *taking, sqlite3_stmt 
     claim->jobs = store_push(&claim->op.arena, claim->jobs, claim->job_count, sizeof *claim->jobs);
     struct store_job *job = &claim->jobs[claim->job_count];
     int at = db_read_job(stmt, &job->job, &claim->op.arena);
-    taking->bytes += (size_t)sqlite3_column_bytes(stmt, at);
+    size_t size = (size_t)sqlite3_column_bytes(stmt, at);
+    taking->bytes += size;
     if (!store_want_fits(taking->want, taking->bytes, taking->left)) {
         sqlite3_reset(stmt);
         taking->left = 0;
         return false;
     }
-    job->doc = db_bytes(stmt, at, &claim->op.arena);
+    job->doc = db_bytes_of(stmt, at, size, &claim->op.arena);
     job->version = sqlite3_column_int64(stmt, at + 1);
     claim_job(writer, claim, &job->job);
     claim->job_count++;
