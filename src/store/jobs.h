@@ -85,8 +85,8 @@ struct store_claim {
 
 // One decided step: the record as it shall be, if the stored token still is `token`. A kept attempt is added with it.
 // ERR_MOVED_ON: the record has moved on. ERR_NOT_FOUND: it is gone.
-// A job's id, task_id, parent_id, tenant, lane, priority and nominal_at never change. A touched_at of 0 leaves the one that is
-// stored.
+// A job's id, task_id, parent_id, tenant, lane, priority, trigger and nominal_at never change. A touched_at of 0 leaves the one
+// that is stored.
 struct store_step {
     int64_t token;
     bool watched;  // and it must still be watching: the start of an attempt does not raise the token, but changes what follows

@@ -154,6 +154,7 @@ static void what_never_changes_does_not_change(void **state)
     as.task_id = as.parent_id = as.lane = as.nominal_at = 99;
     as.tenant = 99;
     as.priority = 0;
+    as.trigger = TRIGGER_RUN;
     as.due_at = NOW + 1;
     assert_int_equal(change(world, was.token, as, NULL), ERR_OK);
     struct job is = job_now(world, id);
@@ -162,6 +163,7 @@ static void what_never_changes_does_not_change(void **state)
     assert_int_equal(is.lane, was.lane);
     assert_int_equal(is.tenant, was.tenant);
     assert_int_equal(is.nominal_at, was.nominal_at);
+    assert_int_equal(is.trigger, was.trigger);
     assert_int_equal(is.priority, 9);
     assert_int_equal(is.due_at, NOW + 1);
     ASSERT_IDS(claim(world, A, NOW + 1, was.lane, 1), id);

@@ -277,29 +277,70 @@ static void a_task_that_owes_instants_is_not_swept(void **state)
     assert_int_equal(get_task(world, owes)->op.err, ERR_OK);
 }
 
+static void let_plan_end(struct world *world, int64_t id)
+{
+    struct plan over = plan_now(world, id);
+    struct store_planned item = {.from = over.planned_through, .plan = &over};
+    over.planned_through = over.check_at = TIME_NEVER;
+    assert_int_equal(submit_plan(world, item), ERR_OK);
+}
+
 static void a_task_without_jobs_is_swept_when_its_plan_is_over(void **state)
 {
     struct world *world = *state;
-    int64_t swept = add_recurring(world, plan_new(), 1), never = add_recurring(world, plan_new(), 0), again, ids[3];
-    again = add_recurring(world, plan_new(), 0);
-    memcpy(ids, (int64_t[]){swept, never, again}, sizeof ids);
-    end_and_let_go(world, job_of(world, swept, NOW), NOW + 1);
+    int64_t ids[] = {add_recurring(world, plan_new(), 1), add_recurring(world, plan_new(), 0),
+                     add_recurring(world, plan_new(), 0)};
+    end_and_let_go(world, job_of(world, ids[0], NOW), NOW + 1);
     assert_int_equal(sweep(world, NOW + 1, 10), 1);
     assert_plans(read_plans(world, ids, 3, 0, 0), ids, 3);
-    assert_int_equal(submit_plan(world, next_of(world, plan_now(world, again), true)), ERR_OK); // has one now
-    for (int i = 0; i < 3; i++) {
-        struct plan over = plan_now(world, ids[i]);
-        struct store_planned item = {.from = over.planned_through, .plan = &over};
-        over.planned_through = over.check_at = TIME_NEVER;
-        assert_int_equal(submit_plan(world, item), ERR_OK);
+    for (int i = 0; i < 3; i++)
+        let_plan_end(world, ids[i]);
+    assert_int_equal(sweep(world, NOW + 2, 2), 0); // which counts jobs
+    assert_plans(read_plans(world, ids, 3, 0, 0), &ids[2], 1);
+    assert_int_equal(get_task(world, ids[0])->op.err, ERR_NOT_FOUND);
+    assert_int_equal(get_task(world, ids[1])->op.err, ERR_NOT_FOUND);
+    assert_int_equal(sweep(world, NOW + 2, 2), 0);
+    assert_int_equal(get_task(world, ids[2])->op.err, ERR_NOT_FOUND);
+}
+
+// By a plan that was read, by one that was not, without and with another check_at, by a user, and by a change of the task.
+enum { GIVEN_BY_READ, GIVEN_UNREAD, GIVEN_WITH_CHECK, GIVEN_BY_USER, GIVEN_BY_AMEND, GIVEN_WAYS };
+
+static void give_job(struct world *world, int64_t id, int way)
+{
+    struct store_planned next = next_of(world, plan_now(world, id), way != GIVEN_BY_READ);
+    if (way == GIVEN_UNREAD)
+        next.check_before = 0;
+    if (way < GIVEN_BY_USER) {
+        assert_int_equal(submit_plan(world, next), ERR_OK);
+    } else if (way == GIVEN_BY_USER) {
+        struct store_new item = {.jobs = next.jobs, .job_count = 1};
+        struct store_add *op = OP(world, store_add, STORE_ADD);
+        op->items = &item;
+        op->count = 1;
+        assert_int_equal(call(world, &op->op), ERR_OK);
+        assert_int_equal(item.err, ERR_OK);
+    } else {
+        struct store_amend *amend = amend_with(world, plan_now(world, id));
+        amend->jobs = next.jobs;
+        amend->job_count = 1;
+        assert_int_equal(call(world, &amend->op), ERR_OK);
     }
-    assert_int_equal(sweep(world, NOW + 2, 10), 0); // counts jobs
-    assert_plans(read_plans(world, ids, 3, 0, 0), &again, 1);
-    assert_int_equal(get_task(world, swept)->op.err, ERR_NOT_FOUND);
-    assert_int_equal(get_task(world, never)->op.err, ERR_NOT_FOUND);
-    end_and_let_go(world, get_task(world, again)->jobs[0].id, NOW + 3);
-    assert_int_equal(sweep(world, NOW + 3, 10), 1);
-    assert_int_equal(get_task(world, again)->op.err, ERR_NOT_FOUND);
+}
+
+static void a_task_that_was_given_a_job_again_is_swept_with_that(void **state)
+{
+    struct world *world = *state;
+    for (int way = 0; way < GIVEN_WAYS; way++) {
+        int64_t id = add_recurring(world, plan_new(), 0);
+        give_job(world, id, way);
+        let_plan_end(world, id);
+        assert_int_equal(sweep(world, NOW + 1, 10), 0);
+        assert_int_equal(get_task(world, id)->job_count, 1);
+        end_and_let_go(world, get_task(world, id)->jobs[0].id, NOW + 3);
+        assert_int_equal(sweep(world, NOW + 3, 10), 1);
+        assert_int_equal(get_task(world, id)->op.err, ERR_NOT_FOUND);
+    }
 }
 
 static void a_removal_leaves_no_plan_behind(void **state)
@@ -357,6 +398,7 @@ int contract_plan_counts(void)
         PROMISE(a_task_begins_and_ceases_to_recur_by_an_amendment),
         PROMISE(a_task_that_owes_instants_is_not_swept),
         PROMISE(a_task_without_jobs_is_swept_when_its_plan_is_over),
+        PROMISE(a_task_that_was_given_a_job_again_is_swept_with_that),
         PROMISE(a_removal_leaves_no_plan_behind),
         PROMISE(a_removal_of_what_has_no_jobs_is_judged_as_others),
     };

@@ -123,7 +123,7 @@ static const char *const schema_steps[] = {
     " failed INTEGER NOT NULL, cancelled INTEGER NOT NULL, failures_in_row INTEGER NOT NULL, last_at INTEGER NOT NULL,"
     " paused_at INTEGER NOT NULL, jobless INTEGER NOT NULL, tags TEXT, active BLOB, queued BLOB, skips TEXT, paused_note TEXT,"
     " paused_by TEXT);"
-    "CREATE INDEX plans_check ON plans(check_at) WHERE check_at<9223372036854775807;"
+    "CREATE INDEX plans_check ON plans(check_at) WHERE check_at<>9223372036854775807;"
     "CREATE INDEX plans_over ON plans(task_id) WHERE jobless AND planned_through=9223372036854775807;",
 };
 

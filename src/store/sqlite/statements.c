@@ -227,9 +227,10 @@ const struct statement statements[SQL_TOTAL] = {
     // With a sweep: tasks that have no job and will get none.
     [SQL_PLANS_OVER] = {WRITER,
         "SELECT task_id FROM plans INDEXED BY plans_over WHERE jobless AND planned_through={never} ORDER BY task_id LIMIT :max"},
+    // <> and not <, because of two upper bounds SQLite would take the one of the index, and look at all plans.
     [SQL_PLANS_TO_CHECK] = {READER,
         "SELECT task_id FROM plans INDEXED BY plans_check"
-        " WHERE check_at<{never} AND check_at<=:now ORDER BY check_at, task_id LIMIT :max"},
+        " WHERE check_at<>{never} AND check_at<=:now ORDER BY check_at, task_id LIMIT :max"},
 
     // ---- records of jobs
 
