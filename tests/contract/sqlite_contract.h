@@ -18,6 +18,7 @@ int contract_sqlite_upgrade(void);
 int contract_sqlite_disk(void);
 int contract_sqlite_files(void);
 int contract_sqlite_wal(void);
+int contract_sqlite_plans(void);
 
 int64_t add_large(struct world *world);
 bool is_there(struct world *world, int64_t id);

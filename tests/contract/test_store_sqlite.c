@@ -1,5 +1,6 @@
 // What only the SQLite store promises: it is alone, it remembers, and it knows what is in hand. What it makes of older files, of
-// a disk that is full or broken, of files that are taken away and of the WAL is in the files test_store_sqlite_… of this program.
+// a disk that is full or broken, of files that are taken away, of the WAL and of plans is in the files test_store_sqlite_… of
+// this program.
 #include "failing_disk.h"
 #include "sqlite_contract.h"
 #include "store/sqlite/disk.h"
@@ -230,5 +231,5 @@ int main(void)
     if (put_failing_disk())
         return 1;
     return contract_sqlite_alone() + contract_sqlite_upgrade() + contract_sqlite_disk() + contract_sqlite_files() +
-           contract_sqlite_wal();
+           contract_sqlite_wal() + contract_sqlite_plans();
 }

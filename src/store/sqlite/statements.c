@@ -149,7 +149,7 @@ const struct statement statements[SQL_TOTAL] = {
         " WHERE task.id=:task AND (:tenant=0 OR task.tenant=:tenant)"},
     [SQL_TASK_NAMED] = {READER, "SELECT 1 FROM tasks WHERE id=:task AND name=:name"},
 
-    // ---- the jobs of a task: the first has the id of the task, the others are in an index
+    // ---- the jobs of a task: the first of a one-time task has its id, all others are in an index
 
     // Before a task is removed: does it have jobs in states up to this one? In removing it: its jobs. After each: is one left?
     [SQL_TASK_HAS_OPEN] = {WRITER,
