@@ -101,18 +101,18 @@ void op_queue_close(struct op_queue *queue)
     pthread_join(queue->thread, NULL);
 }
 
-void op_queue_take_group(struct list *from, size_t rows_max, bool (*alone)(const struct store_op *op), struct list *ret_group)
+void op_queue_take_group(struct list *from, size_t rows_max, op_queue_apart *apart, struct list *ret_group)
 {
-    list_init(ret_group);
+    const struct store_op *last = NULL;
     size_t rows = 0;
-    bool full = false;
-    while (!list_empty(from) && !full) {
+    list_init(ret_group);
+    while (!list_empty(from)) {
         const struct store_op *op = list_entry(from->next, struct store_op, link);
         rows += rows_of(op);
-        full = alone && alone(op);
-        if (!list_empty(ret_group) && (full || rows > rows_max))
+        if (last && (rows > rows_max || (apart && apart(last, op))))
             return;
         list_append(ret_group, list_take(from));
+        last = op;
     }
 }
 

@@ -27,6 +27,7 @@ bool op_queue_closing(struct op_queue *queue);
 void op_queue_close(struct op_queue *queue); // returns when its thread has ended
 
 // Moves the first operations of `from` that fit together in one transaction: up to rows_max rows, unless a single one has more.
-// One for which alone() says so (NULL: none) is a group of its own.
-void op_queue_take_group(struct list *from, size_t rows_max, bool (*alone)(const struct store_op *op), struct list *ret_group);
+// A group ends between two of which apart() says so (NULL: of none).
+typedef bool op_queue_apart(const struct store_op *op, const struct store_op *next);
+void op_queue_take_group(struct list *from, size_t rows_max, op_queue_apart *apart, struct list *ret_group);
 void op_queue_give_back(struct list *group); // done() for each

@@ -3,9 +3,8 @@
 // that what comes later finds what came before.
 #include "base/data/hash.h"
 #include "store/postgres/batch.h"
+#include "store/postgres/new_jobs.h"
 
-// First: nobody declares one of these dead until this is committed. $1 the holders.
-static const char fence[] = "SELECT id FROM @incarnations WHERE id=ANY($1) AND NOT dead ORDER BY id FOR KEY SHARE";
 static const char note_large_docs[] = "INSERT INTO @meta(name, value) VALUES('" PG_LARGE "', 1) ON CONFLICT DO NOTHING";
 
 // Notes a key or an id of the item; false when an earlier item of the batch has it. They are compared by a hash: when two hashes
@@ -30,15 +29,6 @@ static bool meets_earlier(struct map *seen, struct entry *entry)
     return !first;
 }
 
-static bool ids_differ(const struct store_new *item)
-{
-    for (size_t i = 1; i < item->job_count; i++)
-        for (size_t k = 0; k < i; k++)
-            if (item->jobs[k].id == item->jobs[i].id)
-                return false;
-    return true;
-}
-
 static void send_batches(struct pg_session *session, struct entry *entries, size_t count)
 {
     struct map seen = {0};
@@ -57,26 +47,6 @@ static void send_batches(struct pg_session *session, struct entry *entries, size
     map_done(&seen);
 }
 
-struct holders {
-    int64_t *ids, *alive;
-    size_t count, alive_count;
-};
-
-static void read_alive(void *ctx, const PGresult *result)
-{
-    struct holders *holders = ctx;
-    for (int row = 0; row < PQntuples(result); row++)
-        holders->alive[holders->alive_count++] = pg_int(result, row, 0);
-}
-
-static bool is_alive(const struct holders *holders, int64_t id)
-{
-    for (size_t i = 0; i < holders->alive_count; i++)
-        if (holders->alive[i] == id)
-            return true;
-    return false;
-}
-
 static void settle_item(struct entry *entry)
 {
     struct store_new *item = entry->item;
@@ -88,7 +58,7 @@ static void settle_item(struct entry *entry)
         item->jobs[i].lane = entry->lane;
 }
 
-static struct entry *list_entries(struct pg_session *session, struct list *group, struct holders *holders, size_t *ret_count)
+static struct entry *list_entries(struct pg_session *session, struct list *group, struct pg_holders *holders, size_t *ret_count)
 {
     size_t count = 0, ops = 0;
     list_each (group, node) {
@@ -96,17 +66,15 @@ static struct entry *list_entries(struct pg_session *session, struct list *group
         ops++;
     }
     struct entry *entries = arena_array(&session->arena, struct entry, count);
-    holders->ids = arena_array(&session->arena, int64_t, ops);
-    holders->alive = arena_array(&session->arena, int64_t, ops);
+    pg_holders_init(holders, &session->arena, ops);
     *ret_count = 0;
     list_each (group, node) {
         struct store_add *add = container_of(list_entry(node, struct store_op, link), struct store_add, op);
-        if (add->holder)
-            holders->ids[holders->count++] = add->holder;
+        pg_holders_put(holders, add->holder);
         for (size_t i = 0; i < add->count; i++) {
             struct store_new *item = &add->items[i];
             struct entry *entry = &entries[(*ret_count)++];
-            *entry = (struct entry){.item = item, .holder = add->holder, .whole = ids_differ(item)};
+            *entry = (struct entry){.item = item, .holder = add->holder, .whole = pg_ids_differ(item->jobs, item->job_count)};
             entry->lane = item->task ? pg_known_lane(session, item->task) : 0;
         }
     }
@@ -142,18 +110,13 @@ static void note_large(struct pg_session *session, const struct entry *entries, 
 
 void pg_add_group(struct pg_session *session, struct list *group)
 {
-    struct holders holders = {0};
+    struct pg_holders holders;
     size_t count;
     struct entry *entries = list_entries(session, group, &holders, &count);
     make_days_of(session, entries, count);
     pg_begin(session, "BEGIN");
     note_large(session, entries, count);
-    if (holders.count) {
-        pg_begin_query(session);
-        pg_put(session, fence);
-        pg_param_ints(session, holders.ids, holders.count);
-        pg_send(session, read_alive, &holders);
-    }
+    pg_fence(session, &holders);
     send_batches(session, entries, count);
     pg_commit(session);
     if (session->err) {
@@ -165,7 +128,7 @@ void pg_add_group(struct pg_session *session, struct list *group)
         struct store_add *add = container_of(list_entry(node, struct store_op, link), struct store_add, op);
         for (size_t i = 0; i < add->count; i++)
             settle_item(entry++);
-        if (add->holder && !is_alive(&holders, add->holder))
+        if (!pg_may_act(&holders, add->holder))
             store_op_fail(&add->op, ERR_FENCED, "the holder was declared dead, or is unknown");
     }
     pg_forget_lanes_if_many(session);

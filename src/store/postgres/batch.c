@@ -4,6 +4,7 @@
 // there and from which keys could be taken, and everything else follows from that. Most batches are new tasks without keys that
 // have one job each: they have a statement of their own, in which a task and its job are one row.
 #include "store/postgres/batch.h"
+#include "store/postgres/new_jobs.h"
 
 // clang-format off
 
@@ -23,10 +24,6 @@ static const char make_lanes[] =
     " SELECT item.no, coalesce(item.lane, made.id) FROM item"
     " LEFT JOIN made ON made.tenant=item.tenant AND made.queue=coalesce(item.queue,'') AND made.dispatch=item.dispatch";
 
-// Which row of `hands` a job that is added held is in.
-#define HAND_OF_NEW_JOB \
-    "{in_hand:coalesce((SELECT hand.number FROM hand WHERE hand.holder=new_job.holder AND new_job.state IN {held}),0)}{not in_hand:0}"
-
 // New tasks without keys that have one job each. $1 slot, $2 the ids. Parts are on when some task is `tagged`, and some job is
 // `in_hand`, `final` or `waits`.
 static const char add_plain[] =
@@ -43,7 +40,7 @@ static const char add_plain[] =
     "{in_hand:, hand AS ("
         PG_HOLD("count(*)", "SELECT new_job.holder, new_job.id FROM new_job WHERE new_job.state IN {held}") ")}"
     ", added AS (INSERT INTO @jobs({job},waits_at,hand) SELECT {job of new_job},"
-        PG_PLACE("new_job.state", "new_job.lane", "new_job.priority", "NULL") "," HAND_OF_NEW_JOB
+        PG_PLACE("new_job.state", "new_job.lane", "new_job.priority", "NULL") "," PG_HAND_OF_NEW_JOB
     "   FROM new_job WHERE new_job.state<{first_final})"
     "{final:, added_done AS (INSERT INTO @jobs_done({job},day) SELECT {job of new_job},new_job.day"
     "   FROM new_job WHERE new_job.state>={first_final})}"
@@ -55,9 +52,7 @@ static const char add_plain[] =
 // Any items: new tasks (`new_tasks`), or jobs for tasks that are there. $1 slot, $2 the tasks that are there.
 //
 // `taken` are items one of whose ids is taken. That never happens unless somebody makes a mistake, so a new task is looked up only
-// after its group was refused for it (`careful`); but a job that is not its task's first (`extra`), and final, is found by no unique
-// index. Where such a job is to be added, a first job is only looked for where its task is there: its partition is not known.
-#define JOBS_OF_ACCEPTED " FROM new_job JOIN accepted ON accepted.no=new_job.item"
+// after its group was refused for it (`careful`). `planned`: some of the tasks recur.
 static const char add_items[] =
     "{new_tasks:WITH item AS MATERIALIZED (SELECT * FROM {items} given WHERE given.lane>0"
     "   AND (given.holder=0 OR given.holder IN (SELECT id FROM @incarnations WHERE NOT dead)))}"
@@ -67,10 +62,7 @@ static const char add_items[] =
     "   WHERE given.holder=0 OR given.holder IN (SELECT id FROM @incarnations WHERE NOT dead))}"
     ", new_job AS MATERIALIZED (SELECT * FROM {jobs} given)"
     ", taken AS MATERIALIZED (SELECT new_job.item FROM new_job WHERE new_job.id IN"
-    "   (SELECT e.id FROM @extras e WHERE e.id=" PG_ANY("SELECT id FROM new_job")
-    "   {look_at_jobs: UNION ALL SELECT j.id FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM new_job") "}"
-    "   {extra: UNION ALL SELECT d.id FROM @jobs_done d WHERE d.id="
-            PG_ANY("SELECT t.id FROM @tasks t WHERE t.id=" PG_ANY("SELECT id FROM new_job")) "})"
+    "   " PG_TAKEN_IDS
     "   {new_tasks:{careful: UNION ALL SELECT item.no FROM item WHERE item.id IN"
     "     (SELECT t.id FROM @tasks t WHERE t.id=" PG_ANY("SELECT id FROM item") ")}})"
     "{keyed:, key_taken AS (INSERT INTO @keys(tenant,key,task_id,until,loose,digest) SELECT tenant,key,id,0,false,digest FROM item"
@@ -81,20 +73,11 @@ static const char add_items[] =
     "   SELECT id,tenant,lane,created_at,key,name,doc{tagged:,tags::bigint[]} FROM accepted)"
     "{tagged:, tagged AS (" PG_ADD_TAGS(PG_TAGS_OF(
         "SELECT accepted.tenant, accepted.tags::bigint[] AS tags, 0::bigint AS at, accepted.id FROM accepted")) ")}}"
-    "{tagged:, tagged_job AS (" PG_ADD_TAGS(PG_TAGS_OF_JOBS("SELECT new_job.tenant, accepted.tags::bigint[] AS tags,"
-        " new_job.scheduled_at AS at, new_job.id" JOBS_OF_ACCEPTED)) ")}"
-    "{in_hand:, hand AS ("
-        PG_HOLD("count(*)", "SELECT new_job.holder, new_job.id" JOBS_OF_ACCEPTED " WHERE new_job.state IN {held}") ")}"
-    ", added AS (INSERT INTO @jobs({job},waits_at,hand) SELECT {job of new_job but lane of accepted},"
-        PG_PLACE("new_job.state", "accepted.lane", "new_job.priority", "NULL") "," HAND_OF_NEW_JOB
-        JOBS_OF_ACCEPTED " WHERE new_job.state<{first_final})"
-    "{final:, added_done AS (INSERT INTO @jobs_done({job},day) SELECT {job of new_job but lane of accepted},new_job.day"
-        JOBS_OF_ACCEPTED " WHERE new_job.state>={first_final})}"
-    "{extra:, added_extra AS (INSERT INTO @extras(id,task_id) SELECT new_job.id,new_job.task_id"
-        JOBS_OF_ACCEPTED " WHERE new_job.id<>new_job.task_id)}"
-    "{waits:, lowered AS ("
-        PG_LOWER_FLOORS("SELECT accepted.lane, new_job.due_at" JOBS_OF_ACCEPTED " WHERE new_job.state IN {waiting}") ")}"
-    ", counted AS (" PG_COUNT("SELECT accepted.lane, new_job.state, count(*) AS n" JOBS_OF_ACCEPTED " GROUP BY 1,2") ")"
+    "{planned:, added_plan AS (INSERT INTO @plans({plan},lane,over) SELECT {plan of given},accepted.lane,"
+        PG_IS_OVER("given") " FROM {plans} given JOIN accepted ON accepted.no=given.item)}"
+    PG_ADD_JOBS
+    "{waits:, lowered AS (" PG_LOWER_FLOORS(PG_NEW_JOBS_WAITING) ")}"
+    ", counted AS (" PG_COUNT(PG_NEW_JOBS_COUNTED) ")"
     " SELECT item.no, item.lane, (accepted.no IS NOT NULL)::int FROM item LEFT JOIN accepted ON accepted.no=item.no";
 
 // Behind it, where there are keys: what they stand for.
@@ -226,32 +209,39 @@ static void item_rows(struct batch *batch, struct pg_rows *rows, bool of_new)
     holder_rows(batch, rows, "holder");
 }
 
-struct job_list {
-    const struct job **jobs;
-    int64_t *items;
-    size_t count;
-    bool final, extra, held, waiting; // there are some of these
-};
-
-static struct job_list list_jobs(struct batch *batch)
+static struct pg_new_jobs list_jobs(const struct batch *batch)
 {
-    struct job_list list = {0};
+    struct pg_new_jobs list;
     size_t count = 0;
     for (size_t i = 0; i < batch->part_count; i++)
-        count += batch->part[i]->whole ? batch->part[i]->item->job_count : 0;
-    list.jobs = arena_array(&batch->session->arena, const struct job *, count);
-    list.items = arena_array(&batch->session->arena, int64_t, count);
+        count += batch->part[i]->item->job_count;
+    pg_new_jobs_init(&list, &batch->session->arena, count);
     for (size_t i = 0; i < batch->part_count; i++)
-        for (size_t k = 0; batch->part[i]->whole && k < batch->part[i]->item->job_count; k++) {
-            const struct job *job = &batch->part[i]->item->jobs[k];
-            list.final = list.final || job_state_final(job->state);
-            list.held = list.held || job_in_hand(job);
-            list.waiting = list.waiting || job_state_waiting(job->state);
-            list.extra = list.extra || job->id != job->task_id;
-            list.items[list.count] = (int64_t)i;
-            list.jobs[list.count++] = job;
-        }
+        if (batch->part[i]->whole)
+            pg_new_jobs_put(&list, batch->part[i]->item->jobs, batch->part[i]->item->job_count, i);
     return list;
+}
+
+// The plans of new tasks that recur. They are of the first version, as the tasks.
+static void plan_rows(const struct batch *batch, struct pg_rows *rows)
+{
+    struct arena *arena = &batch->session->arena;
+    const struct plan **plans = arena_array(arena, const struct plan *, batch->part_count);
+    int64_t *items = arena_array(arena, int64_t, batch->part_count);
+    size_t count = 0;
+    for (size_t i = 0; i < batch->part_count; i++) {
+        const struct store_task *task = batch->part[i]->item->task;
+        if (!task || !task->plan || !batch->part[i]->whole)
+            continue;
+        struct plan *plan = arena_alloc(arena, sizeof *plan);
+        *plan = *task->plan;
+        plan->version = 1;
+        items[count] = (int64_t)i;
+        plans[count++] = plan;
+    }
+    pg_rows_init(rows, arena, count);
+    memcpy(pg_rows_ints(rows, "item"), items, count * sizeof *items);
+    pg_rows_plans(rows, plans);
 }
 
 // ---- any items
@@ -267,26 +257,21 @@ static void read_items(void *ctx, const PGresult *result)
     }
 }
 
-static void send_items(struct batch *batch, const struct job_list *list, bool of_new, bool keyed)
+static void send_items(struct batch *batch, const struct pg_new_jobs *list, bool of_new, bool keyed)
 {
     struct pg_session *session = batch->session;
-    struct pg_rows items, jobs;
+    struct pg_rows items, jobs, plans;
     item_rows(batch, &items, of_new);
-    pg_rows_init(&jobs, &session->arena, list->count);
-    int64_t *item_of = pg_rows_ints(&jobs, "item");
-    for (size_t i = 0; i < list->count; i++)
-        item_of[i] = list->items[i];
-    pg_rows_job(&jobs, list->jobs, pg_job_all & ~PG_BIT(lane));
-    pg_rows_day(&jobs, list->jobs);
+    plan_rows(batch, &plans);
+    pg_new_jobs_rows(list, &jobs, &session->arena);
     pg_begin_query(session);
     pg_param_int(session, pg_slot(session));
     if (!of_new)
         pg_param_ints(session, items.columns[0].ints, items.count);
-    pg_put_with(session, add_items, PG_ROWS("items", &items), PG_ROWS("jobs", &jobs), PG_IF("new_tasks", of_new),
-                PG_IF("keyed", keyed), PG_IF("tagged", !of_new || any_tagged(batch->part, batch->part_count)),
-                PG_IF("careful", session->careful), PG_IF("look_at_jobs", session->careful || list->extra),
-                PG_IF("extra", list->extra), PG_IF("final", list->final), PG_IF("in_hand", list->held),
-                PG_IF("waits", list->waiting));
+    pg_put_with(session, add_items, PG_ROWS("items", &items), PG_ROWS("jobs", &jobs), PG_ROWS("plans", &plans),
+                PG_IF("new_tasks", of_new), PG_IF("keyed", keyed), PG_IF("planned", plans.count),
+                PG_IF("tagged", !of_new || any_tagged(batch->part, batch->part_count)), PG_IF("careful", session->careful),
+                PG_NEW_JOBS_PARTS(session, list));
     pg_send(session, read_items, batch);
 }
 
@@ -324,12 +309,13 @@ static void send_find_keys(struct batch *batch)
 
 // ---- new tasks with one job each
 
-static bool is_plain(const struct batch *batch, const struct job_list *list)
+static bool is_plain(const struct batch *batch, const struct pg_new_jobs *list)
 {
     bool plain = list->count == batch->part_count && !list->extra && !batch->session->careful;
     for (size_t i = 0; plain && i < batch->part_count; i++) {
         const struct store_new *item = batch->part[i]->item;
-        plain = item->job_count == 1 && item->jobs[0].id == item->task->id && item->jobs[0].tenant == item->task->tenant;
+        plain = item->job_count == 1 && !item->task->plan && item->jobs[0].id == item->task->id &&
+                item->jobs[0].tenant == item->task->tenant;
     }
     return plain;
 }
@@ -341,7 +327,7 @@ static void read_plain(void *ctx, const PGresult *result)
         batch->part[pg_int(result, row, 0)]->added = true;
 }
 
-static void send_plain(struct batch *batch, const struct job_list *list)
+static void send_plain(struct batch *batch, const struct pg_new_jobs *list)
 {
     struct pg_session *session = batch->session;
     struct pg_rows rows;
@@ -375,7 +361,7 @@ static void send_part(const struct batch *batch, bool of_new)
     }
     if (!part->part_count)
         return;
-    struct job_list list = list_jobs(part);
+    struct pg_new_jobs list = list_jobs(part);
     if (of_new && !keyed && is_plain(part, &list))
         send_plain(part, &list);
     else

@@ -13,6 +13,9 @@
 // the two do not wait for each other in a circle, and the statement behind the lock sees the tags as they are then. Hardly any
 // step plans a job for another time, so the others do not pay for it: a step that does is left out at first, and taken in a
 // transaction behind, which locks.
+//
+// Steps that end jobs of recurring tasks count in the plans of these. The record says of each step whether it may, so batches
+// without such steps have nothing to do with plans. The plans are locked before the first job: see plans.c.
 #include "store/postgres/postgres.h"
 
 #include <stdlib.h>
@@ -32,6 +35,26 @@ static const char lock_tasks_of_moved[] =
     "   FROM {attempts} a JOIN " taken " ON " taken ".no=a.step" \
     "   ON CONFLICT(job_id,number) DO UPDATE SET {set attempt from excluded})}"
 
+// Counts the jobs of recurring tasks that were `ended` in the plans of their tasks, if they have one: in the order of their ids.
+#define HAS_FAILED "ended.state IN ({aborted},{buried})"
+#define WITHOUT(ids, gone) "ARRAY(SELECT each.id FROM unnest(" ids ") WITH ORDINALITY each(id,no) WHERE each.id<>ALL(" gone ") ORDER BY each.no)"
+#define COUNT_IN_PLANS(ended) \
+    "{recurs:, in_order AS (SELECT ended.task_id, ended.id, ended.state, ended.completed_at," \
+    "   count(*) FILTER (WHERE ended.state={success}) OVER (PARTITION BY ended.task_id ORDER BY ended.id DESC) AS later_successes" \
+    "   FROM " ended " ended WHERE ended.trigger>0 AND ended.state>={first_final})" \
+    ", of_task AS MATERIALIZED (SELECT ended.task_id, array_agg(ended.id) AS ids, count(*) AS n," \
+    "   count(*) FILTER (WHERE ended.state={success}) AS success, count(*) FILTER (WHERE " HAS_FAILED ") AS failed," \
+    "   count(*) FILTER (WHERE ended.state={cancelled}) AS cancelled," \
+    "   count(*) FILTER (WHERE " HAS_FAILED " AND ended.later_successes=0) AS failures_in_row," \
+    "   max(ended.completed_at) FILTER (WHERE ended.state<>{cancelled}) AS last_at" \
+    "   FROM in_order ended GROUP BY ended.task_id)" \
+    ", counted_in_plan AS (UPDATE @plans p SET revision=p.revision+of_task.n, success=p.success+of_task.success," \
+    "   failed=p.failed+of_task.failed, cancelled=p.cancelled+of_task.cancelled," \
+    "   failures_in_row=of_task.failures_in_row+CASE WHEN of_task.success=0 THEN p.failures_in_row ELSE 0 END," \
+    "   last_at=greatest(p.last_at,of_task.last_at)," \
+    "   active=" WITHOUT("p.active", "of_task.ids") ", queued=" WITHOUT("p.queued", "of_task.ids") \
+    "   FROM of_task WHERE " PG_IS("p.task_id", "of_task.task_id") ")}"
+
 // CHANGE: any steps. $1 slot. `table` is where the jobs are looked for: `jobs`, or (`done`) jobs_done. What a part is on for:
 //
 //   final, live    some steps end their job; some do not
@@ -39,15 +62,16 @@ static const char lock_tasks_of_moved[] =
 //   leased         some steps have to do with a lease. A job in jobs_done has none, and gets none when it comes back
 //   touched        some leave no other time behind
 //   in_hand        some bring their job into a hand
+//   recurs         some end jobs that count in plans
 #define STANDS \
     "locked.token=step.expected AND (step.watched=0 OR locked.state={watching})" \
     " AND locked.lease_until={leased:step.lease}{not leased:0}"
 #define NEW_PLACE PG_PLACE("hit.state", "j.lane", "j.priority", "j.waits_at")
 static const char change_jobs[] =
     "WITH step AS MATERIALIZED (SELECT * FROM {steps} step)"
-    ", locked AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane, j.lease_until, j.task_id, j.scheduled_at FROM {table} j"
+    ", locked AS MATERIALIZED (SELECT j.id, j.token, j.state, j.lane, j.lease_until, j.task_id, j.scheduled_at{recurs:, j.trigger} FROM {table} j"
     "   WHERE j.id=" PG_ANY("SELECT id FROM step") " ORDER BY j.id FOR UPDATE)"
-    ", hit AS MATERIALIZED (SELECT step.*, locked.state AS was, locked.lane, locked.task_id, locked.scheduled_at AS was_scheduled"
+    ", hit AS MATERIALIZED (SELECT step.*, locked.state AS was, locked.lane, locked.task_id, locked.scheduled_at AS was_scheduled{recurs:, locked.trigger}"
     "   FROM step JOIN locked ON locked.id=step.id AND " STANDS "{planned: AND locked.scheduled_at=step.scheduled_at})"
     // Jobs that are planned for another time are found at another place by the tags of their tasks.
     "{not planned:"
@@ -74,6 +98,7 @@ static const char change_jobs[] =
     "   SELECT {fixed of gone},{moving of hit}," PG_PLACE("hit.state", "gone.lane", "gone.priority", "NULL")
     "   FROM gone JOIN hit ON hit.id=gone.id WHERE hit.state<{first_final})}}"
     KEEP_ATTEMPTS("hit")
+    COUNT_IN_PLANS("hit")
     "{in_hand:, hand AS ("
         PG_HOLD("NULL::bigint", "SELECT holder, id FROM hit WHERE state IN {held}{leased: AND lease_until=0}") ")}"
     "{live:, lowered AS (" PG_LOWER_FLOORS("SELECT hit.lane, hit.due_at FROM hit WHERE hit.state IN {waiting}") ")}"
@@ -89,6 +114,7 @@ static const char end_jobs[] =
     "   RETURNING step.no, j.state AS was, j.hand, step.day, {fixed of j},{moving of step})"
     ", filed AS (INSERT INTO @jobs_done({job},day) SELECT {job},day FROM ended)"
     KEEP_ATTEMPTS("ended")
+    COUNT_IN_PLANS("ended")
     ", left_hand AS (UPDATE @hands h SET remain=h.remain-leaving.n FROM (SELECT hand, count(*) AS n"
     "   FROM (SELECT hand FROM ended LIMIT $2) ended WHERE hand>0 GROUP BY 1 ORDER BY 1) leaving"
     "   WHERE " PG_IS("h.number", "leaving.hand") ")"
@@ -147,8 +173,14 @@ static void attempt_rows(struct pg_session *session, struct pg_rows *rows, const
 
 // What the steps of a batch are: it says which parts its statement needs.
 struct kinds {
-    bool final, live, leased, in_hand, touched;
+    bool final, live, leased, in_hand, touched, recurs;
 };
+
+// Whether a step counts in a plan, as far as it says itself: whether the job has ended before, the store knows.
+static bool may_count(const struct store_step *step)
+{
+    return store_step_counts(JOB_RESERVED, step->job);
+}
 
 static struct kinds kinds_of(const struct batch *batch)
 {
@@ -160,6 +192,7 @@ static struct kinds kinds_of(const struct batch *batch)
         kinds.leased |= store_step_leased(batch->steps[i]);
         kinds.in_hand |= job_in_hand(job);
         kinds.touched |= job->touched_at != 0;
+        kinds.recurs |= may_count(batch->steps[i]);
     }
     return kinds;
 }
@@ -205,16 +238,18 @@ static void send_batch(struct pg_session *session, struct batch *batch, enum way
     pg_put_with(session, change_jobs, PG_ROWS("steps", &steps), PG_ROWS("attempts", &attempts), PG_IF("keeps", attempts.count),
                 PG_TEXT_OF("table", table_of(way)), PG_IF("done", way == AMONG_DONE), PG_IF("planned", way == AS_PLANNED),
                 PG_IF("final", kinds.final), PG_IF("live", kinds.live), PG_IF("leased", kinds.leased),
-                PG_IF("touched", kinds.touched), PG_IF("in_hand", kinds.in_hand));
+                PG_IF("touched", kinds.touched), PG_IF("in_hand", kinds.in_hand),
+                PG_IF("recurs", kinds.recurs && way != AMONG_DONE));
     pg_send(session, read_steps, batch);
 }
 
 static void send_ends(struct pg_session *session, struct batch *batch)
 {
     struct pg_rows steps, attempts;
-    begin_batch(session, batch, &steps, &attempts);
+    struct kinds kinds = begin_batch(session, batch, &steps, &attempts);
     pg_param_int(session, (int64_t)batch->count);
-    pg_put_with(session, end_jobs, PG_ROWS("steps", &steps), PG_ROWS("attempts", &attempts), PG_IF("keeps", attempts.count));
+    pg_put_with(session, end_jobs, PG_ROWS("steps", &steps), PG_ROWS("attempts", &attempts), PG_IF("keeps", attempts.count),
+                PG_IF("recurs", kinds.recurs));
     pg_send(session, read_ended, batch);
 }
 
@@ -231,6 +266,25 @@ static void lock_tasks(struct pg_session *session, const struct batch *batch, en
     pg_param_ints(session, ids, batch->count);
     pg_param_ints(session, times, batch->count);
     pg_send(session, NULL, NULL);
+}
+
+static size_t list_plans(const struct batch *batch, int64_t *ret_tasks)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        if (may_count(batch->steps[i]))
+            ret_tasks[count++] = batch->steps[i]->job->task_id;
+    return count;
+}
+
+// The plans of all steps, before the first of their jobs.
+static void lock_plans(struct pg_session *session, const struct batch *ends, const struct batch *others)
+{
+    int64_t *tasks = arena_array(&session->arena, int64_t, ends->count + others->count);
+    size_t count = list_plans(ends, tasks);
+    count += list_plans(others, tasks + count);
+    if (count)
+        pg_lock_plans(session, tasks, count);
 }
 
 // Cuts the steps where a job comes for the second time, and sends what lies between.
@@ -262,7 +316,9 @@ static void run_batches(struct pg_session *session, struct batch *ends, struct b
     pg_begin(session, "BEGIN");
     if (way != AS_PLANNED && others->count)
         lock_tasks(session, others, way);
-    if (ends && ends->count)
+    if (way != AMONG_DONE)
+        lock_plans(session, ends, others);
+    if (ends->count)
         send_ends(session, ends);
     send_batches(session, others, way);
     pg_commit(session);
@@ -272,7 +328,7 @@ static void run_batches(struct pg_session *session, struct batch *ends, struct b
 static void run_behind(struct pg_session *session, struct batch *batch, enum way way)
 {
     if (batch->count && !session->err)
-        run_batches(session, NULL, batch, way);
+        run_batches(session, &(struct batch){0}, batch, way);
 }
 
 static int by_id(const void *a, const void *b)

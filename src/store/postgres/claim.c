@@ -51,8 +51,9 @@ static const char claim_jobs[] =
     " SELECT {kept of claimed} FROM told, claimed";
 // Behind it.
 static const char claimed_docs[] =
-    "SELECT " PG_DOC_TO_RUN("claimed") " FROM unnest(string_to_array(current_setting('rota.claimed', true), ',')::bigint[])"
-    " WITH ORDINALITY claimed(task_id, no) ORDER BY claimed.no";
+    "SELECT t.doc, t.version"
+    " FROM unnest(string_to_array(current_setting('rota.claimed', true), ',')::bigint[]) WITH ORDINALITY claimed(task_id, no)"
+    " LEFT JOIN @tasks t ON " PG_IS("t.id", "claimed.task_id") " AND NOT t.paused ORDER BY claimed.no";
 // And behind that, what waits next in each of the lanes.
 static const char next_due[] =
     "SELECT want.no, next.due_at, next.id FROM {wants} want JOIN @lanes l ON l.id=want.lane"
@@ -146,8 +147,10 @@ static void read_docs(void *ctx, const PGresult *result)
 {
     struct part *part = ctx;
     struct store_claim *claim = part->claim;
-    for (size_t i = part->first_job; i < claim->job_count; i++)
+    for (size_t i = part->first_job; i < claim->job_count; i++) {
         claim->jobs[i].doc = pg_bytes(result, (int)(i - part->first_job), 0, &claim->op.arena);
+        claim->jobs[i].version = pg_int(result, (int)(i - part->first_job), 1);
+    }
     put_in_order(part, claim->jobs + part->first_job, claim->job_count - part->first_job);
 }
 

@@ -4,12 +4,25 @@
 
 // ---- lists
 
-enum role { FIXED = 1, PLANNED = 2, CLAIMED = 4, TOKEN = 8, ATTEMPT = 16, BRIEF = 32, ANSWER = 64, OF_BULK = 128 };
+enum role {
+    FIXED = 1,
+    PLANNED = 2,
+    CLAIMED = 4,
+    TOKEN = 8,
+    ATTEMPT = 16,
+    BRIEF = 32,
+    ANSWER = 64,
+    OF_BULK = 128,
+    STORED = 256,
+    DECIDED = 512
+};
 
 #define KIND_bigint PG_INT
 #define KIND_int PG_INT
 #define KIND_smallint PG_INT
 #define KIND_bytea PG_BYTES
+#define KIND_text PG_TEXT
+#define KIND_ids PG_IDS
 
 struct field {
     const char *name;
@@ -21,6 +34,7 @@ struct field {
 #define FIELD_OF_BULK(name) {#name, PG_INT, OF_BULK},
 static const struct field job_fields[] = {PG_JOB(FIELD)};
 static const struct field attempt_fields[] = {PG_ATTEMPT(FIELD)};
+static const struct field plan_fields[] = {PG_PLAN(FIELD)};
 static const struct field bulk_fields[] = {BULK_MOVING(FIELD_OF_BULK)};
 
 static const struct columns {
@@ -37,6 +51,8 @@ static const struct columns {
     {"attempt", attempt_fields, array_count(attempt_fields), BRIEF | ANSWER},
     {"brief", attempt_fields, array_count(attempt_fields), BRIEF},
     {"bulk", bulk_fields, array_count(bulk_fields), OF_BULK},
+    {"plan", plan_fields, array_count(plan_fields), STORED | DECIDED},
+    {"decided", plan_fields, array_count(plan_fields), DECIDED},
 };
 
 #define BIT_IF_NOT_FIXED(name, type, role) | (role == FIXED ? 0 : PG_BIT(name))
@@ -84,6 +100,8 @@ static void put_field(struct buf *sql, const struct field *field, const struct f
         buf_putc(sql, '.');
     }
     buf_puts(sql, field->name);
+    if (alias.n && field->kind == PG_IDS)
+        buf_puts(sql, "::bigint[]"); // in a batch it is text
 }
 
 bool pg_put_columns(struct buf *sql, struct str name)
@@ -129,6 +147,19 @@ bool pg_put_columns(struct buf *sql, struct str name)
             values[i] = (records)[i]->name;                         \
     }
 
+#define FILL_text(rows, records, name)                             \
+    {                                                              \
+        struct str *values = pg_rows_strs((rows), #name, PG_TEXT); \
+        for (size_t i = 0; i < (rows)->count; i++)                 \
+            values[i] = (records)[i]->name;                        \
+    }
+#define FILL_ids(rows, records, name)                                                               \
+    {                                                                                               \
+        struct str *values = pg_rows_strs((rows), #name, PG_TEXT);                                  \
+        for (size_t i = 0; i < (rows)->count; i++)                                                  \
+            values[i] = pg_ids_text((records)[i]->name, (records)[i]->name##_count, (rows)->arena); \
+    }
+
 void pg_rows_job(struct pg_rows *rows, const struct job *const *jobs, uint64_t columns)
 {
 #define X(name, type, role)     \
@@ -156,6 +187,13 @@ void pg_rows_attempts(struct pg_rows *rows, const struct attempt *const *attempt
 #undef X
 }
 
+void pg_rows_plans(struct pg_rows *rows, const struct plan *const *plans)
+{
+#define X(name, type, role) FILL_##type(rows, plans, name)
+    PG_PLAN(X)
+#undef X
+}
+
 const struct job **pg_rows_steps(struct pg_rows *rows, struct arena *arena, const struct store_step *const *steps, size_t count)
 {
     const struct job **jobs = arena_array(arena, const struct job *, count);
@@ -175,6 +213,8 @@ const struct job **pg_rows_steps(struct pg_rows *rows, struct arena *arena, cons
 #define READ_int READ_bigint
 #define READ_smallint READ_bigint
 #define READ_bytea(name) pg_bytes(result, row, column++, arena)
+#define READ_text READ_bytea
+#define READ_ids(name) pg_ids(result, row, column++, arena, &plan->name##_count)
 
 int pg_read_job(const PGresult *result, int row, int column, struct job *ret_job, struct arena *arena)
 {
@@ -219,6 +259,7 @@ void pg_read_store_jobs(const PGresult *result, struct arena *arena, struct stor
         struct store_job *job = &(*ret_jobs)[(*ret_count)++];
         int at = pg_read_job(result, row, 0, &job->job, arena);
         job->doc = pg_bytes(result, row, at, arena);
+        job->version = pg_int(result, row, at + 1);
     }
 }
 
@@ -234,6 +275,24 @@ struct store_task pg_read_task(const PGresult *result, int row, int column, stru
     task.queue = pg_bytes(result, row, column + 7, arena);
     task.name = pg_bytes(result, row, column + 8, arena);
     task.doc = pg_bytes(result, row, column + 9, arena);
+    return task;
+}
+
+static const struct plan *read_plan(const PGresult *result, int row, int column, struct arena *arena)
+{
+    struct plan *plan = arena_alloc(arena, sizeof *plan);
+#define X(name, type, role) plan->name = READ_##type(name);
+    PG_PLAN(X)
+#undef X
+    return plan;
+}
+
+struct store_task pg_read_task_and_plan(const PGresult *result, int row, struct arena *arena)
+{
+    enum { PLAN_AT = 10 }; // behind the columns of PG_TASK
+    struct store_task task = pg_read_task(result, row, 0, arena);
+    if (!PQgetisnull(result, row, PLAN_AT))
+        task.plan = read_plan(result, row, PLAN_AT, arena);
     return task;
 }
 

@@ -1,4 +1,4 @@
-// The columns of jobs, attempts and bulks: each table is here once, and every list of its columns is made of it.
+// The columns of jobs, attempts, bulks and plans: each table is here once, and every list of its columns is made of it.
 // Layer: port, private to this folder.
 //
 // In a statement (sql.h) these are column lists:
@@ -19,6 +19,8 @@
 // | `attempt`   | an attempt, but for its key (job_id, number) |
 // | `brief`     | the same without what the target answered |
 // | `bulk`      | what changes of a bulk |
+// | `plan`      | a whole plan |
+// | `decided`   | what a write of a plan brings: the rest is the store's |
 #pragma once
 #include "core/job.h"
 #include "store/jobs.h"
@@ -42,7 +44,7 @@
     X(scheduled_at, bigint, PLANNED) X(expires_at, bigint, PLANNED) X(purge_at, bigint, PLANNED) X(picked_at, bigint, CLAIMED) \
     X(started_at, bigint, ATTEMPT) X(completed_at, bigint, ATTEMPT) X(tenant, int, FIXED) X(attempts, int, PLANNED) \
     X(retries, int, PLANNED) X(losses, int, PLANNED) X(status, int, ATTEMPT) X(state, smallint, CLAIMED) \
-    X(priority, smallint, FIXED) X(outcome, smallint, ATTEMPT) X(late_stage, smallint, PLANNED) \
+    X(priority, smallint, FIXED) X(trigger, smallint, FIXED) X(outcome, smallint, ATTEMPT) X(late_stage, smallint, PLANNED) \
     X(response_truncated, smallint, ATTEMPT) X(reason, bytea, ATTEMPT) X(response, bytea, ATTEMPT)
 
 // An attempt that is kept, but for its key, (job_id, number). ANSWER: what the target answered, which lists leave out.
@@ -50,6 +52,14 @@
     X(status, int, BRIEF) X(outcome, smallint, BRIEF) X(picked_at, bigint, BRIEF) \
     X(started_at, bigint, BRIEF) X(completed_at, bigint, BRIEF) X(holder, bigint, BRIEF) X(reason, bytea, BRIEF) \
     X(response_truncated, smallint, ANSWER) X(response, bytea, ANSWER)
+
+// The plan of a task. DECIDED: what whoever plans has decided; STORED: what is fixed with the task, or what the store counts.
+#define PG_PLAN(X) \
+    X(task_id, bigint, STORED) X(version, bigint, STORED) X(revision, bigint, STORED) X(planned_through, bigint, DECIDED) \
+    X(instants, bigint, DECIDED) X(check_at, bigint, DECIDED) X(success, bigint, STORED) X(failed, bigint, STORED) \
+    X(cancelled, bigint, STORED) X(failures_in_row, bigint, STORED) X(last_at, bigint, STORED) X(paused_at, bigint, DECIDED) \
+    X(tenant, int, STORED) X(active, ids, DECIDED) X(queued, ids, DECIDED) X(skips, text, DECIDED) \
+    X(paused_note, bytea, DECIDED) X(paused_by, bytea, DECIDED)
 // clang-format on
 
 // The type of a column as CREATE TABLE has it.
@@ -57,8 +67,11 @@
 #define PG_TYPE_int "int NOT NULL"
 #define PG_TYPE_smallint "smallint NOT NULL"
 #define PG_TYPE_bytea "bytea"
+#define PG_TYPE_text "text"
+#define PG_TYPE_ids "bigint[]"
 #define PG_DECLARE(name, type, role) ", " #name " " PG_TYPE_##type
 #define PG_JOB_DECLARED PG_JOB(PG_DECLARE)
+#define PG_PLAN_DECLARED PG_PLAN(PG_DECLARE)
 
 // A set of columns of a job.
 enum pg_job_column {
@@ -81,6 +94,7 @@ void pg_rows_lease(struct pg_rows *rows, const struct job *const *jobs); // leas
 // The steps of a batch: the id, the token they expect, and what they write. Returns the jobs.
 const struct job **pg_rows_steps(struct pg_rows *rows, struct arena *arena, const struct store_step *const *steps, size_t count);
 void pg_rows_attempts(struct pg_rows *rows, const struct attempt *const *attempts);
+void pg_rows_plans(struct pg_rows *rows, const struct plan *const *plans);
 
 // Reads a record from {job of j}, or the part of it that is {kept of j}. Returns the column behind it.
 int pg_read_job(const PGresult *result, int row, int column, struct job *ret_job, struct arena *arena);
@@ -96,6 +110,11 @@ int pg_read_lease(const PGresult *result, int row, int column, struct job *job, 
 #define PG_TASK \
     "t.id, t.tenant, t.created_at, coalesce(t.updated_at,0), t.version, t.paused::int, l.dispatch, l.queue, t.name, t.doc"
 struct store_task pg_read_task(const PGresult *result, int row, int column, struct arena *arena);
+
+// The same with its plan `p`, which most tasks have not.
+#define PG_TASK_AND_PLAN PG_TASK ", {plan of p}"
+#define PG_PLAN_IF_ANY " LEFT JOIN @plans p ON " PG_IS("p.task_id", "t.id")
+struct store_task pg_read_task_and_plan(const PGresult *result, int row, struct arena *arena);
 
 // Attempts as lists have them, without what the target answered.
 #define PG_BRIEF_ATTEMPTS "SELECT job_id, number, {brief}, 0, NULL::bytea FROM @attempts"

@@ -17,10 +17,14 @@
 // The document of a job's task; the second gives none while the task is paused.
 #define PG_DOC_OF(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id)"
 #define PG_DOC_TO_RUN(job) "(SELECT t.doc FROM @tasks t WHERE t.id=" job ".task_id AND NOT t.paused)"
+// The version of that document.
+#define PG_VERSION_OF(job) "(SELECT t.version FROM @tasks t WHERE t.id=" job ".task_id)"
+#define PG_VERSION_TO_RUN(job) "(SELECT t.version FROM @tasks t WHERE t.id=" job ".task_id AND NOT t.paused)"
 
 // The ids that jobs of a task can have: a first job has its task's number, and the others are in `extras`.
 #define PG_IDS_OF_TASK(task) "SELECT " task " UNION SELECT id FROM @extras WHERE task_id=" task
 
+#define PG_NEVER "9223372036854775807" // TIME_NEVER
 #define PG_CLOCK_MS "floor(extract(epoch FROM clock_timestamp())*1000)::bigint" // the server's
 
 // ---- places and hands
@@ -89,6 +93,14 @@
     "DELETE FROM @tags stored USING (" rows ") going" \
     " WHERE stored.tenant=going.tenant AND stored.tag=going.tag AND stored.at=going.at AND stored.id=going.id"
 #define PG_ADD_TAGS(rows) "INSERT INTO @tags(tenant,tag,at,id) " rows " ON CONFLICT DO NOTHING"
+
+// ---- plans
+
+// Whether the plan owes no instant any more. A plan that was written so is `over`, until a sweep has seen whether its task has jobs.
+#define PG_IS_OVER(plan) plan ".planned_through=" PG_NEVER
+#define PG_LOCK_PLANS(ids) "SELECT FROM @plans WHERE task_id=" ids " ORDER BY task_id FOR UPDATE"
+
+// ---- ids and documents
 
 // Notes the largest id that is gone: a process that joins gets it, so that no id is given out twice. `gone` are jobs (id, task_id).
 #define PG_NOTE_GONE_IDS(gone) \

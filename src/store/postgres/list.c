@@ -109,7 +109,8 @@ static const char keys_of_jobs[] =
 
 // Last, the records. $1 the ids; of jobs, $2 the days that those which have ended are filed under.
 static const char tasks_by_id[] =
-    "SELECT " PG_TASK " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane WHERE t.id=ANY($1) ORDER BY t.id DESC";
+    "SELECT " PG_TASK_AND_PLAN " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane" PG_PLAN_IF_ANY
+    " WHERE t.id=ANY($1) ORDER BY t.id DESC";
 #define LISTED_JOBS(table) "SELECT {job of j}" PG_LEASE PG_LISTED_RESULT " FROM " table " j WHERE j.id=ANY($1)"
 #define JOBS_BY_ID \
     LISTED_JOBS("@jobs") " UNION ALL SELECT j.* FROM (SELECT DISTINCT unnest($2::bigint[])::int AS day) d" \
@@ -369,17 +370,18 @@ static void cut(struct page *page)
 
 // ---- the records
 
-static void push_task(struct page *page, const PGresult *result, int row, int column)
+static void push_task(struct page *page, struct store_task task)
 {
     struct store_list *list = page->list;
     list->tasks = store_push(&page->records.op.arena, list->tasks, list->task_count, sizeof *list->tasks);
-    list->tasks[list->task_count++] = pg_read_task(result, row, column, &page->records.op.arena);
+    list->tasks[list->task_count++] = task;
 }
 
 static void read_tasks(void *ctx, const PGresult *result)
 {
+    struct page *page = ctx;
     for (int row = 0; row < PQntuples(result); row++)
-        push_task(ctx, result, row, 0);
+        push_task(page, pg_read_task_and_plan(result, row, &page->records.op.arena));
 }
 
 static void read_jobs(void *ctx, const PGresult *result)
@@ -393,7 +395,7 @@ static void read_jobs(void *ctx, const PGresult *result)
         int column = pg_read_job(result, row, 0, job, &records->op.arena);
         column = pg_read_lease(result, row, column, job, &records->op.arena);
         if (page->list->jobs && page->list->docs)
-            push_task(page, result, row, column);
+            push_task(page, pg_read_task(result, row, column, &records->op.arena));
     }
 }
 

@@ -1,13 +1,16 @@
 // The lives of processes: an incarnation joins, beats, is declared dead and forgotten.
 //
-// Fencing: an ADD or CLAIM locks its incarnation's row FOR KEY SHARE until it commits, and a BURY locks the row FOR UPDATE. One
-// of the two comes first. A beat changes no key and waits for neither.
+// Fencing: an ADD, PLAN or CLAIM locks its incarnation's row FOR KEY SHARE until it commits, and a BURY locks the row FOR UPDATE.
+// One of the two comes first. A beat changes no key and waits for neither.
 #include "core/id.h"
 #include "store/postgres/postgres.h"
 
 #include <stdio.h>
 
 // clang-format off
+
+// ADD and PLAN, first: nobody declares one of these dead until this is committed. $1 the holders.
+static const char fence[] = "SELECT id FROM @incarnations WHERE id=ANY($1) AND NOT dead ORDER BY id FOR KEY SHARE";
 
 // JOIN. An incarnation gets the smallest node number that is free, unless it is there already. $1 incarnation, $2 how many
 // numbers there are, $3 whether it pulls.
@@ -52,6 +55,44 @@ static const char forget_asks[] =
 static const char find_one[] = "SELECT 1 FROM @incarnations WHERE id=$1";
 
 // clang-format on
+
+// ---- fencing
+
+void pg_holders_init(struct pg_holders *holders, struct arena *arena, size_t max)
+{
+    *holders = (struct pg_holders){.ids = arena_array(arena, int64_t, max), .alive = arena_array(arena, int64_t, max)};
+}
+
+void pg_holders_put(struct pg_holders *holders, int64_t id)
+{
+    if (id)
+        holders->ids[holders->count++] = id;
+}
+
+static void read_alive(void *ctx, const PGresult *result)
+{
+    struct pg_holders *holders = ctx;
+    for (int row = 0; row < PQntuples(result); row++)
+        holders->alive[holders->alive_count++] = pg_int(result, row, 0);
+}
+
+void pg_fence(struct pg_session *session, struct pg_holders *holders)
+{
+    if (!holders->count)
+        return;
+    pg_begin_query(session);
+    pg_put(session, fence);
+    pg_param_ints(session, holders->ids, holders->count);
+    pg_send(session, read_alive, holders);
+}
+
+bool pg_may_act(const struct pg_holders *holders, int64_t id)
+{
+    for (size_t i = 0; i < holders->alive_count; i++)
+        if (holders->alive[i] == id)
+            return true;
+    return !id;
+}
 
 // ---- joining
 

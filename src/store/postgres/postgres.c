@@ -38,11 +38,18 @@ struct pg_queue {
 
 enum { QUEUE_ADD, QUEUE_BULK, QUEUE_TEND, QUEUE_CHANGE, QUEUE_READ, QUEUE_COUNT };
 
+// A group has only one of both: a PLAN locks plans before lanes, which an ADD may have locked already.
+static void add_or_plan(struct pg_session *session, struct list *group)
+{
+    bool plans = list_entry(group->next, struct store_op, link)->verb == STORE_PLAN;
+    (plans ? pg_plan_group : pg_add_group)(session, group);
+}
+
 static const struct {
     const char *name;
     void (*run)(struct pg_session *session, struct list *group);
 } queue_rows[QUEUE_COUNT] = {
-    [QUEUE_ADD] = {"store-add", pg_add_group},    [QUEUE_BULK] = {"store-bulk", pg_add_group},
+    [QUEUE_ADD] = {"store-add", add_or_plan},     [QUEUE_BULK] = {"store-bulk", add_or_plan},
     [QUEUE_TEND] = {"store-tend", pg_tend_group}, [QUEUE_CHANGE] = {"store-change", pg_change_group},
     [QUEUE_READ] = {"store-read", pg_read_group},
 };
@@ -55,7 +62,7 @@ static const int queue_of[STORE_VERB_COUNT] = {
     [STORE_GET] = QUEUE_READ,    [STORE_STATS] = QUEUE_READ,    [STORE_LIST] = QUEUE_READ,    [STORE_AMEND] = QUEUE_TEND,
     [STORE_BULKS] = QUEUE_READ,  [STORE_BULK] = QUEUE_TEND,     [STORE_BACKUP] = QUEUE_READ,  [STORE_MINUTE] = QUEUE_TEND,
     [STORE_SERIES] = QUEUE_READ, [STORE_RELAY] = QUEUE_TEND,    [STORE_EVENTS] = QUEUE_READ,  [STORE_REMOVE] = QUEUE_TEND,
-    [STORE_AHEAD] = QUEUE_READ,  [STORE_DROP] = QUEUE_TEND,
+    [STORE_AHEAD] = QUEUE_READ,  [STORE_DROP] = QUEUE_TEND,     [STORE_PLANS] = QUEUE_READ,
 };
 
 static int64_t now_ms(void)
@@ -174,6 +181,11 @@ static bool runs_alone(const struct store_op *op)
     return op->verb == STORE_SWEEP || op->verb == STORE_REQUEST || op->verb == STORE_AMEND || op->verb == STORE_REMOVE || in_turn;
 }
 
+static bool run_apart(const struct store_op *op, const struct store_op *next)
+{
+    return runs_alone(op) || runs_alone(next) || (op->verb == STORE_PLAN) != (next->verb == STORE_PLAN);
+}
+
 // Those that come while a group is under way have waited since it began, at most.
 static bool take_waiting(struct pg_queue *queue, struct list *ret_waiting)
 {
@@ -193,7 +205,7 @@ static void *queue_main(void *ctx)
     list_init(&waiting);
     while (take_waiting(queue, &waiting))
         while (!list_empty(&waiting) && reach(queue, &waiting)) {
-            op_queue_take_group(&waiting, GROUP_ROWS_MAX, runs_alone, &group);
+            op_queue_take_group(&waiting, GROUP_ROWS_MAX, run_apart, &group);
             run_group(queue, &group);
         }
     return NULL;
@@ -347,11 +359,19 @@ static int queue_for_add(struct pg *pg, const struct store_add *add)
     return rows >= CROWD_ROWS && rows > op_queue_waiting(&pg->queues[other].queue) ? other : mine;
 }
 
+// A PLAN adds jobs, and goes where less waits.
+static int queue_for_plan(struct pg *pg)
+{
+    size_t rows = op_queue_waiting(&pg->queues[QUEUE_BULK].queue);
+    return rows > op_queue_waiting(&pg->queues[QUEUE_ADD].queue) ? QUEUE_ADD : QUEUE_BULK;
+}
+
 static void pg_submit(struct store *store, struct store_op *op)
 {
     struct pg *pg = container_of(store, struct pg, store);
-    bool adds = op->verb == STORE_ADD;
-    int queue = adds ? queue_for_add(pg, container_of(op, struct store_add, op)) : queue_of[op->verb];
+    int queue = op->verb == STORE_ADD    ? queue_for_add(pg, container_of(op, struct store_add, op))
+                : op->verb == STORE_PLAN ? queue_for_plan(pg)
+                                         : queue_of[op->verb];
     op_queue_put(&pg->queues[queue].queue, op);
 }
 

@@ -132,17 +132,33 @@ void pg_tags_fill(struct pg_session *session); // of all tasks that were stored 
 
 // ---- tasks and jobs
 
-void pg_lock_task(struct pg_session *session, int64_t id); // before it, its tags or its jobs are changed
+void pg_lock_task(struct pg_session *session, int64_t id); // and its plan, before they, its tags or its jobs are changed
 void pg_note_large(struct pg_session *session); // within the transaction that stores a large document, before it locks anything
 
 void pg_claim_send(struct pg_session *session, struct store_op *op);
 void pg_due_send(struct pg_session *session, struct store_op *op);
+void pg_amend_prepare(struct pg_session *session, struct store_op *op); // before the transaction
 void pg_amend_send(struct pg_session *session, struct store_op *op);
 void pg_remove_send(struct pg_session *session, struct store_op *op);
 void pg_list_send(struct pg_session *session, struct store_op *op); // waits for its answer: the next question follows from it
 void pg_sweep_run(struct pg_session *session, struct store_op *op);
 
+// ---- plans.c
+
+void pg_lock_plans(struct pg_session *session, const int64_t *tasks, size_t count); // before jobs of these tasks are locked
+void pg_plans_send(struct pg_session *session, struct store_op *op);
+
 // ---- lives.c: incarnations
+
+// Those that made the ids of what is added in a transaction.
+struct pg_holders {
+    int64_t *ids, *alive;
+    size_t count, alive_count;
+};
+void pg_holders_init(struct pg_holders *holders, struct arena *arena, size_t max);
+void pg_holders_put(struct pg_holders *holders, int64_t id);           // 0: nobody
+void pg_fence(struct pg_session *session, struct pg_holders *holders); // finds out who is alive, and keeps them so
+bool pg_may_act(const struct pg_holders *holders, int64_t id);         // once that was answered
 
 void pg_join_send(struct pg_session *session, struct store_op *op);
 void pg_beat_send(struct pg_session *session, struct store_op *op);
@@ -169,6 +185,7 @@ void pg_sweep_journal_send(struct pg_session *session, const struct store_sweep 
 // ---- the queues: each runs a group of operations in one transaction
 
 void pg_add_group(struct pg_session *session, struct list *group);
+void pg_plan_group(struct pg_session *session, struct list *group);
 void pg_change_group(struct pg_session *session, struct list *group);
 void pg_tend_group(struct pg_session *session, struct list *group);
 void pg_read_group(struct pg_session *session, struct list *group);

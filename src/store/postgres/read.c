@@ -11,21 +11,24 @@
     " WHERE coalesce(summed.bytes_before,0)<{page_bytes})"
 
 // FIND, of what is held. $1 holder, $2 the id it begins behind, $3 max, $4 whether they are to be run.
-#define HELD_DOC(job) "CASE WHEN $4<>0 AND " job ".state={watching} THEN " PG_DOC_TO_RUN(job) " ELSE " PG_DOC_OF(job) " END"
+#define IF_HELD_TO_RUN(job, to_run, otherwise) \
+    "CASE WHEN $4<>0 AND " job ".state={watching} THEN " to_run " ELSE " otherwise " END"
+#define HELD_DOC(job) IF_HELD_TO_RUN(job, PG_DOC_TO_RUN(job), PG_DOC_OF(job))
+#define HELD_VERSION(job) IF_HELD_TO_RUN(job, PG_VERSION_TO_RUN(job), PG_VERSION_OF(job))
 static const char held_jobs[] =
-    "SELECT {job of j}, " HELD_DOC("j") " FROM "
+    "SELECT {job of j}, " HELD_DOC("j") ", " HELD_VERSION("j") " FROM "
     PAGE_OF(HELD_DOC("y"), "y.id", "SELECT j.* FROM @jobs j WHERE j.id=" PG_ANY("SELECT j.id FROM @jobs j WHERE j.id="
         PG_ANY(PG_HAND_OF("$1") " AND listed.id>$2") " AND " PG_IN_HAND_OF("$1") " ORDER BY j.id LIMIT $3"))
     " j ORDER BY j.id";
 // FIND, of leases that ran out. $1 now, $2 max.
 static const char ended_leases[] =
-    "SELECT {job of j}" PG_LEASE PG_LISTED_RESULT "," PG_DOC_OF("j") " FROM "
+    "SELECT {job of j}" PG_LEASE PG_LISTED_RESULT "," PG_DOC_OF("j") "," PG_VERSION_OF("j") " FROM "
     PAGE_OF(PG_DOC_OF("y"), "y.lease_until, y.id",
         "SELECT * FROM @jobs WHERE lease_until>0 AND lease_until<=$1 ORDER BY lease_until, id LIMIT $2")
     " j ORDER BY j.lease_until, j.id";
 // FIND, of what has expired. $1 now, $2 max.
 static const char expired_jobs[] =
-    "SELECT {job of j}," PG_DOC_OF("j") " FROM "
+    "SELECT {job of j}," PG_DOC_OF("j") "," PG_VERSION_OF("j") " FROM "
     PAGE_OF(PG_DOC_OF("y"), "y.expires_at, y.id",
         "SELECT * FROM @jobs WHERE expires_at>0 AND state<={ready} AND expires_at<=$1 ORDER BY expires_at, id LIMIT $2")
     " j ORDER BY j.expires_at, j.id";
@@ -39,10 +42,11 @@ static const char waiting_ahead[] =
 
 // GET, by the id of a task or of a job ($1): the task, its jobs, their attempts. $2 tenant, or 0.
 static const char task_by_id[] =
-    "SELECT " PG_TASK " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane WHERE ($2=0 OR t.tenant=$2) AND t.id=$1";
+    "SELECT " PG_TASK_AND_PLAN " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane" PG_PLAN_IF_ANY
+    " WHERE ($2=0 OR t.tenant=$2) AND t.id=$1";
 static const char task_of_job[] =
-    "SELECT " PG_TASK " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane WHERE ($2=0 OR t.tenant=$2) AND t.id="
-    "(SELECT task_id FROM @jobs WHERE id=$1 UNION ALL SELECT task_id FROM @jobs_done WHERE id=$1 LIMIT 1)";
+    "SELECT " PG_TASK_AND_PLAN " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane" PG_PLAN_IF_ANY
+    " WHERE ($2=0 OR t.tenant=$2) AND t.id=(SELECT task_id FROM @jobs WHERE id=$1 UNION ALL SELECT task_id FROM @jobs_done WHERE id=$1 LIMIT 1)";
 static const char job_by_id[] =
     "SELECT {job of j}" PG_LEASE "j.result FROM @jobs j WHERE j.id=$1"
     " UNION ALL SELECT {job of j}" PG_LEASE "j.result FROM @jobs_done j WHERE j.id=$1";
@@ -76,6 +80,7 @@ static void read_leases(void *ctx, const PGresult *result)
         int at = pg_read_job(result, row, 0, &job->job, &find->op.arena);
         at = pg_read_lease(result, row, at, &job->job, &find->op.arena);
         job->doc = pg_bytes(result, row, at, &find->op.arena);
+        job->version = pg_int(result, row, at + 1);
     }
     find->more = store_page_is_full(find->jobs, find->job_count, find->max);
 }
@@ -101,7 +106,7 @@ static void read_task(void *ctx, const PGresult *result)
         store_op_fail(&get->op, ERR_NOT_FOUND, "there is no such task or job");
         return;
     }
-    get->task = pg_read_task(result, 0, 0, &get->op.arena);
+    get->task = pg_read_task_and_plan(result, 0, &get->op.arena);
 }
 
 static void read_jobs(void *ctx, const PGresult *result)
@@ -150,9 +155,10 @@ static void send_backup(struct pg_session *session, struct store_op *op)
 // ---- the group
 
 static void (*const sends[STORE_VERB_COUNT])(struct pg_session *session, struct store_op *op) = {
-    [STORE_OWNERS] = pg_owners_send, [STORE_FIND] = send_find,        [STORE_LANES] = pg_lanes_send, [STORE_GET] = send_get,
-    [STORE_STATS] = pg_stats_send,   [STORE_LIST] = pg_list_send,     [STORE_BULKS] = pg_bulks_send, [STORE_BACKUP] = send_backup,
-    [STORE_SERIES] = pg_series_send, [STORE_EVENTS] = pg_events_send, [STORE_AHEAD] = send_ahead,
+    [STORE_OWNERS] = pg_owners_send, [STORE_FIND] = send_find,      [STORE_LANES] = pg_lanes_send,
+    [STORE_GET] = send_get,          [STORE_STATS] = pg_stats_send, [STORE_LIST] = pg_list_send,
+    [STORE_BULKS] = pg_bulks_send,   [STORE_BACKUP] = send_backup,  [STORE_SERIES] = pg_series_send,
+    [STORE_EVENTS] = pg_events_send, [STORE_AHEAD] = send_ahead,    [STORE_PLANS] = pg_plans_send,
 };
 
 void pg_read_group(struct pg_session *session, struct list *group)

@@ -1,7 +1,8 @@
 // REMOVE: a task goes, and all its jobs with it. It is one statement, which writes nothing unless the task's version stands and
 // each of its jobs has begun, or ended.
 //
-// A statement before it locks the task. An ADD of a job to the task takes that lock, too, so the job is seen. Its jobs are
+// A statement before it locks the task and its plan. An ADD of a job to the task or a PLAN takes one of these locks, too, so the
+// job is seen. Its jobs are
 // locked where nobody else has them, and judged as they are then. If another transaction has one (a step is being written, a
 // sweep goes on), the statement neither waits for it nor does anything: the caller asks again. So there is no circle in which two
 // could wait for each other.
@@ -32,10 +33,11 @@ static const char remove_task[] =
     " gone AS (SELECT * FROM gone_live UNION ALL SELECT * FROM gone_done),"
     " gone_attempts AS (DELETE FROM @attempts a WHERE a.job_id=" PG_ANY("SELECT id FROM gone") "),"
     " gone_extras AS (DELETE FROM @extras e WHERE e.id=" PG_ANY("SELECT id FROM gone WHERE id<>task_id") "),"
-    " noted AS (" PG_NOTE_GONE_IDS("gone") "),"
     " counted AS (" PG_COUNT("SELECT gone.lane, gone.state, -1 AS n FROM gone") "),"
     " gone_task AS (DELETE FROM @tasks t USING allowed WHERE t.id=allowed.id AND (SELECT count(*) FROM present)<=$6"
     "   RETURNING t.id, t.tenant, t.key, t.tags),"
+    " gone_plan AS (DELETE FROM @plans p WHERE p.task_id=" PG_ANY("SELECT id FROM gone_task") "),"
+    " noted AS (" PG_NOTE_GONE_IDS("(SELECT id, task_id FROM gone UNION ALL SELECT id, id FROM gone_task)") "),"
     " untagged AS (" PG_REMOVE_TAGS(PG_TAGS_OF("SELECT tenant, tags, 0::bigint AS at, id FROM gone_task")) "),"
     " untagged_jobs AS (" PG_REMOVE_TAGS(PG_TAGS_OF_JOBS(
         "SELECT task.tenant, task.tags, gone.scheduled_at AS at, gone.id FROM gone, task")) "),"

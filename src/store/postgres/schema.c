@@ -196,6 +196,18 @@ static const char *const steps[][16] = {
         "ALTER TABLE @events RENAME COLUMN told_at TO relayed_at",
         "ALTER TABLE @incarnations RENAME COLUMN tells TO relays",
     },
+    {
+        // What made a job (enum job_trigger). Until now all jobs were made by a submit.
+        "ALTER TABLE @jobs ADD COLUMN IF NOT EXISTS trigger smallint NOT NULL DEFAULT 0",
+        "ALTER TABLE @jobs_done ADD COLUMN IF NOT EXISTS trigger smallint NOT NULL DEFAULT 0",
+        // The plans of recurring tasks. `lane` is the task's, so that jobs are added without a look at the task. Each job that
+        // ends changes its plan, and no index with it. A plan is `over` (PG_IS_OVER) from when it was written so until a sweep
+        // has looked whether its task has jobs.
+        "CREATE TABLE @plans(lane bigint NOT NULL" PG_PLAN_DECLARED ", over boolean NOT NULL, PRIMARY KEY(task_id))"
+        " WITH (fillfactor=50, " BUSY_TABLE ")",
+        "CREATE INDEX plans_check ON @plans(check_at, task_id) WHERE check_at<" PG_NEVER,
+        "CREATE INDEX plans_over ON @plans(task_id) WHERE over",
+    },
 };
 
 enum { STEP_THAT_FILLS_TAGS = 12 }; // by its place in the list, from 0

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <endian.h>
+#include <stdio.h>
 
 enum { OID_INT8 = 20, OID_INT8S = 1016, OID_BYTES = 17, OID_BYTESS = 1001, OID_TEXT = 25, OID_TEXTS = 1009 };
 
@@ -118,6 +119,19 @@ struct str *pg_rows_strs(struct pg_rows *rows, const char *name, enum pg_kind ki
 {
     struct pg_column *column = add_column(rows, name, kind);
     return column->strs = arena_array(rows->arena, struct str, rows->count);
+}
+
+struct str pg_ids_text(const int64_t *ids, size_t count, struct arena *arena)
+{
+    enum { ID_CHARS = 21 }; // with its sign and the comma before it
+    if (!count)
+        return (struct str){0};
+    size_t size = count * ID_CHARS + 3, at = 0;
+    char *text = arena_alloc(arena, size);
+    for (size_t i = 0; i < count; i++)
+        at += (size_t)snprintf(text + at, size - at, "%c%lld", i ? ',' : '{', (long long)ids[i]);
+    at += (size_t)snprintf(text + at, size - at, "}");
+    return (struct str){text, at};
 }
 
 // Whether one value says it all. Texts are compared only with nothing.
@@ -338,4 +352,21 @@ struct str pg_bytes(const PGresult *result, int row, int column, struct arena *a
 {
     struct str bytes = {PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column)};
     return bytes.n ? arena_copy(arena, bytes) : (struct str){0};
+}
+
+// PostgreSQL sends an array as its head, and then the length of each element before its value. One that is empty has a shorter
+// head.
+const int64_t *pg_ids(const PGresult *result, int row, int column, struct arena *arena, size_t *ret_count)
+{
+    enum { ELEMENT = 12 };
+    const char *at = PQgetvalue(result, row, column) + ARRAY_HEAD;
+    int length = PQgetlength(result, row, column);
+    *ret_count = length > ARRAY_HEAD ? (size_t)(length - ARRAY_HEAD) / ELEMENT : 0;
+    int64_t *ids = *ret_count ? arena_array(arena, int64_t, *ret_count) : NULL;
+    for (size_t i = 0; i < *ret_count; i++) {
+        uint64_t value;
+        memcpy(&value, at + i * ELEMENT + 4, sizeof value);
+        ids[i] = (int64_t)be64toh(value);
+    }
+    return ids;
 }

@@ -19,13 +19,13 @@
 // A statement may be longer than the 4095 bytes that C promises for a literal. Every compiler that builds rota takes more.
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 
-enum { PG_PARAMS_MAX = 96, PG_COLUMNS_MAX = 44 };
+enum { PG_PARAMS_MAX = 128, PG_COLUMNS_MAX = 44 };
 
 struct pg_session;
 
 // ---- rows
 
-enum pg_kind { PG_INT, PG_BYTES, PG_TEXT };
+enum pg_kind { PG_INT, PG_BYTES, PG_TEXT, PG_IDS }; // lists of ids travel as text in a batch
 
 struct pg_column {
     const char *name;
@@ -45,6 +45,7 @@ struct pg_rows {
 void pg_rows_init(struct pg_rows *rows, struct arena *arena, size_t count);
 int64_t *pg_rows_ints(struct pg_rows *rows, const char *name); // to be filled in by the caller, `count` of them
 struct str *pg_rows_strs(struct pg_rows *rows, const char *name, enum pg_kind kind);
+struct str pg_ids_text(const int64_t *ids, size_t count, struct arena *arena); // an array, as text; none is empty
 
 // ---- text and parameters
 
@@ -95,3 +96,4 @@ void pg_param_each(struct pg_session *session, const int64_t *values, size_t cou
 
 int64_t pg_int(const PGresult *result, int row, int column); // of any width; 0 for NULL
 struct str pg_bytes(const PGresult *result, int row, int column, struct arena *arena);
+const int64_t *pg_ids(const PGresult *result, int row, int column, struct arena *arena, size_t *ret_count); // an array of bigint

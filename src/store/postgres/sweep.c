@@ -4,6 +4,9 @@
 // The jobs that are due are found first, then their tasks are locked, and then the jobs are locked and looked at again: a step
 // that plans a job for another time, and a REMOVE, lock the task before the job, too. Jobs that another transaction has go
 // another time.
+//
+// A recurring task stays while its plan owes instants. When that is over and the task has no job, nothing else leads to it, so
+// a plan that was written as over is looked at once (`over`).
 #include "store/postgres/postgres.h"
 
 enum { HANDS_MAX = 2000 };
@@ -12,8 +15,10 @@ enum { HANDS_MAX = 2000 };
 
 // $1 now, $2 the day of now, $3 max.
 static const char find_due[] =
-    "SELECT j.task_id, j.id FROM @jobs_done j WHERE j.purge_at>0 AND j.purge_at<=$1 AND j.day<=$2"
+    "SELECT j.task_id, j.id, j.trigger FROM @jobs_done j WHERE j.purge_at>0 AND j.purge_at<=$1 AND j.day<=$2"
     " ORDER BY j.purge_at, j.id LIMIT $3";
+// $1 max.
+static const char find_over[] = "SELECT task_id FROM @plans WHERE over ORDER BY task_id LIMIT $1";
 static const char lock_tasks[] = "SELECT FROM @tasks WHERE id=ANY($1) ORDER BY id FOR UPDATE";
 
 // $1 slot, $2 now, $3 the day of now, $4 the jobs that were found.
@@ -33,11 +38,17 @@ static const char remove_tags[] = PG_REMOVE_TAGS(PG_TAGS_OF_JOBS(
     "SELECT t.tenant, t.tags, gone.at, gone.id FROM unnest($1::bigint[],$2::bigint[],$3::bigint[]) gone(task_id,id,at)"
     " JOIN (SELECT id, tenant, tags FROM @tasks WHERE id=ANY($1) AND tags IS NOT NULL) t ON t.id=gone.task_id"));
 
-// Tasks that have no job left. $1 until when their keys stay, $2 the tasks some of whose jobs went.
+// Tasks that have no job left. $1 until when their keys stay, $2 the tasks some of whose jobs went, or whose plans are over.
+// `recurs`: some of them may have plans.
 static const char remove_tasks[] =
     "WITH gone AS (DELETE FROM @tasks t WHERE t.id=ANY($2) AND NOT EXISTS (SELECT FROM @extras e WHERE e.task_id=t.id)"
     "   AND NOT EXISTS (SELECT FROM @jobs j WHERE j.id=t.id AND j.task_id=t.id)"
-    "   AND NOT EXISTS (SELECT FROM @jobs_done d WHERE d.id=t.id AND d.task_id=t.id) RETURNING t.id, t.tenant, t.key, t.tags),"
+    "   AND NOT EXISTS (SELECT FROM @jobs_done d WHERE d.id=t.id AND d.task_id=t.id)"
+    "   {recurs:AND NOT EXISTS (SELECT FROM @plans p WHERE p.task_id=t.id AND NOT " PG_IS_OVER("p") ")}"
+    "   RETURNING t.id, t.tenant, t.key, t.tags),"
+    "{recurs: gone_plan AS (DELETE FROM @plans p WHERE p.task_id=" PG_ANY("SELECT id FROM gone") "),"
+    " looked AS (UPDATE @plans p SET over=false WHERE p.task_id=ANY($2) AND p.over AND p.task_id<>ALL(ARRAY(SELECT id FROM gone))),"
+    " noted AS (" PG_NOTE_GONE_IDS("(SELECT id, id AS task_id FROM gone)") "),}"
     " untagged AS ("
         PG_REMOVE_TAGS(PG_TAGS_OF("SELECT tenant, tags, 0::bigint AS at, id FROM gone WHERE tags IS NOT NULL")) ")"
     " UPDATE @keys k SET loose=true, until=$1 FROM gone WHERE k.tenant=gone.tenant AND k.key=gone.key";
@@ -69,6 +80,9 @@ struct sweeping {
     bool alone;
     int64_t *tasks, *jobs, *times; // of jobs that are due, or went
     size_t count;
+    int64_t *over; // tasks whose plans are
+    size_t over_count;
+    bool recurs; // some of these jobs are of recurring tasks, or there are such plans
 };
 
 static void read_alone(void *ctx, const PGresult *result)
@@ -85,32 +99,67 @@ static int64_t *read_column(const struct sweeping *sweeping, const PGresult *res
     return values;
 }
 
-static void read_due(void *ctx, const PGresult *result)
+static void read_jobs(struct sweeping *sweeping, const PGresult *result)
 {
-    struct sweeping *sweeping = ctx;
     sweeping->count = (size_t)PQntuples(result);
     sweeping->tasks = read_column(sweeping, result, 0);
     sweeping->jobs = read_column(sweeping, result, 1);
 }
 
+static void read_due(void *ctx, const PGresult *result)
+{
+    struct sweeping *sweeping = ctx;
+    read_jobs(sweeping, result);
+    for (int row = 0; row < PQntuples(result); row++)
+        sweeping->recurs |= pg_int(result, row, 2) != TRIGGER_SUBMIT;
+}
+
+static void read_over(void *ctx, const PGresult *result)
+{
+    struct sweeping *sweeping = ctx;
+    sweeping->over_count = (size_t)PQntuples(result);
+    sweeping->over = read_column(sweeping, result, 0);
+    sweeping->recurs |= sweeping->over_count > 0;
+}
+
 static void read_removed(void *ctx, const PGresult *result)
 {
     struct sweeping *sweeping = ctx;
-    read_due(ctx, result);
+    read_jobs(sweeping, result);
     sweeping->times = read_column(sweeping, result, 2);
+}
+
+// The tasks of the jobs, and those whose plans are over. Returns how many there are.
+static size_t list_tasks(const struct sweeping *sweeping, int64_t **ret_tasks)
+{
+    size_t count = sweeping->count + sweeping->over_count;
+    *ret_tasks = arena_array(sweeping->arena, int64_t, count);
+    for (size_t i = 0; i < count; i++)
+        (*ret_tasks)[i] = i < sweeping->count ? sweeping->tasks[i] : sweeping->over[i - sweeping->count];
+    return count;
+}
+
+static void lock_tasks_of(struct pg_session *session, const struct sweeping *sweeping)
+{
+    int64_t *tasks;
+    size_t count = list_tasks(sweeping, &tasks);
+    pg_begin_query(session);
+    pg_put(session, lock_tasks);
+    pg_param_ints(session, tasks, count);
+    pg_send(session, NULL, NULL);
+    if (sweeping->recurs)
+        pg_lock_plans(session, tasks, count);
 }
 
 // Takes the jobs that are due and then those of them that it removed, with their tasks.
 static void remove_due(struct pg_session *session, struct sweeping *sweeping, int64_t now_ms, int64_t today, int64_t max)
 {
     pg_sql(session, find_due, read_due, sweeping, now_ms, today, max);
+    pg_sql(session, find_over, read_over, sweeping, max);
     pg_sync(session);
-    if (session->err || !sweeping->count)
+    if (session->err || !(sweeping->count + sweeping->over_count))
         return;
-    pg_begin_query(session);
-    pg_put(session, lock_tasks);
-    pg_param_ints(session, sweeping->tasks, sweeping->count);
-    pg_send(session, NULL, NULL);
+    lock_tasks_of(session, sweeping);
     pg_begin_query(session);
     pg_put(session, remove_jobs);
     pg_param_int(session, pg_slot(session));
@@ -129,10 +178,12 @@ static void remove_tasks_of(struct pg_session *session, const struct sweeping *s
     pg_param_ints(session, sweeping->jobs, sweeping->count);
     pg_param_ints(session, sweeping->times, sweeping->count);
     pg_send(session, NULL, NULL);
+    int64_t *tasks;
+    size_t count = list_tasks(sweeping, &tasks);
     pg_begin_query(session);
-    pg_put(session, remove_tasks);
+    pg_put_with(session, remove_tasks, PG_IF("recurs", sweeping->recurs));
     pg_param_int(session, sweeping->sweep->keys_until);
-    pg_param_ints(session, sweeping->tasks, sweeping->count);
+    pg_param_ints(session, tasks, count);
     pg_send(session, NULL, NULL);
 }
 
@@ -147,7 +198,7 @@ void pg_sweep_run(struct pg_session *session, struct store_op *op)
     if (!session->err && sweeping.alone) {
         remove_due(session, &sweeping, sweep->now_ms, today, max);
         sweep->removed = sweeping.count;
-        if (sweeping.count)
+        if (sweeping.count + sweeping.over_count)
             remove_tasks_of(session, &sweeping);
         pg_sql(session, remove_keys, NULL, NULL, sweep->now_ms, max);
         pg_sweep_journal_send(session, sweep, max);

@@ -8,23 +8,16 @@
 // for each other.
 #include "store/postgres/postgres.h"
 
-#include <stdio.h>
-
 struct str pg_tags_text(const struct store_task *task, struct arena *arena)
 {
-    if (!task->tag_count)
-        return (struct str){0};
-    size_t size = TAGS_MAX * 21 + 3, at = 0;
-    char *text = arena_alloc(arena, size);
-    for (size_t i = 0; i < task->tag_count; i++)
-        at += (size_t)snprintf(text + at, size - at, "%c%lld", i ? ',' : '{', (long long)task->tags[i]);
-    at += (size_t)snprintf(text + at, size - at, "}");
-    return (struct str){text, at};
+    return pg_ids_text(task->tags, task->tag_count, arena);
 }
 
 void pg_lock_task(struct pg_session *session, int64_t id)
 {
-    pg_sql(session, "SELECT FROM @tasks WHERE id=$1 FOR UPDATE", NULL, NULL, id);
+    pg_sql(session,
+           "WITH task AS MATERIALIZED (SELECT id FROM @tasks WHERE id=$1 FOR UPDATE) " PG_LOCK_PLANS("(SELECT id FROM task)"),
+           NULL, NULL, id);
 }
 
 // ---- tasks from before

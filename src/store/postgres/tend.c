@@ -19,6 +19,8 @@ void pg_tend_group(struct pg_session *session, struct list *group)
         pg_sweep_run(session, first);
         return;
     }
+    if (first->verb == STORE_AMEND) // which is a group of its own, too
+        pg_amend_prepare(session, first);
     pg_begin(session, "BEGIN");
     list_each (group, node) {
         struct store_op *op = list_entry(node, struct store_op, link);
