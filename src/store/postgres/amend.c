@@ -44,7 +44,8 @@ static const char amend_task[] =
     " hit AS MATERIALIZED (SELECT step.*, locked.state AS was, locked.lane AS old_lane, new_lane.id AS lane"
     "   FROM allowed, new_lane, step JOIN locked ON locked.id=step.id),"
     " updated AS (UPDATE @jobs j SET {set moving from hit}, touched_at=coalesce(nullif(hit.touched_at,0),j.touched_at),"
-    "   lane=hit.lane, priority=hit.priority, nominal_at=hit.nominal_at, waits_at=" PG_PLACE("hit.state", "hit.lane", "hit.priority", "j.waits_at")
+    "   lane=hit.lane, priority=hit.priority, nominal_at=hit.nominal_at,"
+    "   waits_at=" PG_PLACE("hit.state", "hit.lane", "hit.priority", "j.waits_at")
     "   FROM hit WHERE j.id=hit.id AND j.id=" PG_ANY("SELECT id FROM hit") "{ends: AND hit.state<{first_final}}),"
     "{ends: gone AS (DELETE FROM @jobs j WHERE j.id=" PG_ANY("SELECT id FROM hit WHERE state>={first_final}")
     "   RETURNING j.id, j.task_id, j.parent_id, j.tenant, j.trigger),"
@@ -73,10 +74,10 @@ static const char amend_task[] =
     "   version=plan.version, revision=plan.revision, success=p.success+plan.ended_success, failed=p.failed+plan.ended_failed,"
     "   cancelled=p.cancelled+plan.ended_cancelled, last_at=greatest(p.last_at,plan.ended_at),"
     "   failures_in_row=plan.ended_in_row+CASE WHEN plan.ended_success=0 THEN p.failures_in_row ELSE 0 END"
-    "   FROM plan, new_lane, allowed WHERE p.task_id=allowed.id)"
+    "   FROM plan, new_lane, allowed WHERE " PG_IS("p.task_id", "allowed.id") ")"
     ", added_plan AS (INSERT INTO @plans({plan},lane,over) SELECT {plan of plan},new_lane.id," PG_IS_OVER("plan")
     "   FROM plan, new_lane, allowed WHERE NOT EXISTS (SELECT FROM @plans p WHERE p.task_id=allowed.id))}"
-    "{not planned:, gone_plan AS (DELETE FROM @plans p USING allowed WHERE p.task_id=allowed.id)}"
+    "{not planned:, gone_plan AS (DELETE FROM @plans p USING allowed WHERE " PG_IS("p.task_id", "allowed.id") ")}"
     " SELECT (SELECT count(*) FROM allowed), (SELECT count(*) FROM @tasks WHERE id=$2 AND tenant=$3)"
     "{adds:, (SELECT count(*) FROM standing), (SELECT id FROM new_lane)}";
 
