@@ -20,7 +20,7 @@ static void migrations_go_on_after_a_cut_at_any_point(void **state)
         proxy_cut_at_sync(proxy, 0);
         store_close(store);
         world_open(world); // goes on where it was cut
-        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 17);
+        assert_int_equal(session_ask_in(world->schema, "SELECT value FROM @meta WHERE name='schema'"), 18);
         join(world, A);
         add(world, (struct sample){0});
     }
@@ -29,7 +29,9 @@ static void migrations_go_on_after_a_cut_at_any_point(void **state)
 }
 
 // Take back what a step of the schema added, and those behind it.
+#define WITHOUT_STEP_18 " DROP TABLE plans; ALTER TABLE jobs DROP COLUMN trigger; ALTER TABLE jobs_done DROP COLUMN trigger;"
 #define WITHOUT_STEP_17                                                                                                  \
+    WITHOUT_STEP_18                                                                                                      \
     " ALTER TABLE counts RENAME job_count TO jobs; ALTER TABLE lanes DROP COLUMN dispatch, ADD UNIQUE(tenant, queue);"   \
     " ALTER TABLE requests RENAME kind TO wish; ALTER TABLE requests RENAME TO asks; ALTER TABLE events RENAME TO news;" \
     " ALTER TABLE news RENAME relayed_at TO told_at; ALTER TABLE incarnations RENAME relays TO tells;"
@@ -112,6 +114,30 @@ static void who_knows_no_kinds_of_dispatch_writes_no_job_any_more(void **state)
     assert_non_null(strstr(why, "column \"jobs\" of relation \"counts\" does not exist"));
 }
 
+// A job from before was made by a submit, whether it has ended or not; and its task can begin to recur.
+static void jobs_of_an_older_schema_were_submitted(void **state)
+{
+    struct world *world = *state;
+    char sql[2000];
+    int64_t waits = add(world, (struct sample){0}), ended = add(world, (struct sample){.state = JOB_SUCCESS});
+    store_close(world->store);
+    snprintf(sql, sizeof sql, "SET search_path=%s;" WITHOUT_STEP_18 " UPDATE meta SET value=17 WHERE name='schema'",
+             world->schema);
+    session_do_as(false, sql);
+    world_open(world);
+    assert_int_equal(job_now(world, waits).trigger, TRIGGER_SUBMIT);
+    assert_int_equal(job_now(world, ended).trigger, TRIGGER_SUBMIT);
+    struct store_get *get = get_job(world, waits);
+    assert_null(get->task.plan);
+    struct plan plan = {.planned_through = NOW, .check_at = NOW};
+    struct store_amend *amend = OP(world, store_amend, STORE_AMEND);
+    amend->task = get->task;
+    amend->task.plan = &plan;
+    assert_int_equal(call(world, &amend->op), ERR_OK);
+    assert_int_equal(get_job(world, waits)->task.plan->planned_through, NOW);
+    assert_null(get_job(world, ended)->task.plan);
+}
+
 static void tasks_of_an_older_schema_get_their_tags(void **state)
 {
     struct world *world = *state;
@@ -192,6 +218,7 @@ int contract_postgres_upgrade(void)
         PROMISE(what_is_in_hand_is_still_found_after_the_migration_that_moves_it),
         PROMISE(what_an_older_schema_calls_otherwise_is_kept),
         PROMISE(who_knows_no_kinds_of_dispatch_writes_no_job_any_more),
+        PROMISE(jobs_of_an_older_schema_were_submitted),
         PROMISE(tasks_of_an_older_schema_get_their_tags),
         PROMISE(the_migration_that_gives_tags_reads_each_document_once),
         PROMISE(what_was_written_by_who_knew_no_tags_gets_them_when_nobody_can_any_more),

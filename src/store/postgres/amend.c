@@ -38,7 +38,8 @@ static const char amend_task[] =
     "{planned: AND NOT EXISTS (SELECT FROM @plans p, plan WHERE p.task_id=$2 AND p.revision<>plan.was_revision)}),"
     "{adds: new_job AS MATERIALIZED (SELECT * FROM {jobs} given),"
     " allowed AS MATERIALIZED (SELECT * FROM standing"
-    "   WHERE NOT EXISTS (SELECT FROM new_job WHERE new_job.id IN " PG_TAKEN_IDS ")),"
+    "   WHERE NOT EXISTS (SELECT FROM new_job WHERE new_job.id IN " PG_TAKEN_IDS ")"
+    "   AND NOT EXISTS (SELECT FROM new_job GROUP BY new_job.id HAVING count(*)>1)),"
     " accepted AS MATERIALIZED (SELECT 0 AS no, new_lane.id AS lane, " TAGS_AFTER " AS tags FROM allowed, new_lane)"
         PG_ADD_JOBS ",}"
     " hit AS MATERIALIZED (SELECT step.*, locked.state AS was, locked.lane AS old_lane, new_lane.id AS lane"
@@ -251,10 +252,6 @@ void pg_amend_send(struct pg_session *session, struct store_op *op)
 {
     struct store_amend *amend = container_of(op, struct store_amend, op);
     const struct store_task *task = &amend->task;
-    if (!pg_ids_differ(amend->jobs, amend->job_count)) {
-        store_op_fail(op, ERR_INTERNAL, "two jobs have one id");
-        return;
-    }
     if (task->doc.n >= STORE_SMALL_DOC)
         pg_note_large(session);
     send_lane(session, task);

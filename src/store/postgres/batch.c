@@ -235,6 +235,8 @@ static void plan_rows(const struct batch *batch, struct pg_rows *rows)
             continue;
         struct plan *plan = arena_alloc(arena, sizeof *plan);
         *plan = *task->plan;
+        plan->task_id = task->id;
+        plan->tenant = task->tenant;
         plan->version = 1;
         items[count] = (int64_t)i;
         plans[count++] = plan;

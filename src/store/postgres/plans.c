@@ -33,7 +33,7 @@ static const char write_plans[] =
     "   {unread:planned_through=item.planned_through,"
     "     check_at=CASE WHEN p.check_at<item.check_before THEN item.check_at ELSE p.check_at END}"
     "   {not unread:{set decided from item}, revision=p.revision+1}"
-    "   FROM item WHERE " PG_IS("p.task_id", "item.task_id") " AND " STANDS
+    "   FROM item WHERE " PG_IS("p.task_id", "item.task_id") " AND item.whole>0 AND " STANDS
     "   {adds: AND item.no<>ALL(ARRAY(SELECT taken.item FROM taken))}"
     "   RETURNING item.no, p.lane, (SELECT t.tags FROM @tasks t WHERE t.id=p.task_id) AS tags)"
     "{adds:" PG_ADD_JOBS
@@ -64,10 +64,11 @@ void pg_lock_plans(struct pg_session *session, const int64_t *tasks, size_t coun
 
 // ---- writing
 
-// An item on its way. ERR_INTERNAL: its ids are not all different, and it is not sent.
+// An item on its way.
 struct entry {
     struct store_planned *item;
     int64_t holder;
+    bool whole; // its ids are all different
 };
 
 struct part {
@@ -92,12 +93,13 @@ static void item_rows(struct pg_session *session, struct pg_rows *rows, const st
     const struct plan **plans = arena_array(&session->arena, const struct plan *, part->count);
     pg_rows_init(rows, &session->arena, part->count);
     int64_t *holders = pg_rows_ints(rows, "holder"), *from = pg_rows_ints(rows, "from_ms"),
-            *before = pg_rows_ints(rows, "check_before");
+            *before = pg_rows_ints(rows, "check_before"), *whole = pg_rows_ints(rows, "whole");
     for (size_t i = 0; i < part->count; i++) {
         const struct store_planned *item = part->entries[i].item;
         holders[i] = part->entries[i].holder;
         from[i] = item->from;
         before[i] = item->check_before;
+        whole[i] = part->entries[i].whole;
         plans[i] = item->plan;
     }
     pg_rows_plans(rows, plans);
@@ -112,13 +114,14 @@ static void send_part(struct pg_session *session, struct part *part, bool unread
         count += part->entries[i].item->job_count;
     pg_new_jobs_init(&list, &session->arena, count);
     for (size_t i = 0; i < part->count; i++)
-        pg_new_jobs_put(&list, part->entries[i].item->jobs, part->entries[i].item->job_count, i);
+        if (part->entries[i].whole)
+            pg_new_jobs_put(&list, part->entries[i].item->jobs, part->entries[i].item->job_count, i);
     item_rows(session, &items, part);
     pg_new_jobs_rows(&list, &jobs, &session->arena);
     pg_begin_query(session);
     pg_param_int(session, pg_slot(session));
     pg_put_with(session, write_plans, PG_ROWS("items", &items), PG_ROWS("jobs", &jobs), PG_IF("unread", unread),
-                PG_IF("adds", count), PG_IF("tagged", true), PG_NEW_JOBS_PARTS(session, &list));
+                PG_IF("adds", list.count), PG_IF("tagged", true), PG_NEW_JOBS_PARTS(session, &list));
     pg_send(session, read_items, part);
 }
 
@@ -151,7 +154,7 @@ static void send_batch(struct pg_session *session, const struct entry *entries, 
 // Notes the task and the ids of an item. True: an earlier item of the batch has one of them.
 static bool meets_earlier(struct map *seen, const struct store_planned *item)
 {
-    bool meets = map_put(seen, item->plan->task_id, seen);
+    bool meets = map_put(seen, item->plan->task_id, seen) != NULL;
     for (size_t i = 0; i < item->job_count; i++)
         meets |= map_put(seen, -item->jobs[i].id, seen) != NULL;
     return meets;
@@ -204,10 +207,7 @@ static struct entry *list_entries(struct pg_session *session, struct list *group
         pg_holders_put(holders, plan->holder);
         for (size_t i = 0; i < plan->count; i++) {
             struct store_planned *item = &plan->items[i];
-            bool whole = pg_ids_differ(item->jobs, item->job_count);
-            item->err = whole ? ERR_OK : ERR_INTERNAL;
-            if (whole)
-                entries[(*ret_count)++] = (struct entry){item, plan->holder};
+            entries[(*ret_count)++] = (struct entry){item, plan->holder, pg_ids_differ(item->jobs, item->job_count)};
         }
     }
     return entries;
