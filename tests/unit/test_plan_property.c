@@ -353,6 +353,7 @@ static void choose_schedule(struct life *life)
     if (below(life, 2)) {
         life->world.schedule.every_ms = everys_s[below(life, 5)] * 1000;
         life->world.schedule.anchor_ms = life->now_ms - below(life, 100000);
+        life->world.schedule.anchor_is_instant = below(life, 2);
     } else {
         plan_world_cron(&life->world, patterns[below(life, array_count(patterns))]);
     }

@@ -170,8 +170,18 @@ static void an_every_counts_from_its_anchor(void **state)
     assert_int_equal(schedule_next(&schedule, 10000 + 1500 * INT64_C(1000000000)).at_ms, 10000 + 1500 * INT64_C(1000000001));
     assert_int_equal(schedule_next(&schedule, time_of("2199-12-31T23:59:59.999Z")).at_ms, TIME_NEVER);
     assert_int_equal(schedule_next(&schedule, TIME_NEVER).at_ms, TIME_NEVER);
-    schedule.anchor_ms = 13000; // each instant can serve as the anchor of what follows it
+}
+
+static void any_instant_of_an_every_can_serve_as_its_anchor(void **state)
+{
+    (void)state;
+    struct schedule schedule = {.zone = &zone_utc, .every_ms = 1500, .anchor_ms = 13000, .anchor_is_instant = true};
     assert_int_equal(schedule_next(&schedule, 13000).at_ms, 14500);
+    assert_int_equal(schedule_next(&schedule, 12999).at_ms, 13000);
+    assert_int_equal(schedule_next(&schedule, 11500).at_ms, 13000);
+    assert_int_equal(schedule_next(&schedule, 11499).at_ms, 11500);
+    assert_int_equal(schedule_next(&schedule, 10001).at_ms, 11500);
+    assert_true(schedule_next(&schedule, INT64_MIN).at_ms < 0);
 }
 
 static void instants_lie_between_starts_at_and_ends_at_both_included(void **state)
@@ -235,6 +245,7 @@ int main(void)
         cmocka_unit_test(a_day_ends_where_the_next_one_begins),
         cmocka_unit_test(an_instant_knows_what_the_clocks_did_to_it),
         cmocka_unit_test(an_every_counts_from_its_anchor),
+        cmocka_unit_test(any_instant_of_an_every_can_serve_as_its_anchor),
         cmocka_unit_test(instants_lie_between_starts_at_and_ends_at_both_included),
         cmocka_unit_test(the_next_run_lies_behind_the_excluded_days),
         cmocka_unit_test(a_jitter_is_the_same_whenever_it_is_asked_for_and_spreads_over_its_range),

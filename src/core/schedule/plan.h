@@ -71,8 +71,8 @@ struct plan {
 
 // ---- instants
 
-// An instant that gets a job. The job is due at schedule_due() of the instant, or later if a resume has put it off: then it is
-// never missed.
+// An instant that gets a job. The job is due at schedule_due() of the instant, or later if a resume or change has put it off:
+// then it is never missed. due_at is scheduled_at of the job: the time it is planned for, whatever holds it back afterwards.
 struct plan_row {
     int64_t nominal_at, due_at;
 };
@@ -92,8 +92,8 @@ void plan_begin(struct plan *plan, int64_t now_ms);
 // and the skips; says which jobs to make. Texts that are new live in the arena. The work of one call is bounded, however long ago
 // the last one was. A plan that is paused is left as it is, and need not be checked.
 //
-// Only when the time of the last instant of all has come does planned_through become TIME_NEVER. Until then it shows, up to which
-// instant jobs must be there.
+// planned_through becomes TIME_NEVER when the time of the last instant of all has come. Until then it says up to which instant
+// there must be jobs.
 void plan_extend(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, int64_t now_ms,
                  struct arena *arena, struct plan_rows *ret_rows);
 
@@ -106,7 +106,8 @@ struct plan_unread {
 };
 
 // The plan as it must be, if nothing went wrong, when the job of `row` is picked in time. False: it has to be read, because the
-// rules ask for more than that, or because an excluded instant or the end of the schedule is near. `instants` is one more then.
+// rules ask for more than that, or because an excluded instant or the end of the schedule is near. True: whoever writes the step
+// makes `instants` one more, in case a change of the task asks for max_runs later.
 bool plan_extend_unread(const struct schedule *schedule, const struct plan_rules *rules, struct plan_row row, int64_t now_ms,
                         struct plan_unread *ret_unread);
 

@@ -25,7 +25,8 @@ static int64_t next_of_every(const struct schedule *schedule, int64_t after_ms)
     int64_t every = schedule->every_ms, anchor = schedule->anchor_ms;
     if (after_ms >= END_MS)
         return TIME_NEVER;
-    int64_t passed = after_ms > anchor ? (after_ms - anchor) / every : 0;
+    int64_t since_ms = time_max(after_ms, schedule->anchor_is_instant ? -END_MS : anchor) - anchor;
+    int64_t passed = since_ms / every - (since_ms % every < 0); // rounded down, also before the anchor
     int64_t next = anchor + (passed + 1) * every;
     return next < END_MS ? next : TIME_NEVER;
 }

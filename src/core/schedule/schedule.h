@@ -1,5 +1,5 @@
 // When a recurring task runs: the instants of its cron pattern in its time zone, or those of its `every`; which of them fall on
-// excluded days; and by how much the job of each is put off.
+// excluded days; and when the job of each is due.
 // Layer: core, pure. Times are wall-clock milliseconds; those of a pattern are whole seconds.
 #pragma once
 #include "core/schedule/cron.h"
@@ -15,13 +15,14 @@ struct schedule {
     const struct zone *zone;
     const struct exclude *excludes; // days of that zone
     size_t exclude_count;
-    int64_t every_ms; // > 0: instants are so far apart, and the pattern is not looked at
-    // Instants of an `every` are anchor_ms + every_ms and all that follow. So each instant can serve as the anchor of those
-    // behind it.
-    int64_t anchor_ms;
+    int64_t every_ms;  // > 0: instants are so far apart, and the pattern is not looked at
+    int64_t anchor_ms; // of an `every`: its instants are anchor_ms + every_ms and all that follow
+    // The anchor is not one that the user gave, but any instant, or the time of creation. So instants lie before it, too, and it
+    // is one itself; that there are some before the creation does not matter, because no plan begins earlier.
+    bool anchor_is_instant;
     int64_t starts_at, ends_at; // instants from starts_at on and up to ends_at, both included; 0: no such bound
     int64_t jitter_ms;          // a job is due up to so much after its instant
-    uint64_t hash;              // of the task: tasks with one schedule are put off by different times
+    uint64_t hash;              // of the task: so tasks with the same schedule are due at different times
 };
 
 struct schedule_instant {
