@@ -33,11 +33,9 @@ static bool read_number(struct str text, int64_t *ret_number)
 {
     *ret_number = 0;
     for (size_t i = 0; i < text.n; i++) {
-        if (!str_is_digit(text.p[i]))
+        if (!str_is_digit(text.p[i]) || i == DIGITS_MAX)
             return false;
         *ret_number = *ret_number * 10 + (text.p[i] - '0');
-        if (i == DIGITS_MAX)
-            return false;
     }
     return text.n > 0;
 }
