@@ -11,7 +11,7 @@
 // that has one, in the same transaction: success, failed (aborted or buried) or cancelled is one more; failures_in_row is one
 // more after a failure, 0 after a success, and stays after a cancel; last_at is completed_at of what was not cancelled, unless it
 // is later already; the job is removed from `active` and `queued`; and `revision` is one more. It is counted when a job that was
-// not final becomes final; nothing is taken back. Steps of one operation count in the order of their jobs' ids. An amendment
+// not final becomes final; nothing is taken back. Steps of one STORE_CHANGE count in the order of their jobs' ids. STORE_AMEND
 // writes its plan before its steps count in it.
 #pragma once
 #include "store/jobs.h"

@@ -259,7 +259,7 @@ static enum err change_job(struct memory *memory, const struct store_step *step,
 
 MEMORY_COMPARE_BY(id)
 
-// Jobs that ended by one operation count in the order of their ids.
+// Jobs that ended by one change count in the order of their ids.
 static void count_jobs(struct memory_found *ended)
 {
     memory_found_sort(ended, compare_id);
@@ -291,7 +291,6 @@ static void replace(struct str *text, struct str by)
 
 static void amend_task(struct memory *memory, struct memory_task *task, const struct store_amend *amend, int64_t lane)
 {
-    struct memory_found counted = {0};
     task->lane = lane;
     task->task.version++;
     task->task.paused = amend->task.paused;
@@ -310,12 +309,12 @@ static void amend_task(struct memory *memory, struct memory_task *task, const st
         job->job.lane = task->lane;
         job->job.priority = amend->steps[i].job->priority;
         job->job.nominal_at = amend->steps[i].job->nominal_at;
-        if (store_step_counts((enum job_state)job->job.state, amend->steps[i].job))
-            memory_found_add(&counted, job);
+        bool counts = store_step_counts((enum job_state)job->job.state, amend->steps[i].job);
         memory_enter(memory, job);
         write_job(memory, job, amend->steps[i].job);
+        if (counts)
+            memory_count_job(job);
     }
-    count_jobs(&counted);
     memory_add_jobs(memory, task, amend->jobs, amend->job_count);
 }
 
