@@ -77,20 +77,27 @@ static struct job *some_planned_jobs(struct pair *pair, struct world *world, con
     return jobs;
 }
 
-static void new_item(struct pair *pair, struct world *worlds[2], struct store_new *items[2], int64_t *holder)
+static struct job some_new_job(struct pair *pair, bool extra, int64_t holder)
 {
-    static const char *const queues[] = {"a", "b", "a longer name"};
-    static const char *const keys[] = {"", "", "k1", "k2", "k3"};
-    bool extra = below(pair, 6) == 0;
     struct job job = {.id = 1 + below(pair, IDS), .tenant = (int32_t)(1 + below(pair, 2)), .token = 1};
     job.task_id = extra ? 1 + below(pair, IDS) : job.id;
-    job.state = (uint8_t)(*holder ? JOB_WATCHING : below(pair, 3));
-    job.holder = *holder;
+    job.state = (uint8_t)(holder ? JOB_WATCHING : below(pair, 3));
+    job.holder = holder;
     job.priority = (uint8_t)below(pair, JOB_PRIORITIES);
     job.due_at = job.ready_at = some_time(pair);
     job.scheduled_at = some_time(pair);
     job.nominal_at = below(pair, 3);
     job.expires_at = below(pair, 2) ? some_time(pair) : 0;
+    job.trigger = (uint8_t)below(pair, TRIGGER_COUNT);
+    return job;
+}
+
+static void new_item(struct pair *pair, struct world *worlds[2], struct store_new *items[2], int64_t *holder)
+{
+    static const char *const queues[] = {"a", "b", "a longer name"};
+    static const char *const keys[] = {"", "", "k1", "k2", "k3"};
+    bool extra = below(pair, 6) == 0;
+    struct job job = some_new_job(pair, extra, *holder);
     struct store_task task = {.id = job.id, .tenant = job.tenant, .created_at = NOW, .queue = str_of(queues[below(pair, 3)])};
     task.dispatch = some_dispatch(pair);
     struct store_new item = {.job_count = 1};
@@ -102,7 +109,6 @@ static void new_item(struct pair *pair, struct world *worlds[2], struct store_ne
         item.job_count = (size_t)below(pair, 2);
         job.id = 1 + below(pair, IDS);
     }
-    job.trigger = (uint8_t)below(pair, TRIGGER_COUNT);
     int64_t tags[TAGS_MAX] = {0};
     task.tag_count = some_tags(pair, tags);
     struct rand dice = pair->rand;
@@ -396,6 +402,19 @@ static void step_list(struct pair *pair, struct store_op *ops[2])
          .name = name, .before = before, .max = max, .look = look, .bytes_max = bytes_max, .max_jobs = max_jobs, .docs = docs)
 }
 
+// As a task is changed: mostly it recurs if it did before.
+static const struct plan *some_other_plan(struct pair *pair, const struct store_task *task)
+{
+    if (task->plan ? below(pair, 5) == 0 : below(pair, 8) > 0)
+        return NULL;
+    struct plan *plan = world_mem(pair->worlds[0], sizeof *plan);
+    *plan = *some_plan(pair);
+    plan->task_id = task->id;
+    plan->tenant = task->tenant;
+    plan->revision = (task->plan ? task->plan->revision : 0) - (below(pair, 8) == 0);
+    return plan;
+}
+
 static void step_amend(struct pair *pair, struct store_op *ops[2])
 {
     struct world *world = pair->worlds[0];
@@ -428,18 +447,9 @@ static void step_amend(struct pair *pair, struct store_op *ops[2])
         job->priority = (uint8_t)below(pair, JOB_PRIORITIES);
         steps[count++] = (struct store_step){.token = get->jobs[i].token - (below(pair, 10) == 0), .job = job};
     }
-    struct plan *plan = world_mem(world, sizeof *plan);
-    if (task.plan ? below(pair, 5) > 0 : below(pair, 8) == 0) {
-        *plan = *some_plan(pair);
-        plan->task_id = task.id;
-        plan->tenant = task.tenant;
-        plan->revision = (task.plan ? task.plan->revision : 0) - (below(pair, 8) == 0);
-        task.plan = plan;
-    } else {
-        task.plan = NULL;
-    }
+    task.plan = some_other_plan(pair, &task);
     size_t added = task.plan ? (size_t)below(pair, 3) : 0;
-    struct job *jobs = some_planned_jobs(pair, world, plan, added);
+    struct job *jobs = added ? some_planned_jobs(pair, world, task.plan, added) : NULL;
     BOTH(store_amend, STORE_AMEND, .task = task, .retag = retag, .steps = steps, .count = count, .jobs = jobs, .job_count = added)
 }
 

@@ -3,6 +3,8 @@
 // A statement costs as much as the row it writes, so plain items, which are nearly all, are put off and added up to 64 at a time.
 #include "store/sqlite/sqlite.h"
 
+#include <assert.h>
+
 enum { TASK_PARAMS = 6, TAGGED_PARAMS = 7 };
 
 // Says whether the item's key was used before. Then it answers the item, and nothing is to be added.
@@ -137,12 +139,14 @@ size_t add_new_jobs(struct writer *writer, enum sql sql, struct job *const *jobs
     struct db *db = &writer->db;
     sqlite3_stmt *stmt = NULL;
     size_t n = db_for_rows(db, sql, left, &stmt);
+    assert(n <= left);
     for (size_t i = 0; i < n; i++)
         db_bind_new_job(stmt, i, jobs[i]);
     if (!n)
         return 0;
     if (!db_insert(db, stmt)) {
         size_t added = added_before(db);
+        assert(added < n);
         for (size_t i = 0; i < added; i++)
             remove_jobs(db, jobs[i], 1);
         return 0;

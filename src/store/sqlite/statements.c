@@ -205,8 +205,8 @@ const struct statement statements[SQL_TOTAL] = {
     // Before a plan is carried on: what it must still be, and where its jobs go.
     [SQL_PLAN_STANDING] = {WRITER,
         "SELECT version, planned_through, revision, check_at, lane, tags FROM plans WHERE task_id=:task"},
-    // A plan is carried on: by a caller that has read it; by one that has not, without and with the time by which it must be looked
-    // at again.
+    // A plan is carried on: by a caller that has read it; by one that has not, without and with the time by which it must be
+    // looked at again.
     [SQL_WRITE_PLAN] = {WRITER,
         "UPDATE plans SET revision=revision+1, jobless=jobless AND ?2, planned_through=?3, instants=?4, check_at=?5,"
         "  paused_at=?6, active=?7, queued=?8, skips=?9, paused_note=?10, paused_by=?11"
@@ -234,8 +234,9 @@ const struct statement statements[SQL_TOTAL] = {
 
     // ---- records of jobs
 
-    // A job is added: by itself, whatever it has; many that have never been claimed, which users submitted, or plans added. OR FAIL spares SQLite to keep a copy of every
-    // page that a statement changes: what a failure midway leaves, the caller removes, or a rollback.
+    // A job is added: by itself, whatever it has; many that have never been claimed, which users submitted, or plans added. OR
+    // FAIL spares SQLite to keep a copy of every page that a statement changes: what a failure midway leaves, the caller
+    // removes, or a rollback.
     [SQL_ADD_JOB] = {WRITER, "INSERT INTO jobs({columns}) VALUES({values})"},
     [SQL_ADD_JOBS] = {WRITER, "INSERT OR FAIL INTO jobs({new_columns}) VALUES{each ({new_values})}", .least = 4},
     [SQL_ADD_PLANNED] = {WRITER,
