@@ -5,7 +5,7 @@
 
 static void note_done(struct store_op *op);
 
-static void *new_op(struct session *session, size_t size, enum store_verb verb)
+void *new_op(struct session *session, size_t size, enum store_verb verb)
 {
     struct store_op *op = world_op(session->stage->world, size, verb);
     op->done = note_done;
@@ -14,7 +14,6 @@ static void *new_op(struct session *session, size_t size, enum store_verb verb)
     session->verb = verb;
     return op;
 }
-#define NEW_OP(session, type, verb) ((struct type *)new_op((session), sizeof(struct type), (verb)))
 
 static void note_done(struct store_op *op)
 {
@@ -253,7 +252,7 @@ void add_to_ended(struct session *session)
     op->count = 1;
 }
 
-static void bring_ended_back(struct stage *stage)
+void bring_ended_back(struct stage *stage)
 {
     session_do(stage->watcher, "DELETE FROM jobs_done; INSERT INTO jobs_done SELECT * FROM was_done;"
                                " INSERT INTO counts SELECT 0,unnest(ARRAY[0,lane]),5,1 FROM was_done ON CONFLICT DO NOTHING");

@@ -2,6 +2,7 @@
 // is looked up in the tables.
 #include "interleaved_support.h"
 #include "store/lives.h"
+#include "store/plans.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -31,6 +32,8 @@ static void session_start(struct session *session)
     join(&on, session->incarnation);
     struct store_add *add = OP(&on, store_add, STORE_ADD);
     assert_int_equal(call(&on, &add->op), ERR_OK);
+    struct store_plan *plan = OP(&on, store_plan, STORE_PLAN);
+    assert_int_equal(call(&on, &plan->op), ERR_OK);
     struct store_change *change = OP(&on, store_change, STORE_CHANGE);
     assert_int_equal(call(&on, &change->op), ERR_OK);
     struct store_stats *stats = OP(&on, store_stats, STORE_STATS);
@@ -101,7 +104,7 @@ static void start_over(struct stage *stage)
                "BEGIN; DELETE FROM jobs; DELETE FROM jobs_done; DELETE FROM counts; DELETE FROM lanes; DELETE FROM incarnations;"
                " DELETE FROM owners; DELETE FROM requests; DELETE FROM hands; DELETE FROM meta WHERE name='term';"
                " INSERT INTO jobs SELECT * FROM was_jobs; INSERT INTO counts SELECT * FROM was_counts;"
-               " DELETE FROM tasks; INSERT INTO tasks SELECT * FROM was_tasks;"
+               " DELETE FROM plans; DELETE FROM extras; DELETE FROM tasks; INSERT INTO tasks SELECT * FROM was_tasks;"
                " DELETE FROM tags; INSERT INTO tags SELECT * FROM was_tags;"
                " INSERT INTO lanes SELECT * FROM was_lanes; INSERT INTO incarnations SELECT * FROM was_incarnations; COMMIT");
     stage->held_when_buried = -1;
@@ -229,8 +232,9 @@ int times_written(const struct stage *stage, int64_t id)
         if (session->op && session->verb == STORE_AMEND && id == stage->ids[0])
             times += !session->op->err && container_of(session->op, struct store_amend, op)->count;
         if (session->op && session->verb == STORE_CHANGE) {
-            const struct store_step *step = container_of(session->op, struct store_change, op)->steps;
-            times += step->job->id == id && step->err == ERR_OK;
+            const struct store_change *change = container_of(session->op, struct store_change, op);
+            for (size_t k = 0; k < change->count; k++)
+                times += change->steps[k].job->id == id && change->steps[k].err == ERR_OK;
         }
     }
     return times;

@@ -42,6 +42,11 @@ struct scenario {
     void (*check)(struct stage *stage);
 };
 
+// An operation of a session, which submits it.
+void *new_op(struct session *session, size_t size, enum store_verb verb);
+#define NEW_OP(session, type, verb) ((struct type *)new_op((session), sizeof(struct type), (verb)))
+void bring_ended_back(struct stage *stage); // the job of the task that has none any more
+
 // The operations (interleaved_operations.c). "First" is the first session's incarnation, or the first job.
 beginning claim_one_lane, claim_two_lanes, claim_other_lane;
 beginning change_first, replan_first, make_due, plan_ended_again, sweep_ended;
@@ -50,6 +55,12 @@ beginning amend_first, pause_first, retag_first, retag_first_and_replan, delete_
     hand_out_first_in_empty;
 beginning list_lanes, pause_lane, pause_other_lane, pause_empty, drop_empty;
 beginning beat_of_first, bury_first, forget_first, divide, ask_first, asked_of_first;
+
+// Those of recurring tasks (interleaved_plans.c). Each finds that the tasks it is about recur, from PLANNED on.
+enum { PLANNED = NOW + 100 };
+beginning plan_first, plan_first_unread, plan_last_for_ended, plan_ended_unread;
+beginning end_first_of_plan, end_two_of_plans, amend_first_and_plan, retag_first_and_plan;
+beginning delete_ended_and_plan, sweep_ended_and_plan;
 
 // The play (interleaved_support.c).
 int set_up(void **state);

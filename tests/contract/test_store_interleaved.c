@@ -9,6 +9,7 @@
 // the statement behind it.
 #include "interleaved_support.h"
 #include "store/peers.h"
+#include "store/plans.h"
 
 #include <stdio.h>
 
@@ -396,6 +397,122 @@ static void two_claims_of_two_lanes_and_a_pause(void **state)
     try_every_order(state, (struct scenario){{claim_two_lanes, claim_two_lanes, pause_other_lane}, .coarse = 2});
 }
 
+// ---- recurring tasks
+
+static enum err result_of_plan(const struct stage *stage, int session)
+{
+    return container_of(stage->sessions[session].op, struct store_plan, op)->items[0].err;
+}
+
+// Of the plan of the first task.
+static long long of_first(struct stage *stage, const char *column)
+{
+    char sql[100];
+    snprintf(sql, sizeof sql, "SELECT %s FROM @plans WHERE task_id=%lld", column, (long long)stage->ids[0]);
+    return ask(stage, sql);
+}
+
+static const char planned_jobs[] = "SELECT count(*) FROM @jobs WHERE nominal_at>100100"; // behind PLANNED
+
+static void the_instant_was_planned_once(struct stage *stage)
+{
+    enum err first = result_of_plan(stage, 0), second = result_of_plan(stage, 1);
+    assert_true((first == ERR_OK && second == ERR_MOVED_ON) || (first == ERR_MOVED_ON && second == ERR_OK));
+    assert_int_equal(ask(stage, planned_jobs), 1);
+}
+
+static void two_plans_of_one_instant(void **state)
+{
+    try_every_order(state, (struct scenario){{plan_first_unread, plan_first_unread}, .check = the_instant_was_planned_once});
+    try_every_order(state, (struct scenario){{plan_first, plan_first_unread}, .check = the_instant_was_planned_once});
+}
+
+static void the_end_is_counted_and_the_instant_planned(struct stage *stage)
+{
+    assert_int_equal(result_of_plan(stage, 0), ERR_OK);
+    assert_int_equal(times_written(stage, stage->ids[0]), 1);
+    assert_true(of_first(stage, "success") == 1 && of_first(stage, "revision") == 1);
+    assert_true(of_first(stage, "planned_through") > PLANNED && ask(stage, planned_jobs) == 1);
+}
+
+static void a_plan_that_was_not_read_and_the_end_of_a_job(void **state)
+{
+    try_every_order(
+        state, (struct scenario){{plan_first_unread, end_first_of_plan}, .check = the_end_is_counted_and_the_instant_planned});
+}
+
+static void the_end_is_counted_and_the_plan_written_before_it_or_not(struct stage *stage)
+{
+    bool written = result_of_plan(stage, 0) == ERR_OK;
+    assert_true(written || result_of_plan(stage, 0) == ERR_MOVED_ON);
+    assert_true(of_first(stage, "success") == 1 && of_first(stage, "revision") == 1 + written);
+    assert_true(of_first(stage, "cardinality(active)") == 0 && ask(stage, planned_jobs) == written);
+}
+
+static void a_plan_that_was_read_and_the_end_of_a_job(void **state)
+{
+    try_every_order(state, (struct scenario){{plan_first, end_first_of_plan},
+                                             .check = the_end_is_counted_and_the_plan_written_before_it_or_not});
+}
+
+// The amendment locks the plan before the job. A change that did otherwise would end in a deadlock.
+static void the_job_was_amended_or_counted(struct stage *stage)
+{
+    bool amended = stage->sessions[0].op->err == ERR_OK;
+    assert_int_equal(times_written(stage, stage->ids[0]), 1);
+    assert_int_equal(of_first(stage, "success"), !amended);
+    assert_int_equal(of_first(stage, "version"), 1 + amended);
+    assert_int_equal(of_first(stage, "revision"), 1);
+}
+
+static void an_amendment_of_a_plan_and_the_end_of_a_job(void **state)
+{
+    try_every_order(state, (struct scenario){{amend_first_and_plan, end_first_of_plan}, .check = the_job_was_amended_or_counted});
+}
+
+static void both_are_counted_once(struct stage *stage)
+{
+    assert_int_equal(ask(stage, "SELECT sum(success)::bigint FROM @plans"), 2);
+    assert_int_equal(ask(stage, "SELECT sum(revision)::bigint FROM @plans"), 2);
+}
+
+static void two_changes_that_end_jobs_of_two_plans_in_opposite_order(void **state)
+{
+    try_every_order(state, (struct scenario){{end_two_of_plans, end_two_of_plans}, .check = both_are_counted_once});
+}
+
+// What is tagged anew has the tags of its task, whoever came first: that is looked up after every order.
+static void new_tags_of_a_recurring_task_and_its_plan(void **state)
+{
+    try_every_order(state, (struct scenario){{retag_first_and_plan, plan_first_unread}});
+    try_every_order(state, (struct scenario){{retag_first_and_plan, plan_first}});
+}
+
+static void no_job_is_left_without_its_task(struct stage *stage)
+{
+    assert_int_equal(ask(stage, "SELECT count(*) FROM @jobs j WHERE NOT EXISTS (SELECT FROM @tasks t WHERE t.id=j.task_id)"), 0);
+    assert_int_equal(ask(stage, "SELECT count(*) FROM @plans p WHERE NOT EXISTS (SELECT FROM @tasks t WHERE t.id=p.task_id)"), 0);
+    assert_int_equal(ask(stage, planned_jobs), result_of_plan(stage, 1) == ERR_OK);
+}
+
+static void a_deletion_of_a_recurring_task_and_its_plan(void **state)
+{
+    try_every_order(state,
+                    (struct scenario){{delete_ended_and_plan, plan_ended_unread}, .check = no_job_is_left_without_its_task});
+}
+
+static void a_sweep_and_the_last_plan_of_a_task(void **state)
+{
+    try_every_order(
+        state,
+        (struct scenario){{sweep_ended_and_plan, plan_last_for_ended}, .coarse = 2, .check = no_job_is_left_without_its_task});
+}
+
+static void an_amendment_of_a_plan_a_plan_and_the_end_of_a_job(void **state)
+{
+    try_every_order(state, (struct scenario){{amend_first_and_plan, plan_first, end_first_of_plan}, .coarse = 2});
+}
+
 #define PROMISE(name) cmocka_unit_test(name)
 
 int main(void)
@@ -441,6 +558,15 @@ int main(void)
         PROMISE(three_claims),
         PROMISE(two_claims_of_two_lanes_and_a_change),
         PROMISE(two_claims_of_two_lanes_and_a_pause),
+        PROMISE(two_plans_of_one_instant),
+        PROMISE(a_plan_that_was_not_read_and_the_end_of_a_job),
+        PROMISE(a_plan_that_was_read_and_the_end_of_a_job),
+        PROMISE(an_amendment_of_a_plan_and_the_end_of_a_job),
+        PROMISE(two_changes_that_end_jobs_of_two_plans_in_opposite_order),
+        PROMISE(new_tags_of_a_recurring_task_and_its_plan),
+        PROMISE(a_deletion_of_a_recurring_task_and_its_plan),
+        PROMISE(a_sweep_and_the_last_plan_of_a_task),
+        PROMISE(an_amendment_of_a_plan_a_plan_and_the_end_of_a_job),
     };
     return cmocka_run_group_tests_name("store postgres: every interleaving", tests, set_up, tear_down);
 }

@@ -20,9 +20,11 @@ static const char lock_plans[] = PG_LOCK_PLANS("ANY($1)");
 
 // PLAN. $1 slot. `unread`: the items were decided without reading the plan; `adds`: there are jobs to add. The items come in order of
 // their tasks, and the plans are looked up and so locked in that order. A plan that another had meanwhile is looked at anew by
-// PostgreSQL, with its item. An item that is not accepted says whether its plan is there and as it was: then an id is taken.
+// PostgreSQL, with its item. An item that is not accepted says whether its plan is there, and whether only an id that is taken was
+// against it.
 #define STANDS \
     "p.version=item.version AND p.planned_through=item.from_ms{not unread: AND p.revision=item.revision}"
+#define IS_TAKEN "item.no=ANY(ARRAY(SELECT taken.item FROM taken))"
 static const char write_plans[] =
     "WITH item AS MATERIALIZED (SELECT * FROM {items} given"
     "   WHERE given.holder=0 OR given.holder IN (SELECT id FROM @incarnations WHERE NOT dead))"
@@ -34,13 +36,13 @@ static const char write_plans[] =
     "     check_at=CASE WHEN p.check_at<item.check_before THEN item.check_at ELSE p.check_at END}"
     "   {not unread:{set decided from item}, revision=p.revision+1}"
     "   FROM item WHERE " PG_IS("p.task_id", "item.task_id") " AND item.whole>0 AND " STANDS
-    "   {adds: AND item.no<>ALL(ARRAY(SELECT taken.item FROM taken))}"
+    "   {adds: AND NOT " IS_TAKEN "}"
     "   RETURNING item.no, p.lane, (SELECT t.tags FROM @tasks t WHERE t.id=p.task_id) AS tags)"
     "{adds:" PG_ADD_JOBS
     "{waits:, lowered AS (" PG_LOWER_FLOORS(PG_NEW_JOBS_WAITING) ")}"
     ", counted AS (" PG_COUNT(PG_NEW_JOBS_COUNTED) ")}"
     " SELECT item.no, accepted.lane, CASE WHEN accepted.no IS NULL THEN"
-    "   (SELECT (" STANDS ")::int FROM @plans p WHERE p.task_id=item.task_id) END"
+    "   (SELECT (" STANDS " AND (item.whole=0{adds: OR " IS_TAKEN "}))::int FROM @plans p WHERE p.task_id=item.task_id) END"
     " FROM item LEFT JOIN accepted ON accepted.no=item.no";
 
 // PLANS. $1 the tasks; or $1 now, $2 max.
