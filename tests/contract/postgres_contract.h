@@ -12,6 +12,7 @@ void url_over(const struct world *world, int port, char ret_url[160]); // the wo
 
 // The promises of a file. Each returns how many were broken.
 int contract_postgres_sessions(void);
+int contract_postgres_plans(void);
 int contract_postgres_scans(void);
 int contract_postgres_upgrade(void);
 int contract_postgres_faults(void);

@@ -142,8 +142,8 @@ static int contract_postgres_connections(void)
 
 int main(void)
 {
-    int failed = contract_postgres_sessions() + contract_postgres_scans() + contract_postgres_upgrade() +
-                 contract_postgres_settings() + contract_postgres_faults();
+    int failed = contract_postgres_sessions() + contract_postgres_plans() + contract_postgres_scans() +
+                 contract_postgres_upgrade() + contract_postgres_settings() + contract_postgres_faults();
     // Behind a pooler these are the pooler's.
     if (store_port() == cluster_port())
         failed += contract_postgres_connections() + contract_postgres_server_faults();
