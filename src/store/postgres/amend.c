@@ -2,8 +2,8 @@
 // unless the task's version, its plan's revision and all tokens stand. The task and its plan are locked before it, so that it
 // sees the jobs that were added to the task and the tags that were moved.
 //
-// Steps that end jobs of a recurring task count in its plan. All of them are taken or none is, so what they count is added up
-// before it is known.
+// Steps that end jobs of a recurring task count in its plan. All steps are written or none is, so what they count is added up
+// here, before the statement is sent.
 #include "store/postgres/new_jobs.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static const char make_lane[] =
 // `new_tags` those that there shall be: jobs may be planned for another time. What a part is on for:
 //
 //   ends      some steps end their job
-//   adds      there are jobs to add; `standing` is the task if one of their ids may be taken
+//   adds      there are jobs to add; then `standing` is the task whether or not their ids are free, and `allowed` only if they are
 //   planned   the task has a plan from now on; otherwise it has none
 #define TAGS_AFTER "CASE WHEN $6<>0 THEN nullif($10,'')::bigint[] ELSE allowed.tags END"
 #define TIMES_IN(table) \

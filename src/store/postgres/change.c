@@ -14,8 +14,8 @@
 // step plans a job for another time, so the others do not pay for it: a step that does is left out at first, and taken in a
 // transaction behind, which locks.
 //
-// Steps that end jobs of recurring tasks count in the plans of these. The record says of each step whether it may, so batches
-// without such steps have nothing to do with plans. The plans are locked before the first job: see plans.c.
+// Steps that end jobs of recurring tasks count in the plans of these. The trigger in a job's record says whether its end may
+// count, so batches of one-time jobs have nothing to do with plans. The plans are locked before the first job: see plans.c.
 #include "store/postgres/postgres.h"
 
 #include <stdlib.h>
@@ -176,7 +176,7 @@ struct kinds {
     bool final, live, leased, in_hand, touched, recurs;
 };
 
-// Whether a step counts in a plan, as far as it says itself: whether the job has ended before, the store knows.
+// Whether a step counts in a plan if its job has not ended before, which only the statement sees.
 static bool may_count(const struct store_step *step)
 {
     return store_step_counts(JOB_RESERVED, step->job);

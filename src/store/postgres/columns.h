@@ -111,7 +111,7 @@ int pg_read_lease(const PGresult *result, int row, int column, struct job *job, 
     "t.id, t.tenant, t.created_at, coalesce(t.updated_at,0), t.version, t.paused::int, l.dispatch, l.queue, t.name, t.doc"
 struct store_task pg_read_task(const PGresult *result, int row, int column, struct arena *arena);
 
-// The same with its plan `p`, which most tasks have not.
+// The same with its plan `p`, which most tasks do not have.
 #define PG_TASK_AND_PLAN PG_TASK ", {plan of p}"
 #define PG_PLAN_IF_ANY " LEFT JOIN @plans p ON " PG_IS("p.task_id", "t.id")
 struct store_task pg_read_task_and_plan(const PGresult *result, int row, struct arena *arena);

@@ -16,8 +16,8 @@ void pg_new_jobs_put(struct pg_new_jobs *list, const struct job *jobs, size_t co
 void pg_new_jobs_rows(const struct pg_new_jobs *list, struct pg_rows *rows, struct arena *arena);
 bool pg_ids_differ(const struct job *jobs, size_t count);
 
-// The parts of the texts below. They are on when a job is not its task's first (`extra`), `final`, `in_hand` or `waits`; first
-// jobs are looked for among others only if there are such, or when the group was refused once (`look_at_jobs`).
+// The parts of the texts below. They are on when a job is not its task's first (`extra`), `final`, `in_hand` or `waits`, and when
+// ids that are taken are looked for among jobs that have not ended, too (`look_at_jobs`): otherwise a unique index finds them.
 #define PG_NEW_JOBS_PARTS(session, list)                                                                                      \
     PG_IF("look_at_jobs", (session)->careful || (list)->extra), PG_IF("extra", (list)->extra), PG_IF("final", (list)->final), \
         PG_IF("in_hand", (list)->held), PG_IF("waits", (list)->waiting)

@@ -18,10 +18,10 @@
 
 static const char lock_plans[] = PG_LOCK_PLANS("ANY($1)");
 
-// PLAN. $1 slot. `unread`: the items were decided without reading the plan; `adds`: there are jobs to add. The items come in order of
-// their tasks, and the plans are looked up and so locked in that order. A plan that another had meanwhile is looked at anew by
-// PostgreSQL, with its item. An item that is not accepted says whether its plan is there, and whether only an id that is taken was
-// against it.
+// PLAN. $1 slot. `unread`: the items were decided without reading the plan; `adds`: there are jobs to add. The items come in order
+// of their tasks, so plans are looked up and locked in that order. A plan that another transaction wrote meanwhile is looked at
+// anew by PostgreSQL, with its item. For an item that is not accepted the answer is NULL when there is no plan, 1 when an id that
+// is taken is the only reason, and otherwise 0.
 #define STANDS \
     "p.version=item.version AND p.planned_through=item.from_ms{not unread: AND p.revision=item.revision}"
 #define IS_TAKEN "item.no=ANY(ARRAY(SELECT taken.item FROM taken))"

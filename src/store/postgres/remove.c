@@ -1,11 +1,10 @@
 // REMOVE: a task goes, and all its jobs with it. It is one statement, which writes nothing unless the task's version stands and
 // each of its jobs has begun, or ended.
 //
-// A statement before it locks the task and its plan. An ADD of a job to the task or a PLAN takes one of these locks, too, so the
-// job is seen. Its jobs are
-// locked where nobody else has them, and judged as they are then. If another transaction has one (a step is being written, a
-// sweep goes on), the statement neither waits for it nor does anything: the caller asks again. So there is no circle in which two
-// could wait for each other.
+// A statement before it locks the task and its plan. An ADD of a job to the task takes the first of these locks, too, and a PLAN
+// the second, so the job is seen. Its jobs are locked where nobody else has them, and judged as they are then. If another
+// transaction has one (a step is being written, a sweep goes on), the statement neither waits for it nor does anything: the
+// caller asks again. So there is no circle in which two could wait for each other.
 #include "store/postgres/postgres.h"
 
 // REMOVE. $1 slot, $2 task, $3 tenant, $4 version, $5 the last state in which a job keeps its task, $6 max, $7 now, $8 until when

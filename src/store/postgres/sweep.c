@@ -80,9 +80,9 @@ struct sweeping {
     bool alone;
     int64_t *tasks, *jobs, *times; // of jobs that are due, or went
     size_t count;
-    int64_t *over; // tasks whose plans are
+    int64_t *over; // tasks whose plans are over
     size_t over_count;
-    bool recurs; // some of these jobs are of recurring tasks, or there are such plans
+    bool recurs; // some of these jobs are of recurring tasks, or some plans are over
 };
 
 static void read_alone(void *ctx, const PGresult *result)
