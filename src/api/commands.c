@@ -2,7 +2,9 @@
 #include "api/params.h"
 #include "api/read.h"
 #include "api/reply.h"
+#include "base/clock.h"
 #include "core/etag.h"
+#include "core/task/field_type.h"
 
 struct steering {
     struct command op;
@@ -75,7 +77,7 @@ static void merge(struct steering *steering)
 {
     steering->merging = false;
     http_wait(steering->call.request, answer, steering);
-    commands_merge(steering->call.api->commands, &steering->op);
+    commands_merge(steering->call.api->commands, &steering->op, clock_now().wall_ms);
 }
 
 static void submit(const struct api_call *call, const struct command *op)
@@ -110,14 +112,67 @@ void tasks_run(const struct api_call *call)
     commands(call, COMMAND_RUN, ID_TASK);
 }
 
+// What the body of a pause or resume may say.
+struct holding {
+    struct str note, missed;
+};
+
+enum { NOTE_MAX = 1000 };
+static const char *const missed_words[] = {
+    [PLAN_MISFIRE_ONE] = "one", [PLAN_MISFIRE_SKIP] = "skip", [PLAN_MISFIRE_ALL] = "all", NULL};
+static const struct holding holding_defaults = {.missed = {"skip", 4}};
+static const struct field holding_rows[] = {
+    {FIELD_NAME("note"), .type = &field_type_text, .offset = offsetof(struct holding, note), .max = NOTE_MAX},
+    {FIELD_NAME("missed"), .type = &field_type_word, .offset = offsetof(struct holding, missed), .any = missed_words}};
+static const struct fields pause_fields = {.rows = holding_rows, .count = 1, .what = "a pause", .defaults = &holding_defaults};
+static const struct fields resume_fields = {
+    .rows = holding_rows, .count = array_count(holding_rows), .what = "a resume", .defaults = &holding_defaults};
+
+static bool read_holding(const struct api_call *call, const struct fields *fields, struct holding *ret_holding)
+{
+    struct json body;
+    struct problem why = {0};
+    struct arena *arena = http_arena(call->request);
+    struct field_reader reader = {.object = ret_holding, .arena = arena, .why = &why, .within = ""};
+    *ret_holding = holding_defaults;
+    if (!http_body(call->request).n)
+        return true;
+    if (!params_json(call, &body))
+        return false;
+    if (body.type != JSON_OBJECT) {
+        problem_say(call->request, ERR_INVALID_FIELD, NULL, "The body must be an object, or empty.");
+        return false;
+    }
+    why.err = field_read_all(&reader, fields, body);
+    if (why.err)
+        problem_reply(call->request, &why);
+    ret_holding->note = arena_copy(arena, ret_holding->note); // the body goes when the client does
+    return !why.err;
+}
+
+static void hold(const struct api_call *call, enum command_act act, const struct fields *fields)
+{
+    int64_t id;
+    struct holding holding;
+    struct command command = {.act = act};
+    if (!read_path_id(call, ID_TASK, &id) || !read_holding(call, fields, &holding))
+        return;
+    command.task_id = id;
+    command.note = holding.note;
+    while (!str_is(holding.missed, missed_words[command.missed]))
+        command.missed++;
+    command.runs_missed = command.missed != PLAN_MISFIRE_SKIP;
+    submit(call, &command);
+}
+
 void tasks_pause(const struct api_call *call)
 {
-    commands(call, COMMAND_PAUSE, ID_TASK);
+    hold(call, COMMAND_PAUSE, &pause_fields);
 }
 
 void tasks_resume(const struct api_call *call)
 {
-    commands(call, COMMAND_RESUME, ID_TASK);
+    hold(call, COMMAND_RESUME, &resume_fields);
 }
 
 void jobs_cancel(const struct api_call *call)

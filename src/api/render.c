@@ -142,6 +142,7 @@ static void put_job(struct buf *buf, const struct job *job, const struct attempt
     put_id(buf, "{\"id\":", ID_JOB, job->id);
     put_id(buf, ",\"task_id\":", ID_TASK, job->task_id);
     put_id(buf, ",\"parent_job_id\":", ID_JOB, job->parent_id);
+    put_text(buf, ",\"trigger\":", str_of(job_trigger_text(job_made_by(job))), true);
     put_text(buf, ",\"state\":", str_of(job_state_text(job_state_at(job, now_ms))), true);
     put_time(buf, ",\"scheduled_at\":", job->scheduled_at);
     put_time(buf, ",\"due_at\":", job_state_final(job->state) ? 0 : job->due_at);
@@ -177,8 +178,10 @@ void render_listed_job(struct buf *buf, const struct job *job, const struct atte
     put_job(buf, job, attempts, attempt_count, now_ms, false);
 }
 
+// Of a recurring task they are counted from its beginning; of a one-time task they are what there is.
 static void put_runs(struct buf *buf, const struct task_view *view)
 {
+    const struct plan *plan = view->stored->plan;
     int64_t success = 0, failed = 0, waiting = 0;
     for (size_t i = 0; i < view->job_count; i++) {
         const struct job *job = &view->jobs[i];
@@ -186,10 +189,55 @@ static void put_runs(struct buf *buf, const struct task_view *view)
         failed += job->state == JOB_ABORTED || job->state == JOB_BURIED;
         waiting += job_planned(job);
     }
-    put_int(buf, ",\"runs\":{\"success\":", success, -1);
-    put_int(buf, ",\"failed\":", failed, -1);
+    put_int(buf, ",\"runs\":{\"success\":", plan ? plan->success : success, -1);
+    put_int(buf, ",\"failed\":", plan ? plan->failed : failed, -1);
     put_int(buf, ",\"planned\":", waiting, -1);
     buf_putc(buf, '}');
+}
+
+static void put_skips(struct buf *buf, struct str text)
+{
+    struct plan_skip skips[PLAN_SKIPS_MAX];
+    size_t count = plan_skips_read(text, skips);
+    buf_puts(buf, ",\"skips\":[");
+    for (size_t i = 0; i < count; i++) {
+        put_time(buf, i ? ",{\"from\":" : "{\"from\":", skips[i].from);
+        put_time(buf, ",\"to\":", skips[i].to);
+        put_int(buf, ",\"count\":", skips[i].count, -1);
+        put_text(buf, ",\"reason\":", str_of(plan_reason_text(skips[i].reason)), true);
+        buf_putc(buf, '}');
+    }
+    buf_putc(buf, ']');
+}
+
+static void put_pause(struct buf *buf, const struct plan *plan)
+{
+    buf_puts(buf, ",\"paused\":");
+    if (!plan->paused_at) {
+        buf_puts(buf, "null");
+        return;
+    }
+    put_time(buf, "{\"since\":", plan->paused_at);
+    put_text(buf, ",\"note\":", plan->paused_note, plan->paused_note.n > 0);
+    put_text(buf, ",\"by\":", plan->paused_by, plan->paused_by.n > 0);
+    buf_putc(buf, '}');
+}
+
+// What a recurring task shows besides.
+static void put_plan(struct buf *buf, const struct task_view *view)
+{
+    const struct plan *plan = view->stored->plan;
+    int64_t ended = plan->success + plan->failed;
+    buf_puts(buf, ",\"success_rate\":");
+    if (ended)
+        buf_printf(buf, "%.4g", (double)plan->success / (double)ended);
+    else
+        buf_puts(buf, "null");
+    put_int(buf, ",\"failures_in_row\":", plan->failures_in_row, -1);
+    put_time(buf, ",\"next_at\":", task_next_at(view->jobs, view->job_count));
+    put_time(buf, ",\"last_at\":", plan->last_at);
+    put_pause(buf, plan);
+    put_skips(buf, plan->skips);
 }
 
 void render_task(struct buf *buf, const struct task_view *view, int64_t now_ms)
@@ -197,17 +245,21 @@ void render_task(struct buf *buf, const struct task_view *view, int64_t now_ms)
     enum { USUAL_SIZE = 2048 };
     const struct job *job = task_job_to_show(view->jobs, view->job_count);
     const char *outcome = task_outcome_text(task_outcome_of(view->jobs, view->job_count));
+    const struct plan *plan = view->stored->plan;
+    enum task_state state = task_state_of(view->stored->paused, plan_owes(plan), view->jobs, view->job_count);
     buf_reserve(buf, USUAL_SIZE);
     put_id(buf, "{\"id\":", ID_TASK, view->stored->id);
-    put_text(buf, ",\"state\":", str_of(task_state_text(task_state_of(view->stored->paused, view->jobs, view->job_count))), true);
+    put_text(buf, ",\"state\":", str_of(task_state_text(state)), true);
     put_text(buf, ",\"outcome\":", str_of(outcome), outcome != NULL);
-    put_time(buf, ",\"scheduled_at\":", job ? job->scheduled_at : 0);
+    put_time(buf, ",\"scheduled_at\":", task_scheduled_at(view->jobs, view->job_count));
     buf_putc(buf, ',');
     task_render(view->task, buf);
     put_int(buf, ",\"version\":", view->stored->version, -1);
     put_time(buf, ",\"created_at\":", view->stored->created_at);
     put_time(buf, ",\"updated_at\":", view->stored->updated_at ? view->stored->updated_at : view->stored->created_at);
     put_runs(buf, view);
+    if (plan)
+        put_plan(buf, view);
     buf_puts(buf, ",\"job\":");
     if (job)
         render_listed_job(buf, job, view->attempts, view->attempt_count, now_ms);

@@ -51,26 +51,14 @@ static void make_digest(struct submission *submission, const struct task *task, 
 // a document alone, task_parse() has said.
 static enum err check_schedule(struct submission *submission, const struct task *task, struct problem *why)
 {
-    const struct zone *zone;
     struct schedule schedule;
     struct arena *arena = http_arena(submission->call.request);
     int64_t now_ms = submission->now.wall_ms;
-    char words[ERR_WHY_MAX];
-    enum err err = zones_find(submission->call.api->zones, task->recurs.timezone, &zone, words);
-    if (err)
-        return problem_set(why, err, "/timezone", "%s", words);
-    err = task_schedule(task, 0, now_ms, zone, arena, &schedule, why);
-    return err ? err : recurrence_check_ahead(task, &schedule, now_ms, why);
-}
-
-static enum err check_recurring(struct submission *submission, const struct task *task, struct problem *why)
-{
-    enum err err = task_recurs(task) ? check_schedule(submission, task, why) : ERR_OK;
-    // Nothing plans recurring tasks yet. Without these three lines they are taken.
-    if (!err && task_recurs(task))
-        err = problem_set(why, ERR_UNKNOWN_FIELD, task->recurs.cron.p ? "/cron" : "/every",
-                          "This version of rota does not have this field yet.");
-    return err;
+    if (!task_recurs(task))
+        return ERR_OK;
+    if (!zones_schedule(submission->call.api->zones, task, 0, now_ms, arena, &schedule, why))
+        return why->err;
+    return recurrence_check_ahead(task, &schedule, now_ms, why);
 }
 
 static enum err add_document(struct submission *submission, struct json doc, struct task *ret_task, struct problem *why)
@@ -84,7 +72,7 @@ static enum err add_document(struct submission *submission, struct json doc, str
         return problem_set(why, ERR_TOO_LARGE, NULL, "A task may have 1 MiB, this one has %zu bytes.", doc.raw.n);
     enum err err = task_parse(ret_task, doc, arena, why);
     if (!err)
-        err = check_recurring(submission, ret_task, why);
+        err = check_schedule(submission, ret_task, why);
     if (!err)
         err = task_headers_key(&submission->headers, ret_task, why);
     if (err)
@@ -113,7 +101,7 @@ static void put_task(struct submission *submission, struct buf *body)
         return;
     }
     buf_reserve(body, TASK_TEXT_SIZE);
-    struct task_view view = {.stored = stored, .task = &submission->task, .jobs = &submission->admission.jobs[0], .job_count = 1};
+    struct task_view view = {.stored = stored, .task = &submission->task, .jobs = submission->admission.addition.add.items[0].jobs, .job_count = submission->admission.addition.add.items[0].job_count};
     render_task(body, &view, clock_now().wall_ms);
 }
 

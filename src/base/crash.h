@@ -16,6 +16,8 @@
     X(dispatch.after_end)     \
     X(complete.before_change) \
     X(complete.after_change)  \
+    X(recur.before_plan)      \
+    X(recur.after_plan)       \
     X(reap.before_change)     \
     X(sweep.before)
 

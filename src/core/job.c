@@ -47,6 +47,7 @@ static const uint8_t table[JOB_STATE_COUNT][JOB_EVENT_COUNT] = {
     [JOB_WATCHING] = {[JOB_ON_START] = TO(RESERVED),
                       [JOB_ON_RELEASE] = TO(READY),
                       [JOB_ON_POSTPONE] = TO(DELAYED),
+                      [JOB_ON_BLOCK] = TO(BLOCKED),
                       [JOB_ON_LOSE] = TO(READY),
                       [JOB_ON_CANCEL] = TO(CANCELLED)},
     [JOB_RESERVED] = {[JOB_ON_SUCCEED] = TO(SUCCESS),
@@ -94,6 +95,11 @@ const char *job_trigger_text(enum job_trigger trigger)
     return texts[trigger];
 }
 
+enum job_trigger job_made_by(const struct job *job)
+{
+    return job->trigger == TRIGGER_SUBMIT && job->parent_id ? TRIGGER_RETRY : (enum job_trigger)job->trigger;
+}
+
 const char *job_stage_text(enum job_stage stage)
 {
     assert(stage < STAGE_COUNT);
@@ -119,6 +125,11 @@ bool job_state_waiting(enum job_state state)
 bool job_planned(const struct job *job)
 {
     return !job_state_final(job->state) && job->state != JOB_RESERVED;
+}
+
+bool job_is_ahead(const struct job *job)
+{
+    return job->trigger == TRIGGER_SCHEDULE && !job->attempts && job_planned(job);
 }
 
 bool job_in_hand(const struct job *job)
@@ -356,6 +367,29 @@ enum err job_release(struct job *job, int64_t due_at, int64_t now_ms)
     }
     clear_attempt(job);
     return ERR_OK;
+}
+
+enum err job_block(struct job *job, int64_t now_ms)
+{
+    enum err err = change_state(job, JOB_ON_BLOCK);
+    if (err)
+        return err;
+    clear_attempt(job);
+    job->touched_at = now_ms;
+    return ERR_OK;
+}
+
+// What it waited for counts as its plan, not as somebody's delay.
+enum err job_unblock(struct job *job, int64_t now_ms)
+{
+    enum err err = change_state(job, JOB_ON_UNBLOCK);
+    if (err)
+        return err;
+    job->ready_at = job->due_at = time_max(job->ready_at, now_ms);
+    if (job->due_at <= now_ms)
+        err = change_state(job, JOB_ON_DUE);
+    job->touched_at = now_ms;
+    return err;
 }
 
 enum err job_interrupt(struct job *job, int64_t now_ms, struct job_step *ret_step)

@@ -34,6 +34,7 @@ enum job_state {
     X(CLAIM, "claim", "an incarnation takes it in hand")                              \
     X(RELEASE, "release", "given back before it began, to be taken again at once")    \
     X(POSTPONE, "postpone", "given back before it began, to be taken again later")    \
+    X(BLOCK, "block", "given back before it began, until another of its task ended")  \
     X(START, "start", "an attempt begins")                                            \
     X(SUCCEED, "succeed", "the attempt succeeded")                                    \
     X(RETRY, "retry", "the attempt failed, another is left")                          \
@@ -153,11 +154,13 @@ const char *job_event_text(enum job_event event);
 const char *job_event_words(enum job_event event);
 const char *job_outcome_text(enum job_outcome outcome);
 const char *job_trigger_text(enum job_trigger trigger);
-const char *job_stage_text(enum job_stage stage); // NULL for STAGE_NONE
+enum job_trigger job_made_by(const struct job *job); // also of one that a release before this made
+const char *job_stage_text(enum job_stage stage);    // NULL for STAGE_NONE
 bool job_state_final(enum job_state state);
 bool job_state_held(enum job_state state);    // watching or reserved: somebody has it in hand
 bool job_state_waiting(enum job_state state); // delayed or ready: in its lane, to be claimed
 bool job_planned(const struct job *job);      // no attempt of it is under way, and it has not ended
+bool job_is_ahead(const struct job *job);     // its schedule has planned it, and nothing of it has begun
 bool job_in_hand(const struct job *job);      // held, and not by a lease: its holder has it
 
 // The table: what follows, or JOB_STATE_COUNT when `event` cannot happen in `state`.
@@ -227,6 +230,10 @@ enum job_standing job_standing(const struct job *job, int64_t number);
 // what it waits beyond ready_at counts as the target's delay; otherwise it is ready, with the time it was due before. Never
 // before ready_at.
 err_check enum err job_release(struct job *job, int64_t due_at, int64_t now_ms);
+
+// Given back by its holder before an attempt began, because others of its task run: it waits until it is let go.
+err_check enum err job_block(struct job *job, int64_t now_ms);
+err_check enum err job_unblock(struct job *job, int64_t now_ms); // what it waited for is done: it is due now, or at its time
 
 // An attempt had begun and is given up by the holder itself (it is stopping): used no try, is ready at once.
 err_check enum err job_interrupt(struct job *job, int64_t now_ms, struct job_step *ret_step);

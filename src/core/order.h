@@ -14,6 +14,7 @@ struct order {
     struct list link; // in the list of whoever has it
     struct job job;   // the record as it was claimed: job.holder may start it, job.token names the claim
     struct task task; // its document, as task_read() reads it
+    int64_t version;  // of the task that has this document; whoever claimed it fills it in
     bool readable;    // the document could be read; if not, `why` says why
     struct str why;
     uint64_t host;                  // whom it calls, as a hash; 0: nobody

@@ -16,6 +16,8 @@ enum order_end {
     ORDER_INTERRUPTED, // an attempt began and was given up by its executor
     ORDER_CANCELLED,   // by hand
     ORDER_EXPIRED,     // not started by its expires_at
+    ORDER_SKIPPED,     // its schedule passes over it: result.reason
+    ORDER_BLOCKED,     // no attempt began: it waits until another of its task has ended
 };
 
 struct outcome {

@@ -196,6 +196,12 @@ static char *put_own_headers(char *at, const struct exec_attempt *attempt)
     at = put(put(at, "\r\nRota-Attempt: "), number);
     at = put(put(at, "\r\nRota-Scheduled-At: "), planned);
     at = put(put(at, "\r\nIdempotency-Key: "), job);
+    if (record->trigger)
+        at = put(put(at, "\r\nRota-Trigger: "), job_trigger_text(record->trigger));
+    if (record->nominal_at) {
+        when_format(planned, record->nominal_at);
+        at = put(put(at, "\r\nRota-Nominal-At: "), planned);
+    }
     if (order->ticket[0])
         at = put(put(at, "\r\nRota-Token: "), order->ticket);
     if (order->task.traceparent.n)

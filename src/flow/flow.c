@@ -27,10 +27,13 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
         .broker = broker, .exec = exec, .slots = config->slots, .waker = exec_waker, .started = started, .ctx = node});
     flow->pull = pull_new(node);
     flow->recorder = recorder_new(node, flow->pull);
-    flow->admit = admit_new(node, flow->recorder);
+    flow->admit = admit_new(node, flow->recorder, config->zones);
     flow->complete = complete_new(node, flow->pull, flow->recorder, config->seed + 1);
-    flow->commands = commands_new(node, flow->pull, flow->recorder);
+    flow->commands = commands_new(node, flow->pull, flow->recorder, config->zones);
     flow->peers = peers_new(node);
+    flow->recur = recur_new(node, flow->recorder, flow->pull, flow->commands, flow->peers, config->zones);
+    pull_tell(flow->pull, flow->recur);
+    recorder_tell(flow->recorder, flow->recur);
     flow->reap = reap_new(node, flow->peers, flow->recorder);
     flow->beat = beat_new(node, flow->peers, config->seed);
     flow->sweep = sweep_new(node, flow->recorder);
@@ -60,6 +63,7 @@ void flow_free(struct flow *flow)
     sweep_free(flow->sweep);
     beat_free(flow->beat);
     reap_free(flow->reap);
+    recur_free(flow->recur);
     peers_free(flow->peers);
     commands_free(flow->commands);
     complete_free(flow->complete);
@@ -93,7 +97,8 @@ int64_t flow_turn(struct flow *flow, struct now now)
     next = time_min(next, lane_scan_turn(flow->lane_scan, now));
     next = time_min(next, event_relay_turn(flow->relay, now));
     next = time_min(next, stats_writer_turn(flow->stats_writer, now));
-    return time_min(next, pull_turn(flow->pull, now));
+    next = time_min(next, pull_turn(flow->pull, now));
+    return time_min(next, recur_turn(flow->recur, now));
 }
 
 int64_t flow_exec_turn(struct flow *flow, struct now now)
@@ -117,6 +122,6 @@ void flow_leave(struct flow *flow)
 
 bool flow_drained(struct flow *flow)
 {
-    return pull_idle(flow->pull) && complete_idle(flow->complete) && commands_idle(flow->commands) &&
+    return pull_idle(flow->pull) && recur_idle(flow->recur) && complete_idle(flow->complete) && commands_idle(flow->commands) &&
            lease_reports_idle(flow->lease_reports);
 }

@@ -14,6 +14,7 @@
 #include "flow/stages/complete.h"
 #include "flow/stages/dispatch.h"
 #include "flow/stages/pull.h"
+#include "flow/stages/recur.h"
 #include "flow/tend/beat.h"
 #include "flow/tend/lane_scan.h"
 #include "flow/tend/lease_expiry.h"
@@ -27,6 +28,7 @@ struct flow_config {
     int slots;         // attempts at once
     uint64_t seed;
     const uint8_t *shared_secret;                    // STORE_SECRET_SIZE bytes, copied; NULL: tickets have the store's
+    struct zones *zones;                             // of recurring tasks; the caller's
     bool api_only;                                   // neither claims nor runs jobs: other nodes of the store do
     void (*correct_clock)(void *ctx, int64_t by_ms); // see struct node
     void *clock_ctx;
@@ -37,6 +39,7 @@ struct flow {
     struct lanes *lanes;
     struct dispatch *dispatch;
     struct pull *pull;
+    struct recur *recur;
     struct recorder *recorder;
     struct admit *admit;
     struct complete *complete;

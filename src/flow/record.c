@@ -9,12 +9,14 @@
 #include "base/mark.h"
 #include "base/mem.h"
 #include "flow/stages/pull.h"
+#include "flow/stages/recur.h"
 
 #include <assert.h>
 
 struct recorder {
     struct node *node;
     struct pull *pull;
+    struct recur *recur;
     struct mailbox answers; // struct store_op
 };
 
@@ -35,6 +37,11 @@ void recorder_free(struct recorder *recorder)
     mem_free(recorder);
 }
 
+void recorder_tell(struct recorder *recorder, struct recur *recur)
+{
+    recorder->recur = recur;
+}
+
 // ---- counts and events
 
 void record_started(struct node *node, const struct outcome *running)
@@ -53,7 +60,7 @@ void record_started(struct node *node, const struct outcome *running)
                                                        .attempt = job->attempts});
 }
 
-static void emit_added(struct node *node, const struct job *job, const struct store_task *task, int64_t now_ms)
+static void emit_added(struct node *node, const struct job *job, struct str queue, struct str name, int64_t now_ms)
 {
     stats_count(&node->stats, STATS_SUBMITTED, 1);
     if (events_wanted(node->events))
@@ -63,8 +70,15 @@ static void emit_added(struct node *node, const struct job *job, const struct st
                                                        .task_id = job->task_id,
                                                        .job_id = job->id,
                                                        .state = job->state,
-                                                       .queue = task->queue,
-                                                       .name = task->name});
+                                                       .queue = queue,
+                                                       .name = name});
+}
+
+// A job was added that nobody has in hand. True: it is due sooner than what its lane knew of.
+static bool follow_job(struct node *node, const struct job *job, struct str queue, struct str name, int64_t now_ms)
+{
+    emit_added(node, job, queue, name, now_ms);
+    return lanes_note(node->lanes, job->lane, job->tenant, queue, job->due_at);
 }
 
 // EVENT_TYPE_COUNT: nothing that anybody was waiting for.
@@ -105,14 +119,15 @@ static void emit_step(struct node *node, const struct store_step *step, struct s
                                                    .next_at = type == EVENT_RETRIED ? job->due_at : 0});
 }
 
-static void emit_task(struct node *node, enum event_type type, const struct store_task *task, struct now now)
+static void emit_task(struct node *node, enum event_type type, const struct store_task *task, struct str reason, struct now now)
 {
     events_emit(node->events, &(struct event_item){.type = type,
                                                    .tenant = task->tenant,
                                                    .at_ms = now.wall_ms,
                                                    .task_id = task->id,
                                                    .queue = task->queue,
-                                                   .name = task->name});
+                                                   .name = task->name,
+                                                   .reason = reason});
 }
 
 // ---- steps
@@ -168,6 +183,8 @@ static void follow_step(struct recorder *recorder, const struct store_step *step
         emit_and_count(recorder->node, step, subject);
     if (!step->err && job_state_waiting(job->state))
         lanes_due(recorder->node->lanes, job->lane, job->due_at);
+    if (!step->err && job->trigger == TRIGGER_SCHEDULE && !subject->calm && job_state_final(job->state))
+        recur_ended(recorder->recur, job->task_id);
     if (subject->held)
         pull_returned(recorder->pull, job->id, subject->held);
 }
@@ -191,6 +208,47 @@ static void take_recording(struct recorder *recorder, struct store_op *op, struc
     recording->done(recording, now);
 }
 
+// ---- plans
+
+void planning_init(struct planning *planning, size_t max, void (*done)(struct planning *planning, struct now now))
+{
+    *planning = (struct planning){.max = max, .done = done};
+    store_op_init(&planning->plan.op, STORE_PLAN, NULL);
+    planning->plan.items = arena_array(&planning->plan.op.arena, struct store_planned, max);
+    planning->subjects = arena_array(&planning->plan.op.arena, struct record_subject, max);
+}
+
+void planning_done(struct planning *planning)
+{
+    store_op_done(&planning->plan.op);
+}
+
+void planning_add(struct planning *planning, struct store_planned item, struct record_subject subject)
+{
+    assert(planning->plan.count < planning->max);
+    planning->subjects[planning->plan.count] = subject;
+    planning->plan.items[planning->plan.count++] = item;
+}
+
+void recorder_plan(struct recorder *recorder, struct planning *planning, int64_t now_ms)
+{
+    planning->plan.holder = atomic_load(&recorder->node->incarnation);
+    planning->plan.now_ms = now_ms;
+    submit(recorder, &planning->plan.op);
+}
+
+static void take_planning(struct recorder *recorder, struct store_op *op, struct now now)
+{
+    struct planning *planning = container_of(op, struct planning, plan.op);
+    for (size_t i = 0; !op->err && i < planning->plan.count; i++) {
+        const struct store_planned *item = &planning->plan.items[i];
+        const struct record_subject *subject = &planning->subjects[i];
+        for (size_t k = 0; !item->err && k < item->job_count; k++)
+            follow_job(recorder->node, &item->jobs[k], subject->queue, subject->name, now.wall_ms);
+    }
+    planning->done(planning, now);
+}
+
 // ---- tasks
 
 void recorder_amend(struct recorder *recorder, struct amending *amending)
@@ -199,14 +257,24 @@ void recorder_amend(struct recorder *recorder, struct amending *amending)
     submit(recorder, &amending->amend.op);
 }
 
+static void follow_amended(struct node *node, const struct store_step *step, const struct store_task *task)
+{
+    if (job_state_final(step->job->state))
+        emit_and_count(node, step, &(struct record_subject){.queue = task->queue, .name = task->name});
+    else
+        lanes_due(node->lanes, step->job->lane, step->job->due_at);
+}
+
 static void take_amending(struct recorder *recorder, struct store_op *op, struct now now)
 {
     struct amending *amending = container_of(op, struct amending, amend.op);
     const struct store_amend *amend = &amending->amend;
     if (!op->err && amending->event != EVENT_TYPE_COUNT)
-        emit_task(recorder->node, amending->event, &amend->task, now);
+        emit_task(recorder->node, amending->event, &amend->task, amending->reason, now);
     for (size_t i = 0; !op->err && i < amend->count; i++)
-        lanes_due(recorder->node->lanes, amend->steps[i].job->lane, amend->steps[i].job->due_at);
+        follow_amended(recorder->node, &amend->steps[i], &amend->task);
+    for (size_t i = 0; !op->err && i < amend->job_count; i++)
+        follow_job(recorder->node, &amend->jobs[i], amend->task.queue, amend->task.name, now.wall_ms);
     amending->done(amending, now);
 }
 
@@ -220,14 +288,17 @@ static void take_removing(struct recorder *recorder, struct store_op *op, struct
 {
     struct removing *removing = container_of(op, struct removing, remove.op);
     if (!op->err && !removing->remove.more)
-        emit_task(recorder->node, EVENT_TASK_DELETED, removing->task, now);
+        emit_task(recorder->node, EVENT_TASK_DELETED, removing->task, (struct str){0}, now);
     removing->done(removing, now);
 }
 
 void recorder_turn(struct recorder *recorder, struct now now)
 {
-    static void (*const takes[STORE_VERB_COUNT])(struct recorder *, struct store_op *, struct now) = {
-        [STORE_CHANGE] = take_recording, [STORE_AMEND] = take_amending, [STORE_REMOVE] = take_removing};
+    static void (*const takes[STORE_VERB_COUNT])(struct recorder *, struct store_op *,
+                                                 struct now) = {[STORE_CHANGE] = take_recording,
+                                                                [STORE_PLAN] = take_planning,
+                                                                [STORE_AMEND] = take_amending,
+                                                                [STORE_REMOVE] = take_removing};
     struct list answers;
     list_init(&answers);
     mailbox_take(&recorder->answers, &answers);
@@ -249,9 +320,10 @@ static bool follow_addition(struct recorder *recorder, struct addition *addition
     bool added = !addition->add.op.err && !item->err && !item->existing_id, wake = false;
     for (size_t k = 0; added && k < item->job_count; k++) {
         const struct job *job = &item->jobs[k];
-        emit_added(node, job, task, addition->add.now_ms);
         if (!order && task->dispatch == TARGET_CALLED)
-            wake |= lanes_note(node->lanes, job->lane, job->tenant, task->queue, job->due_at);
+            wake |= follow_job(node, job, task->queue, task->name, addition->add.now_ms);
+        else
+            emit_added(node, job, task->queue, task->name, addition->add.now_ms);
     }
     if (order && added) {
         pull_push(recorder->pull, order);

@@ -6,13 +6,15 @@
 #pragma once
 #include "base/clock.h"
 #include "flow/node.h"
-#include "store/jobs.h"
+#include "store/plans.h"
 
 struct pull;
 struct recorder;
+struct recur;
 
 struct recorder *recorder_new(struct node *node, struct pull *pull);
 void recorder_free(struct recorder *recorder);
+void recorder_tell(struct recorder *recorder, struct recur *recur); // who wants to know of the ends of scheduled jobs
 void recorder_turn(struct recorder *recorder,
                    struct now now); // takes the store's answers: done() of what they belong to is called
 
@@ -22,6 +24,7 @@ void recorder_turn(struct recorder *recorder,
 struct record_subject {
     struct str queue, name; // of its task; queue.p == NULL: they stand in `doc`
     struct str doc;
+    bool calm;    // nothing follows for the schedule of its task when it ends, as its policy says; false: that is not known
     int64_t held; // the token under which this node has it in hand: its place is given back, written or refused; 0: it has not
 };
 
@@ -46,6 +49,7 @@ void recorder_write(struct recorder *recorder, struct recording *recording); // 
 struct amending {
     struct store_amend amend;
     enum event_type event;
+    struct str reason;                                       // that the event gives
     void (*done)(struct amending *amending, struct now now); // on the flow thread
 };
 void recorder_amend(struct recorder *recorder, struct amending *amending);
@@ -57,6 +61,20 @@ struct removing {
     void (*done)(struct removing *removing, struct now now); // on the flow thread
 };
 void recorder_remove(struct recorder *recorder, struct removing *removing);
+
+// Plans of recurring tasks, with the jobs that they plan. Each item is written or refused by itself.
+struct planning {
+    struct store_plan plan;          // .items[i].err says what became of each, unless .op.err says that all failed
+    struct record_subject *subjects; // of whom the jobs are
+    size_t max;
+    void (*done)(struct planning *planning, struct now now); // on the flow thread
+};
+
+void planning_init(struct planning *planning, size_t max, void (*done)(struct planning *planning, struct now now));
+void planning_done(struct planning *planning); // frees all but the struct
+void planning_add(struct planning *planning, struct store_planned item, struct record_subject subject);
+void recorder_plan(struct recorder *recorder, struct planning *planning,
+                   int64_t now_ms); // again, if the store failed, is allowed
 
 // New tasks with their jobs, or new jobs. Jobs that were inserted in hand are handed to pull before done() is called; the
 // lanes of the others learn what waits in them.

@@ -242,6 +242,20 @@ enum err zones_find(struct zones *zones, struct str name, const struct zone **re
     return *ret_zone ? ERR_OK : ERR_INVALID_FIELD;
 }
 
+bool zones_schedule(struct zones *zones, const struct task *task, int64_t task_id, int64_t since_ms, struct arena *arena,
+                    struct schedule *ret_schedule, struct problem *why)
+{
+    const struct zone *zone;
+    char words[ERR_WHY_MAX];
+    enum err err = zones_find(zones, task->recurs.timezone, &zone, words);
+    if (err)
+        err = problem_set(why, err, "/timezone", "%s", words);
+    else
+        err = task_schedule(task, task_id, since_ms, zone, arena, ret_schedule, why);
+    why->err = err;
+    return !err;
+}
+
 void zones_version(struct zones *zones, char ret_version[ZONE_VERSION_SIZE])
 {
     pthread_mutex_lock(&zones->lock);

@@ -3,8 +3,8 @@
 //
 // They are tzdata's files, in the folder that TZDIR names or in /usr/share/zoneinfo. Without tzdata there is only UTC.
 #pragma once
-#include "core/schedule/zone.h"
 #include "core/schedule/zone_list.h"
+#include "core/task/task.h"
 
 struct zones;
 
@@ -14,6 +14,11 @@ void zones_free(struct zones *zones);     // accepts NULL
 // The zone lives as long as `zones`. The name is one of tzdata's, in the right case, or "UTC". ERR_INVALID_FIELD: there is no
 // zone of this name, or its file cannot be used; `why` says which, and what would help.
 err_check enum err zones_find(struct zones *zones, struct str name, const struct zone **ret_zone, char why[ERR_WHY_MAX]);
+
+// The schedule of a task that recurs (task_schedule()), in its zone. False: there is no such zone, or the document is not as it was
+// when it was accepted; `why` says which.
+bool zones_schedule(struct zones *zones, const struct task *task, int64_t task_id, int64_t since_ms, struct arena *arena,
+                    struct schedule *ret_schedule, struct problem *why);
 
 void zones_version(struct zones *zones, char ret_version[ZONE_VERSION_SIZE]); // of tzdata, "2025b"; empty: it is not known
 

@@ -146,7 +146,6 @@ static bool start_http(struct server *server, const struct shares *shares, char 
     struct flow *flow = server->flow;
     const struct config *config = server->config;
     server->listen = server->socket ? server->socket_name : config_text(config, SET_LISTEN);
-    server->zones = zones_new(NULL);
     server->events = event_streams_new(&flow->node, shares->connections_in / 2); // the other half is for who asks something
     server->api = (struct api){.node = &flow->node,
                                .admit = flow->admit,
@@ -217,7 +216,9 @@ static bool start_flow(struct server *server, const struct shares *shares, char 
     struct exec_http_config exec = {
         .connections_max = shares->slots, .private_allowed = true, .user_agent = "rota/" ROTA_VERSION};
     uint8_t *secret = config_text(config, SET_SECRET_FILE) ? server->secret : NULL;
+    server->zones = zones_new(NULL);
     struct flow_config flow = {.room = room,
+                               .zones = server->zones,
                                .room_bytes = (size_t)config_number(config, SET_JOBS_IN_HAND_BYTES),
                                .slots = shares->slots,
                                .shared_secret = secret,

@@ -21,8 +21,8 @@
 // a job is taken already, and nothing is written.
 struct store_planned {
     int64_t from;
-    // Decided without reading: of the plan only task_id, version, planned_through and check_at are looked at; check_at is written
-    // only if the stored one is smaller than check_before; and the revision stays.
+    // Decided without reading: of the plan only task_id, version, planned_through, instants and check_at are looked at; instants
+    // grow by plan->instants; check_at is written only if the stored one is smaller than check_before; and the revision stays.
     bool unread;
     int64_t check_before;
     const struct plan

@@ -203,7 +203,8 @@ static void steered(struct command *op)
 
 static void merged(struct command *op)
 {
-    commands_merge(container_of(op, struct steering, op)->node->flow->commands, op);
+    struct sim_node *node = container_of(op, struct steering, op)->node;
+    commands_merge(node->flow->commands, op, node_now(node).wall_ms);
 }
 
 static struct steering *steering_new(struct sim_node *node, const struct client_task *task, enum command_act act, int32_t tenant)

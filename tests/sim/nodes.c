@@ -172,6 +172,7 @@ void node_start(struct sim_node *node)
                                  .room_bytes = ROOM_BYTES,
                                  .slots = SLOTS,
                                  .seed = rand_next(&world->rand),
+                                 .zones = world->zones,
                                  .api_only = world->api_node && node->number == 0,
                                  .correct_clock = correct_clock,
                                  .clock_ctx = node};

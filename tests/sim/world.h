@@ -91,6 +91,7 @@ struct world {
     struct heap events;
     int64_t sequence;
     struct store *memory;
+    struct zones *zones; // of all nodes
     struct sim_node nodes[NODES];
     int node_count;                                    // 1: alone, and knows it, as with SQLite
     bool store_clock;                                  // the store has a clock, to which nodes correct theirs

@@ -21,7 +21,7 @@ static void merge(struct command *op)
 {
     merges++;
     if (!merges_later)
-        commands_merge(merges_with, op);
+        commands_merge(merges_with, op, 0);
 }
 
 void ask(struct play *play, struct request *request, enum command_act act, int64_t task_id, int64_t job_id)

@@ -226,6 +226,8 @@ enum err admission_add(struct admission *admission, const struct task *task, str
                                       .scheduled_at = scheduled_at,
                                       .ready_at = scheduled_at,
                                       .due_at = scheduled_at};
+    admission->addition.add.items[i] =
+        (struct store_new){.task = &admission->tasks[i], .jobs = &admission->jobs[i], .job_count = 1, .key = task->key};
     fake.last_doc = doc;
     fake.last_had_digest = digest != NULL;
     if (digest)
@@ -254,6 +256,19 @@ enum err zones_find(struct zones *zones, struct str name, const struct zone **re
     return str_is(name, "UTC") ? ERR_OK : ERR_INVALID_FIELD;
 }
 
+bool zones_schedule(struct zones *zones, const struct task *task, int64_t task_id, int64_t since_ms, struct arena *arena,
+                    struct schedule *ret_schedule, struct problem *why)
+{
+    const struct zone *zone;
+    char words[ERR_WHY_MAX];
+    why->err = zones_find(zones, task->recurs.timezone, &zone, words);
+    if (why->err)
+        problem_set(why, why->err, "/timezone", "%s", words);
+    else
+        why->err = task_schedule(task, task_id, since_ms, zone, arena, ret_schedule, why);
+    return !why->err;
+}
+
 void lease_reports_submit(struct lease_reports *lease_reports, struct lease_report *op)
 {
     assert_non_null(fake.on_lease_report);
@@ -261,7 +276,7 @@ void lease_reports_submit(struct lease_reports *lease_reports, struct lease_repo
     op->done(op);
 }
 
-void commands_merge(struct commands *commands, struct command *op)
+void commands_merge(struct commands *commands, struct command *op, int64_t now_ms)
 {
     assert_non_null(fake.on_command);
     fake.on_command(op);
@@ -274,7 +289,7 @@ void commands_submit(struct commands *commands, struct command *op)
     if (op->act == COMMAND_PATCH)
         op->merge(op);
     else
-        commands_merge(commands, op);
+        commands_merge(commands, op, 0);
 }
 void lanes_pause(struct lanes *lanes, int64_t lane, int32_t tenant, struct str queue, bool paused)
 {

@@ -204,7 +204,7 @@ static void a_store_that_fails_is_said_when_a_task_is_changed(void **state)
     for (size_t i = 0; i < array_count(acts); i++) {
         struct request request;
         ask(play, &request, acts[i], id, 0);
-        request.op.patch = (struct json){JSON_OBJECT, STR("{}")};
+        request.op.patch = (struct json){JSON_OBJECT, STR("{\"name\":\"n\"}")};
         play_turn(play);
         assert_true(request.done);
         assert_int_equal(request.op.err, ERR_STORE_UNAVAILABLE);

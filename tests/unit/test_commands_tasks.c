@@ -135,7 +135,7 @@ static void a_change_is_merged_by_who_asked_for_it_and_again_if_the_task_moved(v
     merges_later = false;
     assert_int_equal(patch(play, &other, id, "{\"tracing_id\":\"meanwhile\"}", 0), ERR_OK);
     merges = 0;
-    commands_merge(play->flow->commands, &request.op);
+    commands_merge(play->flow->commands, &request.op, play->now.wall_ms);
     play_turn(play);
     assert_true(request.done);
     assert_int_equal(request.op.err, ERR_OK);

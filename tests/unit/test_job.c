@@ -41,6 +41,7 @@ static const struct arrow {
     {JOB_READY, JOB_ON_CANCEL, JOB_CANCELLED},
     {JOB_WATCHING, JOB_ON_CANCEL, JOB_CANCELLED},
     {JOB_RESERVED, JOB_ON_CANCEL, JOB_CANCELLED},
+    {JOB_WATCHING, JOB_ON_BLOCK, JOB_BLOCKED},
     {JOB_RESERVED, JOB_ON_DETACH, JOB_RESERVED}, // answered 202: who runs it will say how it ended
     {JOB_RESERVED, JOB_ON_EXTEND, JOB_RESERVED}, // a heartbeat
 };

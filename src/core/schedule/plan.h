@@ -11,6 +11,7 @@
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "core/schedule/schedule.h"
 
 enum {
@@ -68,6 +69,12 @@ struct plan {
     struct str paused_note; // what was said when it was paused,
     struct str paused_by;   // … and by whom: "" by hand; "failures"
 };
+
+// May another instant follow? NULL is the plan of a one-time task.
+static inline bool plan_owes(const struct plan *plan)
+{
+    return plan && plan->planned_through != TIME_NEVER;
+}
 
 // ---- instants
 

@@ -105,7 +105,7 @@ void plan_resume(struct plan *plan, const struct schedule *schedule, const struc
     struct plan_walk walk = {plan, schedule, *rules, now_ms, .wanted = PLAN_AHEAD, .resumes = true};
     walk.rules.misfire = missed;
     walk.rules.misfire_window_ms = -1;
-    struct plan_judge judge = {schedule, &walk.rules, now_ms, plan_last_instant(plan, rules)};
+    struct plan_judge judge = {schedule, &walk.rules, now_ms, true, plan_last_instant(plan, rules)};
     struct plan_skips skips;
     plan_skips_load(&skips, plan);
     for (size_t i = 0; i < count; i++) {

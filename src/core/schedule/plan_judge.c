@@ -19,7 +19,8 @@ static int64_t next_passed(const struct plan_judge *judge, int64_t nominal_at)
 
 bool plan_judge_missed(const struct plan_judge *judge, int64_t nominal_at)
 {
-    return judge->now_ms - schedule_due(judge->schedule, nominal_at) > PLAN_LATE_MS ||
+    int64_t late_ms = judge->now_ms - schedule_due(judge->schedule, nominal_at);
+    return late_ms > PLAN_LATE_MS || (judge->resumes && late_ms >= 0) ||
            schedule_due(judge->schedule, next_passed(judge, nominal_at)) <= judge->now_ms;
 }
 

@@ -7,6 +7,7 @@ struct plan_judge {
     const struct schedule *schedule;
     const struct plan_rules *rules;
     int64_t now_ms;
+    bool resumes; // after a pause an instant was missed when its time has come
     int64_t last; // the last instant that max_runs allows; TIME_NEVER: it is none of those that are judged
 };
 

@@ -122,7 +122,7 @@ struct plan_pick plan_pick(struct plan *plan, const struct schedule *schedule, c
     if (waits != NOWHERE)
         return leave_queue(plan, rules, (size_t)waits, arena);
     enum plan_reason reason = PLAN_MISFIRE;
-    struct plan_judge judge = {schedule, rules, now_ms, plan_last_instant(plan, rules)};
+    struct plan_judge judge = {schedule, rules, now_ms, false, plan_last_instant(plan, rules)};
     if (!was_put_off(schedule, row) && !plan_judge_runs(&judge, row.nominal_at, &reason))
         return skipped(plan, schedule, row.nominal_at, reason, arena);
     switch (verdict_beside(plan, rules)) {
@@ -139,6 +139,6 @@ struct plan_pick plan_pick(struct plan *plan, const struct schedule *schedule, c
 
 bool plan_pick_unread(const struct schedule *schedule, const struct plan_rules *rules, struct plan_row row, int64_t now_ms)
 {
-    struct plan_judge judge = {schedule, rules, now_ms, TIME_NEVER};
+    struct plan_judge judge = {schedule, rules, now_ms, false, TIME_NEVER};
     return rules->overlap == PLAN_OVERLAP_ALLOW && (was_put_off(schedule, row) || !plan_judge_missed(&judge, row.nominal_at));
 }

@@ -121,7 +121,7 @@ static int64_t count_surplus(const struct plan_walk *walk)
 
 static struct plan_judge judge_of(const struct plan_walk *walk, int64_t nominal_at)
 {
-    struct plan_judge judge = {walk->schedule, &walk->rules, walk->now_ms, TIME_NEVER};
+    struct plan_judge judge = {walk->schedule, &walk->rules, walk->now_ms, walk->resumes, TIME_NEVER};
     int64_t left = runs_left(walk);
     if (left <= 2)
         judge.last = left == 1 ? nominal_at : schedule_next_run(walk->schedule, nominal_at, walk->now_ms);

@@ -7,8 +7,6 @@
 #include "base/text/when.h"
 #include "core/task/task.h"
 
-enum { PASSED_MAX = 4000 }; // excluded days after which a schedule counts as one that never runs: more than the horizon has
-
 bool task_recurs(const struct task *task)
 {
     return task->recurs.cron.p || task->recurs.every_ms > 0;
@@ -75,7 +73,17 @@ enum err task_schedule(const struct task *task, int64_t task_id, int64_t since_m
                        struct schedule *ret_schedule, struct problem *why)
 {
     const struct recurrence *recurs = &task->recurs;
-    *ret_schedule = (struct schedule){.gap = recurs->dst_gap, .overlap = recurs->dst_overlap, .zone = zone};
+    bool anchored = recurs->anchor_ms >= 0;
+    *ret_schedule = (struct schedule){.gap = recurs->dst_gap,
+                                      .overlap = recurs->dst_overlap,
+                                      .zone = zone,
+                                      .every_ms = time_max(recurs->every_ms, 0),
+                                      .anchor_ms = anchored ? recurs->anchor_ms : since_ms,
+                                      .anchor_is_instant = !anchored,
+                                      .starts_at = recurs->starts_at,
+                                      .ends_at = recurs->ends_at,
+                                      .jitter_ms = time_max(recurs->jitter_ms, 0),
+                                      .hash = recurrence_hash(task->name, task_id)};
     if (recurs->exclude.type == JSON_ARRAY)
         read_excludes(recurs->exclude, arena, ret_schedule);
     return recurs->cron.p ? read_pattern(task, task_id, &ret_schedule->cron, why) : ERR_OK;
@@ -83,18 +91,11 @@ enum err task_schedule(const struct task *task, int64_t task_id, int64_t since_m
 
 enum err recurrence_check_ahead(const struct task *task, const struct schedule *schedule, int64_t now_ms, struct problem *why)
 {
-    const struct recurrence *recurs = &task->recurs;
-    if (!recurs->cron.p)
-        return ERR_OK;
-    int64_t after_s = time_max(now_ms, recurs->starts_at - 1) / 1000, passed = 0;
-    struct schedule_instant first = schedule_next(schedule, after_s);
-    for (; first.excluded && passed < PASSED_MAX; passed++)
-        first = schedule_next(schedule, schedule_day_end(schedule, first.at_s));
-    if (first.excluded || (passed && first.at_s == INT64_MAX))
+    int64_t first = schedule_next(schedule, now_ms).at_ms;
+    const char *field = task->recurs.ends_at ? "/ends_at" : task->recurs.cron.p ? "/cron" : "/every";
+    if (first == TIME_NEVER)
+        return problem_set(why, ERR_CRON_NEVER, field, "The task would never run: all times of its schedule have passed.");
+    if (schedule_next_run(schedule, now_ms, first + TASK_HORIZON_MS) == TIME_NEVER)
         return problem_set(why, ERR_CRON_NEVER, "/exclude", "The task would never run: all its days are excluded.");
-    if (first.at_s == INT64_MAX)
-        return problem_set(why, ERR_CRON_NEVER, "/cron", "The task would never run: all times of the pattern have passed.");
-    if (recurs->ends_at && first.at_s * 1000 > recurs->ends_at)
-        return problem_set(why, ERR_CRON_NEVER, "/ends_at", "The task would never run: its first time lies after ends_at.");
     return ERR_OK;
 }

@@ -11,8 +11,10 @@ const char *task_state_text(enum task_state state)
     return texts[state];
 }
 
-enum task_state task_state_of(bool paused, const struct job *jobs, size_t count)
+enum task_state task_state_of(bool paused, bool owes, const struct job *jobs, size_t count)
 {
+    if (owes)
+        return paused ? TASK_PAUSED : TASK_ACTIVE;
     for (size_t i = 0; i < count; i++)
         if (!job_state_final(jobs[i].state))
             return paused ? TASK_PAUSED : TASK_ACTIVE;
@@ -28,9 +30,9 @@ static enum telling telling_of(const struct job *job)
 {
     if (job_state_final(job->state))
         return TELLS_ENDED;
-    if (!job_planned(job))
-        return TELLS_RUNNING;
-    return job->parent_id ? TELLS_BY_HAND : TELLS_PLANNED;
+    if (!job_planned(job) || (job->trigger == TRIGGER_SCHEDULE && job->attempts))
+        return TELLS_RUNNING; // between two attempts it runs, too: others of its task may lie ahead
+    return job->parent_id || job->trigger == TRIGGER_RUN ? TELLS_BY_HAND : TELLS_PLANNED;
 }
 
 static int64_t number_of(const struct job *job)
@@ -70,11 +72,12 @@ static enum task_outcome outcome_of_job(const struct job *job)
 }
 
 // While a job has not ended, that is how the task is going: a job that was made by hand takes the place of the one that failed.
+// What a schedule has planned says nothing of how it is going.
 enum task_outcome task_outcome_of(const struct job *jobs, size_t count)
 {
     enum task_outcome live = TASK_OUTCOME_UNKNOWN;
     for (size_t i = 0; i < count; i++)
-        if (!job_state_final(jobs[i].state) && live < outcome_of_job(&jobs[i]))
+        if (!job_state_final(jobs[i].state) && !job_is_ahead(&jobs[i]) && live < outcome_of_job(&jobs[i]))
             live = outcome_of_job(&jobs[i]);
     if (live)
         return live;
@@ -82,11 +85,11 @@ enum task_outcome task_outcome_of(const struct job *jobs, size_t count)
     return shown ? outcome_of_job(shown) : TASK_OUTCOME_UNKNOWN;
 }
 
-unsigned task_words(bool paused, const struct job *jobs, size_t count)
+unsigned task_words(bool paused, bool owes, const struct job *jobs, size_t count)
 {
     static const unsigned by_outcome[TASK_OUTCOME_COUNT] = {
         [TASK_OUTCOME_SUCCESS] = 1u << TASK_SUCCEEDED, [TASK_OUTCOME_FAILED] = 1u << TASK_FAILED};
-    enum task_state state = task_state_of(paused, jobs, count);
+    enum task_state state = task_state_of(paused, owes, jobs, count);
     unsigned words = 1u << state | by_outcome[task_outcome_of(jobs, count)];
     if (state != TASK_ACTIVE && state != TASK_PAUSED)
         return words;
@@ -103,4 +106,23 @@ const struct job *task_job_to_show(const struct job *jobs, size_t count)
         if (!shown || tells_more(&jobs[i], shown))
             shown = &jobs[i];
     return shown;
+}
+
+int64_t task_scheduled_at(const struct job *jobs, size_t count)
+{
+    const struct job *shown = task_job_to_show(jobs, count);
+    int64_t farthest = 0;
+    for (size_t i = 0; i < count; i++)
+        if (job_is_ahead(&jobs[i]) && jobs[i].scheduled_at > farthest)
+            farthest = jobs[i].scheduled_at;
+    return farthest ? farthest : shown ? shown->scheduled_at : 0;
+}
+
+int64_t task_next_at(const struct job *jobs, size_t count)
+{
+    int64_t next = 0;
+    for (size_t i = 0; i < count; i++)
+        if (job_is_ahead(&jobs[i]) && (!next || jobs[i].scheduled_at < next))
+            next = jobs[i].scheduled_at;
+    return next;
 }

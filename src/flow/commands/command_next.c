@@ -113,9 +113,24 @@ static struct command_next cancel_one(const struct command_view *view, const str
     return with(COMMAND_END_JOB, open);
 }
 
+// Whether the schedule of a recurring task still owes a run. A command that ends the task ends its schedule first, with all jobs
+// of it that wait: otherwise others would follow those that are cancelled.
+static bool owes(const struct command_view *view)
+{
+    const struct plan *plan = view->get->task.plan;
+    return plan && plan->planned_through != TIME_NEVER;
+}
+
+static bool is_of_task(const struct command_view *view)
+{
+    return view->get->task_id != 0;
+}
+
 static struct command_next cancel(const struct command_view *view)
 {
     const struct job *open = command_open(view->get), *cancelled = find_cancelled(view);
+    if (is_of_task(view) && owes(view))
+        return with(COMMAND_AMEND, NULL);
     if (open)
         return cancel_one(view, open);
     if (!cancelled)
@@ -125,9 +140,21 @@ static struct command_next cancel(const struct command_view *view)
     return done();
 }
 
+// A recurring task runs once more, beside what is planned.
+static struct command_next run_again(const struct command_view *view)
+{
+    if (view->get->task.paused)
+        return refuse("the task is paused; resume it first");
+    if (view->queue_paused)
+        return refuse("its queue is paused; resume that first");
+    return with(COMMAND_ADD_JOB, NULL);
+}
+
 static struct command_next run_now(const struct command_view *view)
 {
     const struct job *open = command_open(view->get);
+    if (owes(view))
+        return run_again(view);
     if (!open && did(view, COMMAND_DID_MEET) && !find_cancelled(view))
         return done(); // perhaps this command made it run, and it was quick
     if (!open)
@@ -150,6 +177,12 @@ static struct command_next retry(const struct command_view *view)
     const struct job *old = &view->get->jobs[0];
     return job_state_final(old->state) ? with(COMMAND_ADD_JOB, old)
                                        : refuse("the job has not ended; only an ended one can be retried");
+}
+
+static struct command_next unblock(const struct command_view *view)
+{
+    const struct job *job = &view->get->jobs[0];
+    return job->state == JOB_BLOCKED ? with(COMMAND_LET_GO, job) : done();
 }
 
 // As another node requests. It asks again, so there is nothing to wait for.
@@ -205,7 +238,7 @@ static struct command_next pause(const struct command_view *view)
 {
     struct command_next next;
     bool amended = did(view, COMMAND_DID_AMEND);
-    if (!command_open(view->get))
+    if (!command_open(view->get) && !owes(view))
         return amended ? done() : refuse("all its jobs have ended; there is nothing to pause");
     if (!view->get->task.paused || (amended && !all_amended(view)))
         return with(COMMAND_AMEND, NULL);
@@ -216,7 +249,7 @@ static struct command_next resume(const struct command_view *view)
 {
     struct command_next next;
     if (!view->get->task.paused)
-        return command_open(view->get) ? done() : refuse("all its jobs have ended; retry one of them");
+        return command_open(view->get) || owes(view) ? done() : refuse("all its jobs have ended; retry one of them");
     // A claimed job of a paused task is being put off: written later, that would outlast the pause.
     return recall(view, &next) ? next : with(COMMAND_AMEND, NULL);
 }
@@ -228,10 +261,12 @@ static struct command_next patch(const struct command_view *view)
         return next;
     if (did(view, COMMAND_DID_AMEND) && all_amended(view))
         return done();
-    if (!command_open(view->get))
+    if (!command_open(view->get) && !owes(view))
         return refuse("all its jobs have ended; a task that has ended is not changed");
     if (view->past->merged_from != view->get->task.version)
         return with(COMMAND_MERGE, NULL);
+    if (view->past->changes_nothing && !did(view, COMMAND_DID_AMEND))
+        return done();
     return recall(view, &next) ? next : with(COMMAND_AMEND, NULL);
 }
 
@@ -259,6 +294,8 @@ static const struct job *find_watched(const struct store_get *get)
 static struct command_next delete (const struct command_view *view)
 {
     struct command_next next;
+    if (owes(view))
+        return with(COMMAND_AMEND, NULL);
     if (!view->running && recall(view, &next))
         return next;
     const struct job *open = find_to_delete(view), *begins = find_watched(view->get);
@@ -270,8 +307,9 @@ static struct command_next delete (const struct command_view *view)
 struct command_next command_next(const struct command_view *view)
 {
     static struct command_next (*const rules[])(const struct command_view *) = {
-        [COMMAND_CANCEL] = cancel, [COMMAND_RUN] = run_now, [COMMAND_RETRY] = retry,   [COMMAND_PAUSE] = pause,
-        [COMMAND_RESUME] = resume, [COMMAND_PATCH] = patch, [COMMAND_DELETE] = delete, [COMMAND_RECALL] = recall_one,
+        [COMMAND_CANCEL] = cancel, [COMMAND_RUN] = run_now,       [COMMAND_RETRY] = retry,
+        [COMMAND_PAUSE] = pause,   [COMMAND_RESUME] = resume,     [COMMAND_PATCH] = patch,
+        [COMMAND_DELETE] = delete, [COMMAND_RECALL] = recall_one, [COMMAND_UNBLOCK] = unblock,
     };
     return rules[view->act](view);
 }

@@ -16,7 +16,8 @@ enum command_phase {
     COMMAND_WAIT,      // `job` is looked at again a moment later
     COMMAND_END_JOB,   // `job` is written as cancelled
     COMMAND_HURRY_JOB, // `job` is written as planned for now
-    COMMAND_ADD_JOB,   // a new job is added that repeats `job`
+    COMMAND_LET_GO,    // `job` is written as waiting for nothing but its time
+    COMMAND_ADD_JOB,   // a new job is added that repeats `job`; NULL: one of the task
     COMMAND_MERGE,     // whoever asked makes the changed document
     COMMAND_AMEND,     // the task is written, with its jobs that wait
     COMMAND_REMOVE,    // the task is removed
@@ -52,6 +53,7 @@ struct command_past {
     size_t beginning_count;
     int64_t requested_id, request_began; // which job's holder was asked, and since when on the monotonic clock
     int64_t merged_from; // the version of the task from which the changed document was made; 0: it was not made yet
+    bool changes_nothing; // that document says the same as the one it was made from
 };
 
 void command_note_beginning(struct command_past *past, int64_t id, int64_t token);

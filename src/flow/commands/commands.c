@@ -9,8 +9,10 @@
 #include "base/mem.h"
 #include "core/task/patch.h"
 #include "flow/commands/command_next.h"
+#include "flow/commands/replan.h"
 #include "flow/commands/revise.h"
 #include "flow/stages/pull.h"
+#include "flow/stages/recur.h"
 #include "flow/tend/sweep.h"
 #include "store/jobs.h"
 #include "store/peers.h"
@@ -46,6 +48,7 @@ struct work {
 struct commands {
     struct reviser reviser;
     struct pull *pull;
+    struct zones *zones;
     struct mailbox inbox;   // struct command, new
     struct mailbox merged;  // struct command, with its changed document
     struct mailbox answers; // struct store_op of requests that were sent and jobs that were added
@@ -54,11 +57,12 @@ struct commands {
 static void decide(struct revision *revision);
 static void written(struct revision *revision, enum err err);
 
-struct commands *commands_new(struct node *node, struct pull *pull, struct recorder *recorder)
+struct commands *commands_new(struct node *node, struct pull *pull, struct recorder *recorder, struct zones *zones)
 {
     struct commands *commands = mem_zero(sizeof *commands);
     reviser_init(&commands->reviser, node, recorder, MARK_COMMAND_AGAIN);
     commands->pull = pull;
+    commands->zones = zones;
     mailbox_init(&commands->inbox, node->flow_waker);
     mailbox_init(&commands->merged, node->flow_waker);
     mailbox_init(&commands->answers, node->flow_waker);
@@ -255,6 +259,17 @@ static void do_hurry_job(struct work *work, const struct command_next *next)
         revision_write(revision, next->job, 0);
 }
 
+static void do_let_go(struct work *work, const struct command_next *next)
+{
+    struct revision *revision = &work->revision;
+    revision->job = *next->job;
+    revision->step = (struct job_step){0};
+    if (job_unblock(&revision->job, now_of(work).wall_ms))
+        finish(work, ERR_ILLEGAL_TRANSITION, "it does not wait for others");
+    else
+        revision_write(revision, next->job, 0);
+}
+
 static void written(struct revision *revision, enum err err)
 {
     struct work *work = work_of(revision);
@@ -276,9 +291,34 @@ static void added(struct addition *addition)
     mailbox_post(&work->commands->answers, &addition->add.op.link);
 }
 
+// The job that repeats another one by hand, or that a recurring task gets by hand.
+static struct job job_by_hand(struct work *work, const struct job *old, int64_t now_ms)
+{
+    struct store_get *get = &work->revision.get;
+    struct task task;
+    char why[ERR_WHY_MAX];
+    struct job job = {.id = work->op->new_job_id,
+                      .task_id = get->task.id,
+                      .tenant = get->task.tenant,
+                      .state = JOB_READY,
+                      .trigger = old ? TRIGGER_RETRY : TRIGGER_RUN,
+                      .scheduled_at = now_ms,
+                      .ready_at = now_ms,
+                      .due_at = now_ms,
+                      .token = 1};
+    if (old) {
+        job.parent_id = old->id;
+        job.priority = old->priority;
+        job.nominal_at = old->nominal_at;
+    } else {
+        task_read(&task, get->task.doc, &get->op.arena, why);
+        job.priority = (uint8_t)task.priority;
+    }
+    return job;
+}
+
 static void do_add_job(struct work *work, const struct command_next *next)
 {
-    const struct job *old = next->job;
     int64_t now_ms = now_of(work).wall_ms, incarnation = atomic_load(&node_of(work)->incarnation);
     struct job *job = &work->revision.job;
     if (!incarnation) { // until it has joined, its ids may be another's
@@ -286,16 +326,7 @@ static void do_add_job(struct work *work, const struct command_next *next)
         return;
     }
     work->op->new_job_id = node_make_id(node_of(work), now_ms);
-    *job = (struct job){.id = work->op->new_job_id,
-                        .task_id = old->task_id,
-                        .parent_id = old->id,
-                        .tenant = old->tenant,
-                        .priority = old->priority,
-                        .state = JOB_READY,
-                        .scheduled_at = now_ms,
-                        .ready_at = now_ms,
-                        .due_at = now_ms,
-                        .token = 1};
+    *job = job_by_hand(work, next->job, now_ms);
     work->item = (struct store_new){.jobs = job, .job_count = 1};
     work->addition = (struct addition){.task = &work->revision.get.task, .done = added};
     store_op_init(&work->addition.add.op, STORE_ADD, NULL);
@@ -326,15 +357,43 @@ static void do_merge(struct work *work, const struct command_next *next)
     work->op->merge(work->op);
 }
 
+static bool says_the_same(const struct task *task, struct str doc, struct arena *arena)
+{
+    struct task was;
+    char why[ERR_WHY_MAX];
+    buf_auto struct buf before = {0}, after = {0};
+    if (!task_read(&was, doc, arena, why))
+        return false;
+    task_render(&was, &before);
+    task_render(task, &after);
+    return str_eq(buf_str(&before), buf_str(&after));
+}
+
+// Can its schedule be followed, if it recurs?
+static bool schedule_fits(struct work *work, int64_t now_ms, struct problem *why)
+{
+    const struct store_task *stored = &work->revision.get.task;
+    const struct task *task = &work->patched.task;
+    struct schedule schedule;
+    if (!task_recurs(task))
+        return true;
+    if (!zones_schedule(work->commands->zones, task, stored->id, stored->created_at, &work->merged, &schedule, why))
+        return false;
+    why->err = work->patched.replanned ? recurrence_check_ahead(task, &schedule, now_ms, why) : ERR_OK;
+    return !why->err;
+}
+
 // Only what was read is looked at, which nobody touches meanwhile.
-void commands_merge(struct commands *commands, struct command *op)
+void commands_merge(struct commands *commands, struct command *op, int64_t now_ms)
 {
     struct work *work = op->work;
     const struct store_task *task = &work->revision.get.task;
     arena_done(&work->merged);
     op->problem = (struct problem){0};
-    if (!patch_task(&work->patched, task->doc, op->patch, &work->merged, &op->problem))
+    if (!patch_task(&work->patched, task->doc, op->patch, &work->merged, &op->problem) && schedule_fits(work, now_ms, &op->problem)) {
         work->past.merged_from = task->version;
+        work->past.changes_nothing = says_the_same(&work->patched.task, task->doc, &work->merged);
+    }
     mailbox_post(&commands->merged, &op->link);
 }
 
@@ -346,13 +405,25 @@ static void take_merged(struct work *work)
         decide(&work->revision);
 }
 
+// A one-time task keeps no note, and has no instants that could be missed. False: the command was ended.
+static bool is_apt(struct work *work)
+{
+    struct command *op = work->op;
+    bool recurs = work->revision.get.task.plan;
+    if (recurs || !(op->note.n || op->runs_missed))
+        return true;
+    refuse_patch(work, &(struct problem){.err = ERR_INVALID_FIELD,
+                                         .detail = "Only recurring tasks keep a note and have runs that were missed."});
+    return false;
+}
+
 // Is a change that plans the task anew possible now? It is asked before anything is called back. False: the command was ended.
 static bool plan_fits(struct work *work)
 {
     struct problem why = {0};
     int64_t scheduled_at, expires_at;
     bool merged = work->op->act == COMMAND_PATCH && work->past.merged_from == work->revision.get.task.version;
-    if (!merged || work->past.did & COMMAND_DID_AMEND || !work->patched.replanned ||
+    if (!merged || work->revision.get.task.plan || work->past.did & COMMAND_DID_AMEND || !work->patched.replanned ||
         !task_plan(&work->patched.task, now_of(work).wall_ms, &scheduled_at, &expires_at, &why))
         return true;
     refuse_patch(work, &why);
@@ -364,11 +435,15 @@ static void amended(struct amending *amending, struct now now);
 // The task as it is; what is to be changed follows.
 static struct store_amend *begin_amend(struct work *work)
 {
-    static const enum event_type events[] = {
-        [COMMAND_PAUSE] = EVENT_TASK_PAUSED, [COMMAND_RESUME] = EVENT_TASK_RESUMED, [COMMAND_PATCH] = EVENT_TASK_CHANGED};
+    static const enum event_type events[] = {[COMMAND_PAUSE] = EVENT_TASK_PAUSED,
+                                             [COMMAND_RESUME] = EVENT_TASK_RESUMED,
+                                             [COMMAND_PATCH] = EVENT_TASK_CHANGED,
+                                             [COMMAND_CANCEL] = EVENT_TYPE_COUNT,
+                                             [COMMAND_DELETE] = EVENT_TYPE_COUNT};
     struct store_get *get = &work->revision.get;
     bool again = work->past.did & COMMAND_DID_AMEND;
-    work->amending = (struct amending){.event = again ? EVENT_TYPE_COUNT : events[work->op->act], .done = amended};
+    work->amending =
+        (struct amending){.event = again ? EVENT_TYPE_COUNT : events[work->op->act], .reason = work->op->note, .done = amended};
     struct store_amend *amend = &work->amending.amend;
     amend->task = get->task;
     amend->task.updated_at = now_of(work).wall_ms;
@@ -408,12 +483,33 @@ static bool amend_jobs(struct work *work, struct store_amend *amend)
     return true;
 }
 
+// The same for a recurring task, whose plan follows it too.
+static bool amend_plan(struct work *work, struct store_amend *amend)
+{
+    struct arena *arena = &work->revision.get.op.arena;
+    struct problem why = {0};
+    struct task task = work->patched.task;
+    char words[ERR_WHY_MAX];
+    if (work->op->act != COMMAND_PATCH)
+        task_read(&task, amend->task.doc, arena, words);
+    struct replanning replanning = {.command = work->op,
+                                    .get = &work->revision.get,
+                                    .task = &task,
+                                    .node = node_of(work),
+                                    .zones = work->commands->zones,
+                                    .now_ms = now_of(work).wall_ms};
+    why.err = replan(&replanning, amend, arena, &why);
+    if (why.err)
+        refuse_patch(work, &why);
+    return !why.err;
+}
+
 static void do_amend(struct work *work, const struct command_next *next)
 {
     struct store_amend *amend = begin_amend(work);
     const struct task *patched = &work->patched.task;
     if (work->op->act != COMMAND_PATCH) {
-        amend->task.paused = work->op->act == COMMAND_PAUSE;
+        amend->task.paused = work->op->act == COMMAND_PAUSE || (amend->task.paused && work->op->act != COMMAND_RESUME);
     } else {
         amend->task.dispatch = target_rule(patched->target.kind)->dispatch;
         amend->task.queue = patched->queue;
@@ -422,7 +518,7 @@ static void do_amend(struct work *work, const struct command_next *next)
         amend->retag = true;
         store_task_tag(&amend->task, patched, &work->revision.get.op.arena);
     }
-    if (amend_jobs(work, amend))
+    if (amend->task.plan ? amend_plan(work, amend) : amend_jobs(work, amend))
         recorder_amend(work->commands->reviser.recorder, &work->amending);
 }
 
@@ -458,8 +554,8 @@ static void amended(struct amending *amending, struct now now)
         command_note_beginning(&work->past, amend->steps[i].job->id, amend->steps[i].job->token + 1);
     if (!err)
         work->past.did |= COMMAND_DID_AMEND | COMMAND_DID_WRITE;
-    if (!err && work->op->act != COMMAND_RESUME)
-        revision_read(&work->revision); // what is in hand is called back
+    if (!err && (work->op->act != COMMAND_RESUME || amend->task.paused))
+        revision_read(&work->revision); // what is in hand is called back; or the rest of what was missed is to follow
     else if (err == ERR_NOT_FOUND)
         take_gone(work, "the task could not be changed");
     else
@@ -529,10 +625,10 @@ static bool is_meant(const struct work *work)
 static void carry_out(struct work *work)
 {
     static void (*const phases[COMMAND_PHASE_COUNT])(struct work *, const struct command_next *) = {
-        [COMMAND_DONE] = do_done,           [COMMAND_FETCH] = do_fetch,     [COMMAND_REQUEST] = do_request,
-        [COMMAND_BEGINS] = do_begins,       [COMMAND_WAIT] = do_wait,       [COMMAND_END_JOB] = do_end_job,
-        [COMMAND_HURRY_JOB] = do_hurry_job, [COMMAND_ADD_JOB] = do_add_job, [COMMAND_MERGE] = do_merge,
-        [COMMAND_AMEND] = do_amend,         [COMMAND_REMOVE] = do_remove,
+        [COMMAND_DONE] = do_done,           [COMMAND_FETCH] = do_fetch,   [COMMAND_REQUEST] = do_request,
+        [COMMAND_BEGINS] = do_begins,       [COMMAND_WAIT] = do_wait,     [COMMAND_END_JOB] = do_end_job,
+        [COMMAND_HURRY_JOB] = do_hurry_job, [COMMAND_LET_GO] = do_let_go, [COMMAND_ADD_JOB] = do_add_job,
+        [COMMAND_MERGE] = do_merge,         [COMMAND_AMEND] = do_amend,   [COMMAND_REMOVE] = do_remove,
     };
     const struct job *open = command_open(&work->revision.get);
     struct command_view view = {.act = work->op->act,
@@ -560,7 +656,7 @@ static void decide(struct revision *revision)
         finish(work, read->err, read->why);
     else if (!is_meant(work))
         finish(work, ERR_VERSION_MISMATCH, "the task has another version by now: read it again and decide anew");
-    else if (plan_fits(work))
+    else if (is_apt(work) && plan_fits(work))
         carry_out(work);
 }
 

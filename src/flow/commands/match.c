@@ -60,7 +60,7 @@ static bool row_matches(struct match *match)
         return false;
     assert(jobs || match->stored); // only a page of jobs may come without its tasks
     if (!jobs)
-        row.words = task_words(match->stored->paused, match->jobs, match->job_count);
+        row.words = task_words(match->stored->paused, plan_owes(match->stored->plan), match->jobs, match->job_count);
     if (row.job && match->filter->sla)
         row.sla = sla_of(match, row.job);
     return filter_takes(match->filter, &row, match->now_ms, arena);

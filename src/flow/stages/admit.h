@@ -10,13 +10,15 @@
 #include "store/jobs.h"
 
 struct admit;
+struct zones;
 
 // One request's tasks. The caller owns the struct and everything in it until admit_submit() and again after done().
 struct admission {
-    struct addition addition; // .add.items[i].err and .existing_id are the answers, .jobs[0] the job as inserted
-    struct store_task *tasks; // .id is known after admit_submit()
-    struct job *jobs;
-    bool pushes; // counted by node_push_begin
+    struct addition addition;   // .add.items[i].err and .existing_id are the answers, .jobs the jobs as inserted
+    struct store_task *tasks;   // .id is known after admit_submit()
+    struct job *jobs;           // of one-time tasks
+    const struct task **recurs; // for each task, what it is if it recurs; NULL: it does not
+    bool pushes;                // counted by node_push_begin
     size_t count, max;
     int32_t tenant;
     struct admit *admit;
@@ -24,13 +26,14 @@ struct admission {
     void *ctx;
 };
 
-struct admit *admit_new(struct node *node, struct recorder *recorder);
+struct admit *admit_new(struct node *node, struct recorder *recorder, struct zones *zones);
 void admit_free(struct admit *admit);
 
 void admission_init(struct admission *admission, int32_t tenant, size_t max);
 void admission_done(struct admission *admission); // frees all but the struct
 
-// Adds a parsed task; its document must live until done(). A refusal leaves the admission as it was. `digest`, when the task
+// Adds a parsed task; its document, and what of the task points elsewhere, must live until done(). The schedule of one that recurs
+// has been checked (zones_schedule()). A refusal leaves the admission as it was. `digest`, when the task
 // has a key: SHA-256 of task_render_for_key().
 err_check enum err admission_add(struct admission *admission, const struct task *task, struct str doc, const uint8_t *digest,
                                  int64_t now_ms, struct problem *why);

@@ -13,6 +13,7 @@
 #include "base/mark.h"
 #include "base/mem.h"
 #include "flow/stages/pull.h"
+#include "flow/stages/recur.h"
 #include "store/jobs.h"
 
 enum {
@@ -129,6 +130,10 @@ static enum err decide(struct complete *complete, struct outcome *outcome, struc
         return job_cancel(job, policy, now.wall_ms, STR("cancelled by hand"), ret_step);
     case ORDER_EXPIRED:
         return job_cancel(job, policy, now.wall_ms, STR("expired"), ret_step);
+    case ORDER_SKIPPED:
+        return job_cancel(job, policy, now.wall_ms, outcome->result.reason, ret_step);
+    case ORDER_BLOCKED:
+        return job_block(job, now.wall_ms);
     }
     return ERR_INTERNAL;
 }
@@ -142,6 +147,11 @@ static struct batch *batch_new(struct complete *complete, size_t max)
     batch->complete = complete;
     batch->items = arena_array(&batch->recording.change.op.arena, struct decided, max);
     return batch;
+}
+
+static bool is_calm(const struct outcome *outcome)
+{
+    return outcome->order && recur_is_calm(&outcome->order->task, outcome->job.state);
 }
 
 static void add(struct batch *batch, struct outcome *outcome, struct now now)
@@ -160,8 +170,10 @@ static void add(struct batch *batch, struct outcome *outcome, struct now now)
     recording_add(
         &batch->recording,
         (struct store_step){.token = outcome->token, .job = job, .attempt = item->step.kept ? &item->step.attempt : NULL},
-        (struct record_subject){
-            .queue = outcome->queue, .name = outcome->name, .held = outcome->end == ORDER_BEGAN ? 0 : outcome->token});
+        (struct record_subject){.queue = outcome->queue,
+                                .name = outcome->name,
+                                .calm = is_calm(outcome),
+                                .held = outcome->end == ORDER_BEGAN ? 0 : outcome->token});
 }
 
 static void submit(struct complete *complete, struct batch *batch)

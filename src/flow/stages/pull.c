@@ -15,6 +15,7 @@
 #include "base/mark.h"
 #include "base/mem.h"
 #include "flow/commands/ticket.h"
+#include "flow/stages/recur.h"
 #include "store/jobs.h"
 
 #include <assert.h>
@@ -39,10 +40,12 @@ struct hold {
     struct wheel_node timer; // while it is
     bool given_up;           // its outcome is on its way, without that it began
     bool asked;              // somebody waits for its end
+    bool picked;             // its schedule has said that it runs
 };
 
 struct pull {
     struct node *node;
+    struct recur *recur;
     struct digest_key *key; // of tickets; NULL until the first is written
     struct mailbox pushed;  // orders
     struct mailbox asks;    // struct pull_ask
@@ -103,6 +106,11 @@ void pull_free(struct pull *pull)
     mailbox_done(&pull->asks);
     mailbox_done(&pull->answers);
     mem_free(pull);
+}
+
+void pull_tell(struct pull *pull, struct recur *recur)
+{
+    pull->recur = recur;
 }
 
 void pull_push(struct pull *pull, struct order *order)
@@ -216,7 +224,9 @@ static void take_in_hand(struct pull *pull, struct order *order, struct now now)
 
 static void take_claimed(struct pull *pull, const struct store_job *from, struct now now)
 {
-    take_in_hand(pull, order_new(&from->job, from->doc), now);
+    struct order *order = order_new(&from->job, from->doc);
+    order->version = from->version;
+    take_in_hand(pull, order, now);
 }
 
 static void take_pushed(struct pull *pull, struct now now)
@@ -357,6 +367,12 @@ static void write_ticket(struct pull *pull, struct order *order)
     ticket_write(pull->key, order->job.id, ticket, order->ticket);
 }
 
+// False: its plan is read first; pull_picked() follows, or pull_give_up().
+static bool pick(struct pull *pull, struct order *order, struct now now)
+{
+    return order->job.trigger != TRIGGER_SCHEDULE || recur_pick(pull->recur, order, now);
+}
+
 // I6: an order may go on only in the life that claimed it: of what an earlier life held, others may have hold by now.
 static void publish(struct pull *pull, struct hold *hold, struct now now)
 {
@@ -379,12 +395,33 @@ static void publish(struct pull *pull, struct hold *hold, struct now now)
         give_up_marked(pull, order, ORDER_EXPIRED, MARK_EXPIRED_IN_HAND);
         return;
     case WAIT_NOTHING:
+        if (!hold->picked && !pick(pull, order, now))
+            return;
+        hold->picked = true;
         write_ticket(pull, order);
         if (!broker_publish(node->broker, order))
             return;
         mark(MARK_BROKER_FULL);
         wait_in_wheel(pull, hold, order, now.wall_ms + BUSY_WAIT_MS);
     }
+}
+
+void pull_picked(struct pull *pull, struct order *order, struct now now)
+{
+    struct hold *hold = map_get(&pull->held, order->job.id);
+    if (!hold || hold->token != order->job.token || pull->quiet) {
+        give_up(pull, order, ORDER_RELEASED, 0);
+        return;
+    }
+    hold->picked = true;
+    hold->order = order;
+    publish(pull, hold, now);
+}
+
+void pull_give_up(struct pull *pull, struct order *order, enum order_end end, struct str reason)
+{
+    order->why = reason;
+    give_up(pull, order, end, 0);
 }
 
 static void publish_due(struct pull *pull, struct now now)

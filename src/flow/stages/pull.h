@@ -7,7 +7,9 @@
 
 struct pull;
 
+struct recur;
 struct pull *pull_new(struct node *node);
+void pull_tell(struct pull *pull, struct recur *recur); // who picks jobs that a schedule has made
 void pull_free(struct pull *pull);
 int64_t pull_turn(struct pull *pull, struct now now); // on the wall clock: when to turn again
 
@@ -29,6 +31,10 @@ struct pull_ask {
     void *ctx;
 };
 void pull_ask(struct pull *pull, struct pull_ask *ask);
+
+// What the schedule of an order says (flow/stages/recur): it goes on; or it is given up as `end`, for a reason. Flow thread.
+void pull_picked(struct pull *pull, struct order *order, struct now now);
+void pull_give_up(struct pull *pull, struct order *order, enum order_end end, struct str reason);
 
 // The outcome of an order is written, or was refused: its place is free. Flow thread.
 void pull_returned(struct pull *pull, int64_t job_id, int64_t token);

@@ -134,6 +134,7 @@ static enum err plan_item(struct memory *memory, const struct store_planned *ite
         memory_write_plan(task, as);
     } else {
         is->planned_through = as->planned_through;
+        is->instants += as->instants;
         is->check_at = is->check_at < item->check_before ? as->check_at : is->check_at;
     }
     memory_add_jobs(memory, task, item->jobs, item->job_count);

@@ -56,7 +56,7 @@
 // The plan of a task. DECIDED: what whoever plans has decided; STORED: what is fixed with the task, or what the store counts.
 #define PG_PLAN(X) \
     X(task_id, bigint, STORED) X(version, bigint, STORED) X(revision, bigint, STORED) X(planned_through, bigint, DECIDED) \
-    X(instants, bigint, DECIDED) X(check_at, bigint, DECIDED) X(success, bigint, STORED) X(failed, bigint, STORED) \
+    X(instants, bigint, DECIDED) X(ended_with, bigint, DECIDED) X(check_at, bigint, DECIDED) X(success, bigint, STORED) X(failed, bigint, STORED) \
     X(cancelled, bigint, STORED) X(failures_in_row, bigint, STORED) X(last_at, bigint, STORED) X(paused_at, bigint, DECIDED) \
     X(tenant, int, STORED) X(active, ids, DECIDED) X(queued, ids, DECIDED) X(skips, text, DECIDED) \
     X(paused_note, bytea, DECIDED) X(paused_by, bytea, DECIDED)

@@ -177,9 +177,10 @@ static void write_unread(struct db *db, const struct planning *planning)
     const struct store_planned *item = planning->item;
     const struct plan *plan = item->plan;
     if (planning->check_at < item->check_before)
-        db_run(db, db_sql(db, SQL_CARRY_ON_AND_CHECK, plan->task_id, !item->job_count, plan->planned_through, plan->check_at));
+        db_run(db, db_sql(db, SQL_CARRY_ON_AND_CHECK, plan->task_id, !item->job_count, plan->planned_through, plan->instants,
+                          plan->check_at));
     else
-        db_run(db, db_sql(db, SQL_CARRY_ON, plan->task_id, !item->job_count, plan->planned_through));
+        db_run(db, db_sql(db, SQL_CARRY_ON, plan->task_id, !item->job_count, plan->planned_through, plan->instants));
 }
 
 // Writes a plan whose jobs have been added, and lets them be found by their tags.
@@ -191,8 +192,8 @@ static void write_planning(struct db *db, const struct planning *planning, struc
         write_unread(db, planning);
     } else {
         sqlite3_stmt *stmt = db_sql(db, SQL_WRITE_PLAN, plan->task_id, !item->job_count, plan->planned_through, plan->instants,
-                                    plan->check_at, plan->paused_at);
-        bind_rest(stmt, 7, plan, arena);
+                                    plan->ended_with, plan->check_at, plan->paused_at);
+        bind_rest(stmt, 8, plan, arena);
         db_run(db, stmt);
     }
     for (size_t i = 0; i < item->job_count && planning->tags; i++)

@@ -198,6 +198,7 @@ const struct statement statements[SQL_TOTAL] = {
         " SELECT task.id, task.lane, task.version, task.tags, ?2, {plan_values} FROM tasks AS task WHERE task.id=?1"
         " ON CONFLICT(task_id) DO UPDATE SET lane=excluded.lane, version=excluded.version, tags=excluded.tags,"
         "  jobless=excluded.jobless, revision=revision+1, planned_through=excluded.planned_through, instants=excluded.instants,"
+        "  ended_with=excluded.ended_with,"
         "  check_at=excluded.check_at, paused_at=excluded.paused_at, active=excluded.active, queued=excluded.queued,"
         "  skips=excluded.skips, paused_note=excluded.paused_note, paused_by=excluded.paused_by"},
     // Before a task is changed.
@@ -208,12 +209,13 @@ const struct statement statements[SQL_TOTAL] = {
     // A plan is carried on: by a caller that has read it; by one that has not, without and with the time by which it must be
     // looked at again.
     [SQL_WRITE_PLAN] = {WRITER,
-        "UPDATE plans SET revision=revision+1, jobless=jobless AND ?2, planned_through=?3, instants=?4, check_at=?5,"
-        "  paused_at=?6, active=?7, queued=?8, skips=?9, paused_note=?10, paused_by=?11"
+        "UPDATE plans SET revision=revision+1, jobless=jobless AND ?2, planned_through=?3, instants=?4, ended_with=?5,"
+        "  check_at=?6, paused_at=?7, active=?8, queued=?9, skips=?10, paused_note=?11, paused_by=?12"
         " WHERE task_id=?1"},
-    [SQL_CARRY_ON] = {WRITER, "UPDATE plans SET jobless=jobless AND ?2, planned_through=?3 WHERE task_id=?1"},
+    [SQL_CARRY_ON] = {WRITER, 
+        "UPDATE plans SET jobless=jobless AND ?2, planned_through=?3, instants=instants+?4 WHERE task_id=?1"},
     [SQL_CARRY_ON_AND_CHECK] = {WRITER,
-        "UPDATE plans SET jobless=jobless AND ?2, planned_through=?3, check_at=?4 WHERE task_id=?1"},
+        "UPDATE plans SET jobless=jobless AND ?2, planned_through=?3, instants=instants+?4, check_at=?5 WHERE task_id=?1"},
     // With the end of the job ?2: whether it succeeded, failed or was cancelled, and when it ended if it was not cancelled.
     // without() is a function of sqlite/plans.c.
     [SQL_COUNT_IN_PLAN] = {WRITER,

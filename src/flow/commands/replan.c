@@ -1,0 +1,152 @@
+// A pause leaves the planned jobs where they are, so people see what would come. What became of their instants is decided when
+// the task is resumed.
+#include "flow/commands/replan.h"
+
+#include "base/mem.h"
+#include "flow/stages/recur.h"
+
+#include <stdlib.h>
+
+// The planned jobs of a task, in the order of their instants, and what becomes of them.
+struct planned {
+    struct job **jobs;
+    struct plan_row *rows;
+    struct plan_moved *moved;
+    size_t count;
+};
+
+static int by_instant(const void *a, const void *b)
+{
+    int64_t left = (*(struct job *const *)a)->nominal_at, right = (*(struct job *const *)b)->nominal_at;
+    return (left > right) - (left < right);
+}
+
+// A job that its schedule has made and that nobody has begun.
+static bool is_planned(const struct job *job)
+{
+    return job->trigger == TRIGGER_SCHEDULE && !job->attempts && job_state_waiting(job->state);
+}
+
+static struct job *add_step(struct store_amend *amend, const struct job *was, struct arena *arena)
+{
+    struct job *job = arena_alloc(arena, sizeof *job);
+    *job = *was;
+    amend->steps[amend->count++] = (struct store_step){.token = was->token, .job = job};
+    return job;
+}
+
+static struct planned list_planned(const struct store_get *get, struct store_amend *amend, struct arena *arena)
+{
+    struct planned planned = {.jobs = arena_array(arena, struct job *, get->job_count),
+                              .rows = arena_array(arena, struct plan_row, get->job_count),
+                              .moved = arena_array(arena, struct plan_moved, get->job_count)};
+    for (size_t i = 0; i < get->job_count; i++)
+        if (is_planned(&get->jobs[i]))
+            planned.jobs[planned.count++] = add_step(amend, &get->jobs[i], arena);
+    qsort(planned.jobs, planned.count, sizeof *planned.jobs, by_instant);
+    for (size_t i = 0; i < planned.count; i++)
+        planned.rows[i] = (struct plan_row){planned.jobs[i]->nominal_at, planned.jobs[i]->scheduled_at};
+    return planned;
+}
+
+static enum err cancel_job(const struct replanning *replanning, struct job *job, struct str reason)
+{
+    struct job_step step;
+    return job_cancel(job, &replanning->task->policy, replanning->now_ms, reason, &step);
+}
+
+static enum err move_job(const struct replanning *replanning, struct job *job, const struct plan_moved *moved)
+{
+    static const struct str reasons[] = {
+        [false] = {"the schedule was changed", 24}, [true] = {"skipped: the task was paused", 28}};
+    if (!moved->keeps)
+        return cancel_job(replanning, job, reasons[replanning->command->act == COMMAND_RESUME]);
+    job->nominal_at = moved->row.nominal_at;
+    job->priority = (uint8_t)replanning->task->priority;
+    job->expires_at = task_expiry(replanning->task, moved->row.due_at);
+    return job_replan(job, moved->row.due_at, replanning->now_ms);
+}
+
+// Jobs that wait for another try, or were made by hand.
+static enum err follow_others(const struct replanning *replanning, struct store_amend *amend, struct arena *arena)
+{
+    const struct store_get *get = replanning->get;
+    enum command_act act = replanning->command->act;
+    enum err err = ERR_OK;
+    for (size_t i = 0; i < get->job_count && !err; i++) {
+        if (is_planned(&get->jobs[i]) || !job_state_waiting(get->jobs[i].state))
+            continue;
+        struct job *job = add_step(amend, &get->jobs[i], arena);
+        if (act == COMMAND_RESUME)
+            err = job_resume(job, replanning->now_ms);
+        else if (act == COMMAND_CANCEL || act == COMMAND_DELETE)
+            err = cancel_job(replanning, job, STR("cancelled by hand"));
+        if (act == COMMAND_PATCH)
+            job->priority = (uint8_t)replanning->task->priority;
+    }
+    return err;
+}
+
+static void pause(const struct replanning *replanning, struct plan *plan)
+{
+    if (!plan->paused_at)
+        plan->paused_at = replanning->now_ms;
+    plan->paused_note = replanning->command->note;
+    plan->paused_by = replanning->command->by;
+    plan->check_at = TIME_NEVER;
+}
+
+static enum err end(const struct replanning *replanning, struct plan *plan, const struct planned *planned)
+{
+    enum err err = ERR_OK;
+    plan->planned_through = plan->check_at = TIME_NEVER;
+    for (size_t i = 0; i < planned->count && !err; i++)
+        err = cancel_job(replanning, planned->jobs[i], STR("cancelled by hand"));
+    return err;
+}
+
+// The task goes on, by its new schedule or after a pause.
+static enum err go_on(const struct replanning *replanning, struct plan *plan, const struct planned *planned,
+                      struct store_amend *amend, struct arena *arena, struct problem *why)
+{
+    const struct task *task = replanning->task;
+    const struct store_task *stored = &replanning->get->task;
+    struct schedule schedule;
+    struct plan_rows *rows = arena_alloc(arena, sizeof *rows);
+    int64_t now_ms = replanning->now_ms;
+    if (!zones_schedule(replanning->zones, task, stored->id, stored->created_at, arena, &schedule, why))
+        return why->err;
+    enum plan_misfire missed = replanning->command->runs_missed ? replanning->command->missed : PLAN_MISFIRE_SKIP;
+    if (replanning->command->act == COMMAND_RESUME)
+        plan_resume(plan, &schedule, &task->recurs.rules, missed, planned->rows, planned->count, now_ms, arena, planned->moved,
+                    rows);
+    else
+        plan_change(plan, &schedule, &task->recurs.rules, planned->rows, planned->count, now_ms, arena, planned->moved, rows);
+    enum err err = ERR_OK;
+    for (size_t i = 0; i < planned->count && !err; i++)
+        err = move_job(replanning, planned->jobs[i], &planned->moved[i]);
+    amend->jobs = recur_make_jobs(replanning->node, task, plan, rows, now_ms, arena);
+    amend->job_count = rows->count;
+    return err;
+}
+
+enum err replan(const struct replanning *replanning, struct store_amend *amend, struct arena *arena, struct problem *why)
+{
+    enum command_act act = replanning->command->act;
+    struct plan *plan = arena_alloc(arena, sizeof *plan);
+    *plan = *replanning->get->task.plan;
+    struct planned planned = list_planned(replanning->get, amend, arena);
+    enum err err = follow_others(replanning, amend, arena);
+    if (err)
+        return problem_set(why, ERR_INTERNAL, "", "a job that waits cannot follow its task");
+    if (act == COMMAND_PAUSE)
+        pause(replanning, plan);
+    else if (act == COMMAND_CANCEL || act == COMMAND_DELETE)
+        err = end(replanning, plan, &planned);
+    else if (act == COMMAND_RESUME || !plan->paused_at)
+        err = go_on(replanning, plan, &planned, amend, arena, why);
+    if (act == COMMAND_RESUME)
+        amend->task.paused = plan->paused_at != 0; // so many instants were missed that it takes another step
+    amend->task.plan = plan;
+    return err;
+}
