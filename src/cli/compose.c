@@ -11,13 +11,12 @@
 #include "cli/show/terminal.h"
 #include "cli/show/text.h"
 #include "cli/show/times.h"
+#include "cli/whole_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { BODY_MAX = 1 << 20 };
 
@@ -326,29 +325,14 @@ static bool put_excludes(struct making *making, const struct field *field, const
 
 // The body
 
-// Reads at most one byte more than may be sent, so that neither a huge file nor an endless one is taken in.
 static bool read_file(struct making *making, const char *option, const char *path)
 {
-    struct buf *buf = &making->body;
-    int fd = str_is(str_of(path), "-") ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : 1;
-    while (n > 0 && buf->n <= BODY_MAX) {
-        buf_reserve(buf, 65536);
-        n = read(fd, buf->p + buf->n, 65536);
-        if (n < 0 && errno == EINTR)
-            n = 1;
-        else if (n > 0)
-            buf->n += (size_t)n;
-    }
-    if (n < 0)
-        snprintf(making->why, ERR_WHY_MAX,
-                 "--%s @%.100s: the file cannot be read: %s (@- is stdin, also for text that begins with @)", option, path,
-                 strerror(errno));
-    else if (buf->n > BODY_MAX)
-        snprintf(making->why, ERR_WHY_MAX, "%.100s has more than 1 MiB, which is the most a task may have", path);
-    if (fd >= 0)
-        close(fd);
-    return n >= 0 && buf->n <= BODY_MAX;
+    if (whole_file_read(path, BODY_MAX, &making->body))
+        return true;
+    if (errno == EFBIG)
+        return refuse(making, "%.100s has more than 1 MiB, which is the most a task may have", path);
+    return refuse(making, "--%s @%.100s: the file cannot be read: %s (@- is stdin, also for text that begins with @)", option,
+                  path, strerror(errno));
 }
 
 static bool read_text(struct making *making, const char *option, const char *value)
