@@ -1,6 +1,7 @@
-"""What a cron pattern means, as the server and the command line say it."""
+"""What a cron pattern means, as the server and the command line say it; and what becomes of a crontab."""
 
 import json
+import tomllib
 import urllib.parse
 
 import pytest
@@ -117,3 +118,44 @@ def test_the_command_line_shows_a_sentence_and_a_table(rota):
 def test_a_pattern_without_quotes_is_explained(rota):
     done = rota.cli("cron", "preview", "30", "2", "*", "*", "*")
     assert done.returncode == 2 and "quotes" in done.stderr
+
+
+CRONTAB = """MAILTO=me@example.com
+*/5 * * * * curl -fsS 'https://example.com/tick?a=1&b=2' >/dev/null 2>&1
+CRON_TZ=Europe/Berlin
+30 2 * * MON-FRI wget -qO- --post-data=x https://example.com/night
+"""
+
+
+def test_a_crontab_becomes_a_file_of_tasks(rota, tmp_path):
+    (tmp_path / "tab").write_text(CRONTAB)
+    done = rota.cli("cron", "import", str(tmp_path / "tab"), "--timezone", "Asia/Tokyo")
+    assert done.returncode == 0
+    tasks = tomllib.loads(done.stdout)["task"]
+    assert tasks == [
+        {"name": "example.com-tick", "cron": "*/5 * * * *", "timezone": "Asia/Tokyo", "url": "https://example.com/tick?a=1&b=2", "method": "GET"},
+        {"name": "example.com-night", "cron": "30 2 * * MON-FRI", "timezone": "Europe/Berlin", "url": "https://example.com/night", "method": "POST",
+         "headers": {"Content-Type": "application/x-www-form-urlencoded"}, "body": "x"}]
+    assert f"{tmp_path}/tab:1: MAILTO is left out" in done.stderr
+    assert done.stderr.endswith("2 taken, 0 left out\n")
+
+
+def test_a_crontab_comes_from_stdin_and_what_it_cannot_take_shows_in_the_exit_code(rota):
+    done = rota.cli("cron", "import", "-", input="@daily curl http://h/a\n@reboot curl http://h\n@daily curl $X\n")
+    assert done.returncode == 3
+    assert [task["name"] for task in tomllib.loads(done.stdout)["task"]] == ["h-a"]
+    assert "stdin:2: left out: @reboot" in done.stderr and "stdin:3: left out: a variable" in done.stderr
+    assert "no time zone is named" in done.stderr
+
+
+@pytest.mark.parametrize("args, words", [
+    (["import"], "something is missing"),
+    (["import", "/no/such/file"], "cannot be read: No such file"),
+    (["import", "/"], "cannot be read: Is a directory"),
+    (["import", "-", "x"], "one argument too many"),
+    (["import", "-", "--count", "3"], "--count is not for import"),
+    (["imprt", "-"], "rota cron import"),
+])
+def test_an_import_that_is_asked_for_wrongly_is_explained(rota, args, words):
+    done = rota.cli("cron", *args)
+    assert done.returncode == 2 and words in done.stderr and not done.stdout

@@ -1,9 +1,11 @@
-// rota cron preview: when a pattern fires. The server says it, so that what is shown is what it would plan.
+// rota cron preview: when a pattern fires. The server says it, so that what is shown is what it would plan. rota cron import is
+// in cron_import.c.
 #include "base/mem.h"
 #include "cli/server/print.h"
 #include "cli/show/member.h"
 #include "cli/show/table.h"
 #include "cli/show/text.h"
+#include "cli/verbs/cron_import.h"
 
 static void put_preview(struct buf *buf, const struct show *show, const struct value *preview)
 {
@@ -50,13 +52,11 @@ static void put_path(struct buf *path, const struct options *options)
         call_put_query(path, STR("exclude"), buf_str(&days));
 }
 
-static int run_cron(struct cli *cli)
+static int preview(struct cli *cli)
 {
     struct caller caller;
     struct reply reply;
     buf_auto struct buf path = {0};
-    if (!str_is(str_of(cli->options.args[0]), "preview"))
-        return verb_misused(cli, "%s is nothing that it does: rota cron preview 'PATTERN'", cli->options.args[0]);
     if (cli->options.arg_count > 2)
         return verb_misused(cli, "the pattern is one argument: put it in quotes, '30 2 * * *'");
     int code = call_open(&caller, cli);
@@ -71,8 +71,18 @@ static int run_cron(struct cli *cli)
     return code;
 }
 
+static int run_cron(struct cli *cli)
+{
+    struct str what = str_of(cli->options.args[0]);
+    if (str_is(what, "preview"))
+        return preview(cli);
+    if (str_is(what, "import"))
+        return cron_import_run(cli);
+    return verb_misused(cli, "%s is nothing that it does; rota cron preview 'PATTERN' and rota cron import CRONTAB are", what.p);
+}
+
 static const struct option cron_options[] = {
-    {"timezone", 0, "ZONE", "the IANA name of the time zone that the pattern is meant in (UTC)"},
+    {"timezone", 0, "ZONE", "the IANA name of the time zone that patterns are meant in (UTC)"},
     {"count", 'n', "N", "how many runs to show (10)"},
     {"from", 0, "TIME", "show runs after this time instead of after now"},
     {"exclude", 0, "DAYS", "days without runs: 2026-12-25, 12-25 or 2026-07-01/2026-07-14", .repeatable = true},
@@ -83,16 +93,21 @@ static const struct option cron_options[] = {
     {0},
 };
 
-const struct verb verb_cron = {.name = "cron",
-                               .args = "preview PATTERN",
-                               .args_min = 2,
-                               .args_max = SIZE_MAX,
-                               .output = true,
-                               .server = true,
-                               .help = "Show when a cron pattern fires, and what it means",
-                               .about =
-                                   "The pattern is one argument: put it in quotes. It has five fields (minute, hour, day of "
-                                   "the month, month, weekday), six with the second in front, or seven with the year behind.",
-                               .example = "rota cron preview '30 2 * * MON-FRI' --timezone Europe/Berlin",
-                               .options = cron_options,
-                               .run = run_cron};
+const struct verb verb_cron = {
+    .name = "cron",
+    .args = "preview PATTERN | import CRONTAB",
+    .args_min = 2,
+    .args_max = SIZE_MAX,
+    .output = true,
+    .server = true,
+    .help = "Show when a cron pattern fires, or make tasks of a crontab",
+    .about =
+        "preview shows when a pattern fires, and what it means. The pattern is one argument: put it in quotes. It has five "
+        "fields (minute, hour, day of the month, month, weekday), six with the second in front, or seven with the year behind. "
+        "import reads a user's crontab, as in crontab -l | rota cron import - > tasks.toml, and prints a file of tasks (TOML) "
+        "for the lines that call curl or wget once and need no shell for it. It asks no server, and takes no option but "
+        "--timezone, which is that of lines for which the crontab has no CRON_TZ. Lines that it cannot take are named with the "
+        "reason, on stderr and in the file; then it exits with 3.",
+    .example = "rota cron preview '30 2 * * MON-FRI' --timezone Europe/Berlin",
+    .options = cron_options,
+    .run = run_cron};
