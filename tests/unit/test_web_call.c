@@ -171,6 +171,8 @@ static void what_rota_cannot_do_is_refused(void **state)
         {"curl -sF a=b http://h", "the option -F is not"},
         {"curl --form a=b http://h", "the option --form is not"},
         {"curl --max-time=1 http://h", "the option --max-time=1 is not"},
+        {"curl -\xc3\xa4 http://h", "an option of it is not"},
+        {"curl --0123456789012345678901234567890123456\xc3\xa4 http://h", "an option of it is not"},
         {"wget --quiet=1 http://h", "the option --quiet is not"},
         {"wget -nc http://h", "-n: this option is not"},
         {"wget --n=v http://h", "the option --n is not"},

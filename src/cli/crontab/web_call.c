@@ -422,9 +422,15 @@ static const struct web_option *find_option(const struct tool *tool, struct str 
     return NULL;
 }
 
+// A name that is not ASCII is not shown, because it may be cut within a character.
 static bool not_understood(struct reader *reader, struct str option)
 {
-    snprintf(reader->why, ERR_WHY_MAX, "the option %.*s is not understood", option.n > 40 ? 40 : (int)option.n, option.p);
+    enum { SHOWN_MAX = 40 };
+    int n = option.n < SHOWN_MAX ? (int)option.n : SHOWN_MAX;
+    for (int i = 0; i < n; i++)
+        if ((unsigned char)option.p[i] >= 0x80)
+            return refuse(reader, "an option of it is not understood");
+    snprintf(reader->why, ERR_WHY_MAX, "the option %.*s is not understood", n, option.p);
     return false;
 }
 
