@@ -1,4 +1,4 @@
-// The reader of settings files: what of TOML is understood, and where and how the rest is refused.
+// The reader of files of settings and of documents: what of TOML is understood, and where and how the rest is refused.
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/toml.h"
@@ -269,6 +269,107 @@ static void too_many_names_are_refused(void **state)
     assert_int_equal(f->error.line, TOML_NAMES_MAX + 1);
 }
 
+// ---- documents
+
+// "item key=value " for each entry, the values as JSON.
+static void assert_documents(struct fixture *f, const char *text, const char *wanted)
+{
+    buf_auto struct buf found = {0};
+    if (!toml_read_documents(arena_copy(&f->arena, str_of(text)), &f->arena, &f->toml))
+        fail_msg("%d:%d: %s\nin: %s", f->toml.errors[0].line, f->toml.errors[0].column, f->toml.errors[0].why, text);
+    for (size_t i = 0; i < f->toml.count; i++) {
+        buf_printf(&found, "%zu " STR_FMT "=", f->toml.entries[i].item, STR_ARG(f->toml.entries[i].key));
+        toml_put_json(&found, &f->toml.entries[i]);
+        buf_putc(&found, ' ');
+    }
+    buf_putc(&found, 0);
+    assert_string_equal(found.p, wanted);
+}
+
+static void a_list_of_tables_has_items(void **state)
+{
+    struct fixture *f = *state;
+    assert_documents(
+        f, "a = 1\n[[t]]\nb = 2\nc.d = 3\n[[ t ]] # none\n[[u]]\nb = 4\n[[t]]\nb = 5\n[t.x]\ny = 6\n[o]\np = 7\n[t.z]\nq = 8",
+        "0 a=1 1 b=2 1 c.d=3 3 b=4 4 b=5 4 x.y=6 0 o.p=7 4 z.q=8 ");
+    assert_int_equal(f->toml.item_count, 4);
+    assert_true(str_is(f->toml.items[2].list, "u"));
+    assert_int_equal(f->toml.items[3].line, 8);
+    assert_int_equal(f->toml.items[1].column, 3);
+}
+
+static void values_of_documents_are_those_of_json(void **state)
+{
+    struct fixture *f = *state;
+    assert_documents(f, "a = [1, 'x', [true, []], {b = {c = \"\\t\"}, 'd e' = 2}, {} ]",
+                     "0 a=[1,\"x\",[true,[]],{\"b\":{\"c\":\"\\t\"},\"d e\":2},{}] ");
+    assert_documents(f, "a = [\n 1, # one\n 2,\n]\nb = {}", "0 a=[1,2] 0 b={} ");
+    assert_documents(f, "a = 1.5\nb = -1_0.2_5e+1_0\nc = +2E-3\nd = 0.0\ne = -0\nf = +7",
+                     "0 a=1.5 0 b=-10.25e10 0 c=2E-3 0 d=0.0 0 e=0 0 f=7 ");
+}
+
+static void strings_may_go_over_lines_in_documents(void **state)
+{
+    struct fixture *f = *state;
+    assert_documents(f, "a = \"\"\"\nx\r\n y\\tz\\\n \n  w\"\" \"\"\"\nb = 1", "0 a=\"x\\n y\\tzw\\\"\\\" \" 0 b=1 ");
+    assert_documents(f, "a = '''x\\\ny'''\nb = \"\"\"\"\"\"", "0 a=\"x\\\\\\ny\" 0 b=\"\" ");
+    assert_documents(f, "a = \"\"\"x\"\"\"\"\"", "0 a=\"x\\\"\\\"\" ");
+    assert_int_equal(f->toml.entries[0].value_line, 1);
+}
+
+static void what_documents_cannot_have_is_said_with_its_place(void **state)
+{
+    static const struct {
+        const char *text;
+        int line, column;
+        const char *says;
+    } rows[] = {
+        {"[[a.b]]", 1, 3, "lists in tables"},
+        {"[[a]", 1, 4, "]] is expected"},
+        {"[[a] ]", 1, 4, "]] is expected"},
+        {"[[a]] x", 1, 7, "nothing but a comment"},
+        {"[a]\n[[a]]", 2, 3, "a is given a second time"},
+        {"[[a]]\n[a]", 2, 2, "a is given a second time"},
+        {"[a.b]\n[[a]]", 2, 3, "a is given a second time"},
+        {"a = 1\n[[a]]", 2, 3, "a is given a second time"},
+        {"a = []\n[[a]]", 2, 3, "a is given a second time"},
+        {"[[a]]\nb = 1\nb = 2", 3, 1, "a[1].b is given a second time"},
+        {"[[a]]\nb = {}\nb.c = 2", 3, 1, "a[1].b is given a second time"},
+        {"[[a]]\n[a.b]\n[a.b]", 3, 2, "a[1].b is given a second time"},
+        {"a = {b = 1, b = 2}", 1, 13, "given a second time"},
+        {"a = {b.c = 1}", 1, 7, "no dots"},
+        {"a = {b = 1,}", 1, 12, "a name is expected"},
+        {"a = {b = 1\n}", 1, 11, ", or } is expected"},
+        {"a = {b}", 1, 7, "= is expected"},
+        {"a = {", 1, 6, "a name is expected"},
+        {"a = [1 2]", 1, 8, ", or ] is expected"},
+        {"a = [1,,2]", 1, 8, "written in quotes"},
+        {"a = [", 1, 6, "a value is missing"},
+        {"a = [[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]", 1, 21, "too deep"},
+        {"a = \"\"\"x\n\"\"", 1, 5, "no end"},
+        {"a = \"\"\"\n\\q\"\"\"", 2, 1, "escape is not known"},
+        {"a = '''\n\x01'''", 2, 1, "control character"},
+        {"\"\"\"a\"\"\" = 1", 1, 1, "several lines"},
+        {"a = 1.", 1, 5, "numbers in decimal"},
+        {"a = 1.e5", 1, 5, "numbers in decimal"},
+        {"a = 1e", 1, 5, "numbers in decimal"},
+        {"a = 01.5", 1, 5, "numbers in decimal"},
+        {"a = 1._5", 1, 5, "numbers in decimal"},
+        {"a = 0x1f", 1, 5, "numbers in decimal"},
+        {"a = 2026-11-16", 1, 5, "numbers in decimal"},
+        {"a = 99999999999999999999", 1, 5, "numbers in decimal"},
+        {"a = nan", 1, 5, "written in quotes"},
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < array_count(rows); i++) {
+        if (toml_read_documents(str_of(rows[i].text), &f->arena, &f->toml))
+            fail_msg("is taken: %s", rows[i].text);
+        const struct toml_error *error = &f->toml.errors[0];
+        if (error->line != rows[i].line || error->column != rows[i].column || !strstr(error->why, rows[i].says))
+            fail_msg("%s: %d:%d: %s", rows[i].text, error->line, error->column, error->why);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -282,6 +383,10 @@ int main(void)
         TEST(no_text_leads_astray),
         TEST(a_line_that_is_wrong_does_not_hide_the_others),
         TEST(too_many_names_are_refused),
+        TEST(a_list_of_tables_has_items),
+        TEST(values_of_documents_are_those_of_json),
+        TEST(strings_may_go_over_lines_in_documents),
+        TEST(what_documents_cannot_have_is_said_with_its_place),
     };
     return cmocka_run_group_tests_name("toml", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 // See toml_scan.h.
 #include "base/text/toml_scan.h"
 
+#include "base/buf.h"
 #include "base/text/utf8.h"
 
 #include <stdio.h>
@@ -190,9 +191,90 @@ bool toml_scan_string(struct toml_scan *scan, struct str *ret_text)
     return true;
 }
 
+// ---- strings over several lines
+
+// Is there a backslash with nothing but blanks behind it on its line?
+static bool is_joining(const struct toml_scan *scan)
+{
+    struct toml_scan ahead = *scan;
+    if (!toml_scan_skip(&ahead, "\\"))
+        return false;
+    toml_scan_skip_blanks(&ahead);
+    return toml_scan_at_line_end(&ahead) && !toml_scan_at_end(&ahead);
+}
+
+// The backslash, and all blanks and line ends up to the next character.
+static void skip_joint(struct toml_scan *scan)
+{
+    scan->at++;
+    for (;;) {
+        toml_scan_skip_blanks(scan);
+        if (toml_scan_at_end(scan) || !toml_scan_at_line_end(scan))
+            return;
+        toml_scan_next_line(scan);
+    }
+}
+
+static bool take_long_part(struct toml_scan *scan, char quote, struct buf *text)
+{
+    char bytes[4], *to = bytes;
+    if (toml_scan_at_line_end(scan)) {
+        buf_putc(text, '\n');
+        toml_scan_next_line(scan);
+        return true;
+    }
+    if (quote == '"' && is_joining(scan)) {
+        skip_joint(scan);
+        return true;
+    }
+    if (quote == '"' && *scan->at == '\\') {
+        bool good = read_escape(scan, &to);
+        buf_put(text, (struct str){bytes, (size_t)(to - bytes)});
+        return good;
+    }
+    int length = plain_length(scan);
+    if (!length)
+        return toml_scan_fail(scan, "this is not UTF-8, or a control character");
+    buf_put(text, (struct str){scan->at, (size_t)length});
+    scan->at += length;
+    return true;
+}
+
+bool toml_scan_long_string(struct toml_scan *scan, struct str *ret_text)
+{
+    buf_auto struct buf text = {0};
+    const char quote = *scan->at, mark[] = {quote, quote, quote, 0};
+    int line = scan->line, column = toml_scan_column(scan, scan->at);
+    toml_scan_skip(scan, mark);
+    if (toml_scan_at_line_end(scan) && !toml_scan_at_end(scan)) // the first line end is not part of it
+        toml_scan_next_line(scan);
+    while (!toml_scan_next_is(scan, mark)) {
+        if (toml_scan_at_end(scan))
+            return toml_scan_fail_at(scan, line, column, "this string has no end");
+        if (!take_long_part(scan, quote, &text))
+            return false;
+    }
+    toml_scan_skip(scan, mark);
+    for (int i = 0; i < 2 && !toml_scan_at_end(scan) && *scan->at == quote; i++, scan->at++) // of five quotes two are text
+        buf_putc(&text, quote);
+    *ret_text = arena_copy(scan->arena, buf_str(&text));
+    return true;
+}
+
 // ---- names
 
 bool toml_scan_is_bare(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+bool toml_scan_name(struct toml_scan *scan, struct str *ret_name)
+{
+    if (!toml_scan_at_end(scan) && (*scan->at == '"' || *scan->at == '\''))
+        return toml_scan_string(scan, ret_name);
+    const char *from = scan->at;
+    while (!toml_scan_at_end(scan) && toml_scan_is_bare(*scan->at))
+        scan->at++;
+    *ret_name = (struct str){from, (size_t)(scan->at - from)};
+    return ret_name->n || toml_scan_fail(scan, "a name is expected here, of letters, digits, _ and -, or in quotes");
 }

@@ -10,6 +10,8 @@ struct toml_scan {
     struct arena *arena;
     struct toml_error *errors; // room for TOML_ERRORS_MAX of them
     size_t error_count;
+    bool documents; // it is a file of documents, in which more is understood
+    int depth;      // of the arrays and tables around the value at hand
 };
 
 int toml_scan_column(const struct toml_scan *scan, const char *at); // from 1, in characters
@@ -28,5 +30,7 @@ bool toml_scan_skip_comment(struct toml_scan *scan);              // and the bla
 bool toml_scan_skip_space(struct toml_scan *scan);                // blanks, comments and line ends, as in an array
 bool toml_scan_end_line(struct toml_scan *scan, const char *why); // a comment at most may follow; else `why`
 
-bool toml_scan_is_bare(char c);                                      // may it stand in a key without quotes
-bool toml_scan_string(struct toml_scan *scan, struct str *ret_text); // from its quote on
+bool toml_scan_is_bare(char c);                                           // may it stand in a key without quotes
+bool toml_scan_name(struct toml_scan *scan, struct str *ret_name);        // one part of a key, decoded
+bool toml_scan_string(struct toml_scan *scan, struct str *ret_text);      // from its quote on, on one line
+bool toml_scan_long_string(struct toml_scan *scan, struct str *ret_text); // from its three quotes on
