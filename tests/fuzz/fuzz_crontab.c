@@ -1,6 +1,7 @@
-// cli/crontab: whatever a crontab has in it, each of its entries is taken or left out, and what is written is plain text in which
-// no line of the crontab can become anything but a comment or a string.
+// cli/crontab: whatever a crontab has in it, each of its entries is taken or left out, and what is written is plain text that
+// `rota apply` reads as a file of as many tasks as were taken.
 #include "base/text/utf8.h"
+#include "cli/apply_file.h"
 #include "cli/crontab/crontab.h"
 #include "cli/crontab/import.h"
 #include "fuzz.h"
@@ -38,12 +39,12 @@ static void check_text(struct str text)
 
 static size_t count_tasks(struct str file)
 {
-    size_t count = 0;
-    while (file.n) {
-        struct str line = fuzz_cut(&file, '\n');
-        count += str_is(line, "[[task]]");
-        must(!line.n || line.p[0] == '#' || line.p[0] == '[' || str_is_letter(line.p[0]));
-    }
+    struct apply_file files;
+    buf_auto struct buf problems = {0};
+    apply_file_init(&files);
+    must(apply_file_add(&files, "tasks.toml", file, &problems));
+    size_t count = files.count;
+    apply_file_done(&files);
     return count;
 }
 
