@@ -314,3 +314,58 @@ bool apply_file_add(struct apply_file *files, const char *file, struct str text,
     (reading.from_toml ? read_toml : read_json)(&reading, text);
     return problems->n == before;
 }
+
+// ---- what is made of them
+
+const struct apply_task *apply_file_find(const struct apply_file *files, struct str name)
+{
+    int64_t key;
+    return find_task(files, name, &key);
+}
+
+static void put_labels(struct buf *buf, struct json labels, struct str set)
+{
+    buf_puts(buf, "\"labels\":{\"" APPLY_FILE_LABEL "\":");
+    json_put_string(buf, set);
+    struct json key, value;
+    for (struct json_iter iter = json_iter(labels); json_next(&iter, &key, &value);) {
+        buf_putc(buf, ',');
+        buf_put(buf, key.raw);
+        buf_putc(buf, ':');
+        buf_put(buf, value.raw);
+    }
+    buf_putc(buf, '}');
+}
+
+static bool check_labels(struct json labels, char why[ERR_WHY_MAX])
+{
+    if (labels.type != JSON_OBJECT)
+        snprintf(why, ERR_WHY_MAX, "labels is an object of texts");
+    else if (json_member(labels, STR(APPLY_FILE_LABEL)).type != JSON_ABSENT)
+        snprintf(why, ERR_WHY_MAX, "the label " APPLY_FILE_LABEL " is set by rota apply: --set names the set");
+    else
+        return true;
+    return false;
+}
+
+bool apply_file_put_document(struct buf *buf, const struct apply_task *task, struct str set, char why[ERR_WHY_MAX])
+{
+    static const struct json none = {JSON_OBJECT, {"{}", 2}};
+    struct json document = {JSON_OBJECT, task->json}, labels = json_member(document, STR("labels")), key, value;
+    if (labels.type == JSON_ABSENT)
+        labels = none;
+    if (!check_labels(labels, why))
+        return false;
+    buf_putc(buf, '{');
+    put_labels(buf, labels, set);
+    for (struct json_iter iter = json_iter(document); json_next(&iter, &key, &value);) {
+        if (value.raw.p == labels.raw.p)
+            continue;
+        buf_putc(buf, ',');
+        buf_put(buf, key.raw);
+        buf_putc(buf, ':');
+        buf_put(buf, value.raw);
+    }
+    buf_putc(buf, '}');
+    return true;
+}

@@ -9,6 +9,8 @@
 #include "base/data/map.h"
 #include "base/err.h"
 
+#define APPLY_FILE_LABEL "rota.set"
+
 struct apply_task {
     struct str name; // decoded
     struct str json; // its document
@@ -32,3 +34,8 @@ void apply_file_done(struct apply_file *files);
 err_check bool apply_file_add(struct apply_file *files, const char *file, struct str text, struct buf *problems);
 
 void apply_file_put_place(struct buf *buf, const struct apply_task *task); // "tasks.toml:12", "tasks.json[3]"
+
+const struct apply_task *apply_file_find(const struct apply_file *files, struct str name); // NULL: no task has this name
+
+// Its document with a label more, by which what was made under a set is found again. False: `why` says why it cannot have that.
+err_check bool apply_file_put_document(struct buf *buf, const struct apply_task *task, struct str set, char why[ERR_WHY_MAX]);

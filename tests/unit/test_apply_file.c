@@ -170,6 +170,41 @@ static void what_is_wrong_is_said_with_its_place(void **state)
     assert_int_equal(files.count, 0);
 }
 
+static void a_document_gets_the_label_of_its_set(void **state)
+{
+    static const struct {
+        const char *json, *wanted; // without its name; NULL: refused
+    } rows[] = {
+        {"", "{\"labels\":{\"rota.set\":\"s\\\"\"},\"name\":\"x\"}"},
+        {", \"a\": [ 1 ]", "{\"labels\":{\"rota.set\":\"s\\\"\"},\"name\":\"x\",\"a\":[ 1 ]}"},
+        {", \"labels\": {\"b\": \"c\"}, \"d\": {}", "{\"labels\":{\"rota.set\":\"s\\\"\",\"b\":\"c\"},\"name\":\"x\",\"d\":{}}"},
+        {", \"labels\": {}", "{\"labels\":{\"rota.set\":\"s\\\"\"},\"name\":\"x\"}"},
+        {", \"labels\": null", NULL},
+        {", \"labels\": {\"rota.set\": \"t\"}", NULL},
+    };
+    for (size_t i = 0; i < array_count(rows); i++) {
+        buf_auto struct buf text = {0}, document = {0};
+        char why[ERR_WHY_MAX] = "";
+        buf_printf(&text, "[{\"name\": \"x\"%s}]", rows[i].json);
+        buf_putc(&text, 0);
+        apply_file_done(&files);
+        apply_file_init(&files);
+        assert_adds("t.json", text.p);
+        bool good = apply_file_put_document(&document, &files.tasks[0], STR("s\""), why);
+        assert_int_equal(good, rows[i].wanted != NULL);
+        assert_int_equal(good, !why[0]);
+        if (good && !str_is(buf_str(&document), rows[i].wanted))
+            fail_msg("%.*s", STR_ARG(buf_str(&document)));
+    }
+}
+
+static void a_task_is_found_by_its_name(void **state)
+{
+    assert_adds("a.toml", "[[task]]\nname = 'x'\n[[task]]\nname = 'y'\n");
+    assert_ptr_equal(apply_file_find(&files, STR("y")), &files.tasks[1]);
+    assert_null(apply_file_find(&files, STR("z")));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -181,6 +216,8 @@ int main(void)
         TEST(a_name_comes_once_in_all_files),
         TEST(many_names_are_told_apart),
         TEST(what_is_wrong_is_said_with_its_place),
+        TEST(a_document_gets_the_label_of_its_set),
+        TEST(a_task_is_found_by_its_name),
     };
     return cmocka_run_group_tests_name("apply_file", tests, NULL, NULL);
 }
