@@ -19,7 +19,7 @@ struct reader {
     const struct str *input;
     struct arena *arena;
     char *why;
-    const char *option; // the one at hand, as its table has it
+    const struct web_option *option; // the one at hand, or NULL
     enum data data;
     struct buf body;
     bool no_globs;   // curl -g
@@ -44,7 +44,11 @@ struct tool {
 
 static bool refuse(struct reader *reader, const char *words)
 {
-    snprintf(reader->why, ERR_WHY_MAX, "%s%s%s", reader->option ? reader->option : "", reader->option ? ": " : "", words);
+    const struct web_option *option = reader->option;
+    if (option)
+        snprintf(reader->why, ERR_WHY_MAX, "%s%s: %s", option->name[1] ? "--" : "-", option->name, words);
+    else
+        snprintf(reader->why, ERR_WHY_MAX, "%s", words);
     return false;
 }
 
@@ -439,9 +443,7 @@ static bool take_option(struct reader *reader, const struct web_option *option, 
                         const struct str *value)
 {
     struct str none = {0};
-    char name[32];
-    snprintf(name, sizeof name, option->name[1] ? "--%s" : "-%s", option->name);
-    reader->option = name;
+    reader->option = option;
     if (option->has_value && !value) {
         if (*at == words->count)
             return refuse(reader, "its value is missing");
