@@ -30,7 +30,7 @@ class Fake:
                 fake.asked.append((self.command, self.path, dict(self.headers)))
                 answer(self)
 
-            do_GET = do_POST = do_DELETE = do_PATCH = handle_any
+            do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = handle_any
 
             def log_message(self, *args):
                 pass
