@@ -6,8 +6,6 @@
 // here, before the statement is sent.
 #include "store/postgres/new_jobs.h"
 
-#include <stdlib.h>
-
 // clang-format off
 
 // AMEND, first: the lane that the task moves to, if there is none. $1 tenant, $2 task, $3 version, $4 kind of dispatch, $5 queue.
@@ -139,13 +137,7 @@ static const int64_t *copy_without(struct arena *arena, const int64_t *ids, size
     return copy;
 }
 
-static int by_id(const void *a, const void *b)
-{
-    int64_t left = (*(const struct job *const *)a)->id, right = (*(const struct job *const *)b)->id;
-    return left < right ? -1 : left > right;
-}
-
-// The jobs that count in the plan when they end, in the order in which they do.
+// The jobs that count in the plan when they end.
 static const struct job **list_ended(struct arena *arena, const struct store_amend *amend, size_t *ret_count)
 {
     const struct job **ended = arena_array(arena, const struct job *, amend->count);
@@ -153,8 +145,6 @@ static const struct job **list_ended(struct arena *arena, const struct store_ame
     for (size_t i = 0; i < amend->count; i++)
         if (store_step_counts(JOB_READY, amend->steps[i].job))
             ended[(*ret_count)++] = amend->steps[i].job;
-    if (*ret_count)
-        qsort(ended, *ret_count, sizeof *ended, by_id);
     return ended;
 }
 
