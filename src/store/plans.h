@@ -22,7 +22,7 @@
 struct store_planned {
     int64_t from;
     // Decided without reading: of the plan only task_id, version, planned_through, instants and check_at are looked at; instants
-    // grow by plan->instants; check_at is written only if the stored one is smaller than check_before; and the revision stays.
+    // grow by plan->instants; check_at is written only if the stored one is smaller than check_before.
     bool unread;
     int64_t check_before;
     const struct plan

@@ -8,12 +8,14 @@
 static void make_recur(struct stage *stage, int64_t task_id)
 {
     char sql[700];
-    snprintf(sql, sizeof sql,
-             "INSERT INTO plans(task_id,tenant,lane,version,revision,planned_through,instants,check_at,success,failed,cancelled,"
-             "failures_in_row,last_at,paused_at,active,over) SELECT id,tenant,lane,version,0,%d,0,%d,0,0,0,0,0,0,ARRAY[id],false"
-             " FROM tasks WHERE id=%lld ON CONFLICT DO NOTHING; UPDATE jobs SET trigger=1 WHERE id=%lld;"
-             " UPDATE jobs_done SET trigger=1 WHERE id=%lld",
-             PLANNED, PLANNED, (long long)task_id, (long long)task_id, (long long)task_id);
+    snprintf(
+        sql, sizeof sql,
+        "INSERT INTO "
+        "plans(task_id,tenant,lane,version,revision,planned_through,instants,ended_with,check_at,success,failed,cancelled,"
+        "failures_in_row,last_at,paused_at,active,over) SELECT id,tenant,lane,version,0,%d,0,0,%d,0,0,0,0,0,0,ARRAY[id],false"
+        " FROM tasks WHERE id=%lld ON CONFLICT DO NOTHING; UPDATE jobs SET trigger=1 WHERE id=%lld;"
+        " UPDATE jobs_done SET trigger=1 WHERE id=%lld",
+        PLANNED, PLANNED, (long long)task_id, (long long)task_id, (long long)task_id);
     session_do(stage->watcher, sql);
 }
 

@@ -199,8 +199,8 @@ static const char places_wrong[] = "SELECT count(*) FROM @jobs WHERE waits_at IS
 static const char hands_wrong[] = "SELECT count(*) FROM @jobs j WHERE state IN (3,4) AND NOT EXISTS (SELECT FROM @hands h WHERE "
                                   "h.holder=j.holder AND j.id=ANY(h.ids))";
 static const char counts_wrong[] =
-    "SELECT count(*) FROM (SELECT lane,state,sum(job_count) AS n FROM @counts WHERE lane>0 GROUP BY 1,2 UNION ALL"
-    " SELECT 0,state,sum(job_count) FROM @counts WHERE lane=0 GROUP BY 2) c FULL JOIN (SELECT lane,state,count(*) AS n FROM"
+    "SELECT count(*) FROM (SELECT lane,state,sum(amount) AS n FROM @counts WHERE lane>0 GROUP BY 1,2 UNION ALL"
+    " SELECT 0,state,sum(amount) FROM @counts WHERE lane=0 GROUP BY 2) c FULL JOIN (SELECT lane,state,count(*) AS n FROM"
     " (SELECT lane,state FROM @jobs UNION ALL SELECT lane,state FROM @jobs_done) j GROUP BY 1,2 UNION ALL SELECT 0,state,count(*)"
     " FROM (SELECT state FROM @jobs UNION ALL SELECT state FROM @jobs_done) j GROUP BY 2) j USING(lane,state)"
     " WHERE coalesce(c.n,0)<>coalesce(j.n,0)";

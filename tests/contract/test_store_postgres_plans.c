@@ -50,8 +50,10 @@ static void make_recur(struct world *world, int64_t task_id, int others)
     char sql[700];
     snprintf(
         sql, sizeof sql,
-        "INSERT INTO %s.plans(task_id,tenant,lane,version,revision,planned_through,instants,check_at,success,failed,cancelled,"
-        "failures_in_row,last_at,paused_at,over) SELECT CASE n WHEN 0 THEN %lld ELSE 1000000+n END,7,1,1,0,1,0,1000+n,0,0,0,0,0,"
+        "INSERT INTO "
+        "%s.plans(task_id,tenant,lane,version,revision,planned_through,instants,ended_with,check_at,success,failed,cancelled,"
+        "failures_in_row,last_at,paused_at,over) SELECT CASE n WHEN 0 THEN %lld ELSE 1000000+n "
+        "END,7,1,1,0,1,0,0,1000+n,0,0,0,0,0,"
         "0,false FROM generate_series(0,%d) n; UPDATE %s.jobs SET trigger=1; ANALYZE %s.plans",
         world->schema, (long long)task_id, others, world->schema, world->schema);
     session_do_as(false, sql);

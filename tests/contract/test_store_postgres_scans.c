@@ -289,7 +289,7 @@ static void counters_of_past_periods_are_added_up(void **state)
     assert_true(session_ask_in(world->schema, "SELECT count(*) FROM @counts WHERE slot>0 AND lane=0") > 1);
     sweep(world, NOW, 100);
     assert_int_equal(session_ask_in(world->schema, "SELECT count(*) FROM @counts WHERE slot>0 AND lane=0"), 1);
-    assert_int_equal(session_ask_in(world->schema, "SELECT job_count FROM @counts WHERE slot=0 AND lane=0"), 3);
+    assert_int_equal(session_ask_in(world->schema, "SELECT amount FROM @counts WHERE slot=0 AND lane=0"), 3);
     assert_ready(world, 4);
 }
 

@@ -133,6 +133,7 @@ static enum err plan_item(struct memory *memory, const struct store_planned *ite
     if (!item->unread) {
         memory_write_plan(task, as);
     } else {
+        is->revision++;
         is->planned_through = as->planned_through;
         is->instants += as->instants;
         is->check_at = is->check_at < item->check_before ? as->check_at : is->check_at;

@@ -10,19 +10,19 @@ enum { FOLD_MAX = 5000 };
 // clang-format off
 
 // STATS: of all tenants, or of one. Lane 0 is the sum of all lanes.
-static const char all_counts[] = "SELECT state, sum(job_count)::bigint FROM @counts WHERE lane=0 AND $1=0 GROUP BY state";
+static const char all_counts[] = "SELECT state, sum(amount)::bigint FROM @counts WHERE lane=0 AND $1=0 GROUP BY state";
 static const char counts_of_tenant[] =
-    "SELECT state, sum(job_count)::bigint FROM @counts WHERE lane IN (SELECT id FROM @lanes WHERE tenant=$1) GROUP BY state";
+    "SELECT state, sum(amount)::bigint FROM @counts WHERE lane IN (SELECT id FROM @lanes WHERE tenant=$1) GROUP BY state";
 
 // SWEEP. $1 the period, $2 max. A session that still counts in a past period is left alone.
 static const char fold_counts[] =
     "WITH past AS MATERIALIZED (SELECT lane, state, slot FROM @counts WHERE slot/{slots} NOT IN (0,$1,$1-1) LIMIT $2"
     "   FOR UPDATE SKIP LOCKED),"
     " taken AS (DELETE FROM @counts c USING past WHERE c.lane=past.lane AND c.state=past.state AND c.slot=past.slot"
-    "   RETURNING c.lane, c.state, c.job_count),"
-    " folded AS (INSERT INTO @counts AS counted(slot,lane,state,job_count)"
-    "   SELECT 0, lane, state, sum(job_count)::bigint FROM taken GROUP BY lane, state"
-    "   ON CONFLICT(lane,state,slot) DO UPDATE SET job_count=counted.job_count+excluded.job_count)"
+    "   RETURNING c.lane, c.state, c.amount),"
+    " folded AS (INSERT INTO @counts AS counted(slot,lane,state,amount)"
+    "   SELECT 0, lane, state, sum(amount)::bigint FROM taken GROUP BY lane, state"
+    "   ON CONFLICT(lane,state,slot) DO UPDATE SET amount=counted.amount+excluded.amount)"
     " SELECT count(*) FROM taken";
 
 // clang-format on

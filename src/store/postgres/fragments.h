@@ -63,9 +63,9 @@
 // updated again and again keeps all its versions while anybody holds a snapshot, and each update goes through all of them. A
 // sweep adds what was counted in past periods to slot 0.
 #define PG_COUNT(moves) \
-    "INSERT INTO @counts AS counted(slot,lane,state,job_count) SELECT $1, coalesce(move.lane,0), move.state, sum(move.n)::bigint" \
+    "INSERT INTO @counts AS counted(slot,lane,state,amount) SELECT $1, coalesce(move.lane,0), move.state, sum(move.n)::bigint" \
     " FROM (" moves ") move GROUP BY GROUPING SETS ((move.lane,move.state),(move.state)) HAVING sum(move.n)<>0 ORDER BY 2,3" \
-    " ON CONFLICT(lane,state,slot) DO UPDATE SET job_count=counted.job_count+excluded.job_count"
+    " ON CONFLICT(lane,state,slot) DO UPDATE SET amount=counted.amount+excluded.amount"
 // The moves of jobs that were counted (lane, was, state, n) before: of a batch there are few.
 #define PG_MOVES(changed) \
     "SELECT changed.lane, side.state, side.n FROM (" changed ") changed" \

@@ -24,11 +24,11 @@ static const char pause_queue[] =
 // that are written meanwhile are not among them, and stay. If those that are add up to nothing in each lane and state, they can go.
 static const char drop_queue[] =
     "WITH lane AS MATERIALIZED (SELECT id, paused, dropped FROM @lanes WHERE tenant=$1 AND queue=$2 ORDER BY id FOR UPDATE),"
-    " open AS MATERIALIZED (SELECT lane, state, slot, job_count FROM @counts WHERE lane=" PG_ANY("SELECT id FROM lane")
+    " open AS MATERIALIZED (SELECT lane, state, slot, amount FROM @counts WHERE lane=" PG_ANY("SELECT id FROM lane")
     "   AND state<{first_final} ORDER BY lane, state, slot FOR UPDATE),"
     " found AS MATERIALIZED (SELECT bool_or(paused) AS paused, bool_or(NOT dropped) OR EXISTS (SELECT FROM open) AS shown,"
-    "   coalesce((SELECT sum(job_count) FROM open),0)::bigint AS jobs,"
-    "   EXISTS (SELECT FROM open GROUP BY lane, state HAVING sum(job_count)<>0) AS busy FROM lane HAVING count(*)>0),"
+    "   coalesce((SELECT sum(amount) FROM open),0)::bigint AS jobs,"
+    "   EXISTS (SELECT FROM open GROUP BY lane, state HAVING sum(amount)<>0) AS busy FROM lane HAVING count(*)>0),"
     " cleared AS (DELETE FROM @counts c USING open, found WHERE found.shown AND NOT found.paused AND NOT found.busy"
     "   AND c.lane=open.lane AND c.state=open.state AND c.slot=open.slot),"
     " hidden AS (UPDATE @lanes l SET dropped=true FROM found"
@@ -40,7 +40,7 @@ static const char drop_queue[] =
 static const char lane_names[] =
     "SELECT id, tenant, paused::int, NULL::bigint, queue, floor FROM @lanes l WHERE id>$1 AND ($2=0 OR tenant=$2) AND dispatch=$4"
     " AND " PG_SHOWN("l") " ORDER BY id LIMIT $3";
-#define COUNT_OF(name, text, final) ", sum(job_count) FILTER (WHERE state={" text "})::bigint"
+#define COUNT_OF(name, text, final) ", sum(amount) FILTER (WHERE state={" text "})::bigint"
 #define FIRST_DUE(place, floor) \
     "(SELECT j.due_at FROM @jobs j WHERE j.waits_at=" place " AND j.state IN {waiting} AND j.due_at>=" floor \
     " ORDER BY j.due_at LIMIT 1)"

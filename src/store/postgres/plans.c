@@ -31,10 +31,10 @@ static const char write_plans[] =
     "{adds:"
     ", new_job AS MATERIALIZED (SELECT * FROM {jobs} given)"
     ", taken AS MATERIALIZED (SELECT new_job.item FROM new_job WHERE new_job.id IN " PG_TAKEN_IDS ")}"
-    ", accepted AS (UPDATE @plans p SET over=" PG_IS_OVER("item") ","
+    ", accepted AS (UPDATE @plans p SET over=" PG_IS_OVER("item") ", revision=p.revision+1,"
     "   {unread:planned_through=item.planned_through, instants=p.instants+item.instants,"
     "     check_at=CASE WHEN p.check_at<item.check_before THEN item.check_at ELSE p.check_at END}"
-    "   {not unread:{set decided from item}, revision=p.revision+1}"
+    "   {not unread:{set decided from item}}"
     "   FROM item WHERE " PG_IS("p.task_id", "item.task_id") " AND item.whole>0 AND " STANDS
     "   {adds: AND NOT " IS_TAKEN "}"
     "   RETURNING item.no, p.lane, (SELECT t.tags FROM @tasks t WHERE t.id=p.task_id) AS tags)"

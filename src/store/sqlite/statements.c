@@ -213,9 +213,11 @@ const struct statement statements[SQL_TOTAL] = {
         "  check_at=?6, paused_at=?7, active=?8, queued=?9, skips=?10, paused_note=?11, paused_by=?12"
         " WHERE task_id=?1"},
     [SQL_CARRY_ON] = {WRITER, 
-        "UPDATE plans SET jobless=jobless AND ?2, planned_through=?3, instants=instants+?4 WHERE task_id=?1"},
+        "UPDATE plans SET revision=revision+1, jobless=jobless AND ?2, planned_through=?3, instants=instants+?4"
+        " WHERE task_id=?1"},
     [SQL_CARRY_ON_AND_CHECK] = {WRITER,
-        "UPDATE plans SET jobless=jobless AND ?2, planned_through=?3, instants=instants+?4, check_at=?5 WHERE task_id=?1"},
+        "UPDATE plans SET revision=revision+1, jobless=jobless AND ?2, planned_through=?3, instants=instants+?4, check_at=?5"
+        " WHERE task_id=?1"},
     // With the end of the job ?2: whether it succeeded, failed or was cancelled, and when it ended if it was not cancelled.
     // without() is a function of sqlite/plans.c.
     [SQL_COUNT_IN_PLAN] = {WRITER,
