@@ -22,7 +22,8 @@
 struct store_planned {
     int64_t from;
     // Decided without reading: of the plan only task_id, version, planned_through, instants and check_at are looked at; instants
-    // grow by plan->instants; check_at is written only if the stored one is smaller than check_before.
+    // grow by plan->instants; and check_at is written only if the stored one is smaller than check_before. The revision grows all
+    // the same: otherwise an AMEND that has read the plan before would write over what was planned since.
     bool unread;
     int64_t check_before;
     const struct plan

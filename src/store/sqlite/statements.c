@@ -213,8 +213,7 @@ const struct statement statements[SQL_TOTAL] = {
         "  check_at=?6, paused_at=?7, active=?8, queued=?9, skips=?10, paused_note=?11, paused_by=?12"
         " WHERE task_id=?1"},
     [SQL_CARRY_ON] = {WRITER, 
-        "UPDATE plans SET revision=revision+1, jobless=jobless AND ?2, planned_through=?3, instants=instants+?4"
-        " WHERE task_id=?1"},
+        "UPDATE plans SET revision=revision+1, jobless=jobless AND ?2, planned_through=?3, instants=instants+?4 WHERE task_id=?1"},
     [SQL_CARRY_ON_AND_CHECK] = {WRITER,
         "UPDATE plans SET revision=revision+1, jobless=jobless AND ?2, planned_through=?3, instants=instants+?4, check_at=?5"
         " WHERE task_id=?1"},
