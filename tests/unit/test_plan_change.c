@@ -46,6 +46,11 @@ static void expect(const struct change_world *world, const char *expected)
     assert_string_equal(text, expected);
 }
 
+static void assert_same_row(struct plan_row is, struct plan_row as)
+{
+    assert_true(is.nominal_at == as.nominal_at && is.due_at == as.due_at);
+}
+
 // ---- changing
 
 static void with_the_same_schedule_nothing_moves(void **state)
@@ -71,7 +76,7 @@ static void with_the_same_schedule_nothing_moves(void **state)
         assert_int_equal(world.plan.rows.count, 0);
         for (size_t n = 0; n < world.count; n++) {
             assert_true(world.moved[n].keeps);
-            assert_memory_equal(&world.moved[n].row, &world.planned[n], sizeof world.planned[n]);
+            assert_same_row(world.moved[n].row, world.planned[n]);
         }
         assert_int_equal(world.plan.plan.planned_through, before.planned_through);
         assert_int_equal(world.plan.plan.instants, before.instants);
@@ -109,6 +114,20 @@ static void jobs_keep_shared_instants_and_the_others_get_those_that_are_missing(
         assert_int_equal(world.plan.plan.instants, rows[i].instants);
         plan_world_end(&world.plan);
     }
+}
+
+// Its instant may not be one of the new schedule. If it is, it is not planned once more.
+static void a_job_in_hand_keeps_its_instant(void **state)
+{
+    (void)state;
+    struct change_world world;
+    begin(&world);
+    world.planned[0].stays = world.planned[1].stays = true;
+    world.plan.schedule.every_ms = 120 * 1000;
+    change(&world, at(0));
+    expect(&world, "60 120 360 240 480 +600");
+    assert_same_row(world.moved[1].row, world.planned[1]);
+    plan_world_end(&world.plan);
 }
 
 static void another_jitter_moves_times_but_not_instants(void **state)
@@ -271,6 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(with_the_same_schedule_nothing_moves),
         cmocka_unit_test(jobs_keep_shared_instants_and_the_others_get_those_that_are_missing),
+        cmocka_unit_test(a_job_in_hand_keeps_its_instant),
         cmocka_unit_test(another_jitter_moves_times_but_not_instants),
         cmocka_unit_test(an_instant_whose_jittered_time_lies_ahead_is_not_lost_with_the_jitter),
         cmocka_unit_test(a_plan_that_had_ended_goes_on),

@@ -175,7 +175,7 @@ static void check_unread(struct life *life, struct plan_row row)
         return;
     plan_world_extend(&read, life->now_ms);
     assert_int_equal(read.rows.count, 1);
-    assert_memory_equal(&read.rows.rows[0], &unread.row, sizeof unread.row);
+    assert_true(read.rows.rows[0].nominal_at == unread.row.nominal_at && read.rows.rows[0].due_at == unread.row.due_at);
     assert_int_equal(read.plan.planned_through, unread.row.nominal_at);
     assert_int_equal(read.plan.instants, world->plan.instants + 1);
     assert_int_equal(read.plan.skips.n, 0);

@@ -82,6 +82,7 @@ static inline bool plan_owes(const struct plan *plan)
 // then it is never missed. due_at is scheduled_at of the job: the time it is planned for, whatever holds it back afterwards.
 struct plan_row {
     int64_t nominal_at, due_at;
+    bool stays; // for plan_change() and plan_resume(): somebody has the job in hand, so it keeps its instant, whatever that is
 };
 
 // What one step adds. The skips have been added to the plan.
@@ -149,12 +150,12 @@ struct plan_moved {
     struct plan_row row;
 };
 
-// The task has another schedule or other rules from now on. `rows` are its planned jobs, none of which has begun or is queued, in
-// order of their instants; ret_moved[i] says what becomes of each. A job keeps its instant if the new schedule has it, too. Its
-// time becomes that of the new jitter, but for one that is due already: that is left to be picked. The other jobs get the
-// instants that are missing, in order. What is left over is cancelled; what is still missing is in ret_rows, which are to be
-// added. With the same schedule nothing moves. Here planned_through may go back, to now: instants that have passed are not
-// planned again.
+// The task has another schedule or other rules from now on. `rows` are its jobs that are planned, and those that stay because
+// they have begun or are about to, in order of their instants; ret_moved[i] says what becomes of each. A job keeps its instant if
+// the new schedule has it, too. Its time becomes that of the new jitter, but for one that is due already: that is left to be
+// picked. The other jobs get the instants that are missing, in order. What is left over is cancelled; what is still missing is in
+// ret_rows, which are to be added. With the same schedule nothing moves. Here planned_through may go back, to now: instants that
+// have passed are not planned again.
 void plan_change(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, const struct plan_row *rows,
                  size_t count, int64_t now_ms, struct arena *arena, struct plan_moved *ret_moved, struct plan_rows *ret_rows);
 

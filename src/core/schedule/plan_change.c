@@ -78,8 +78,9 @@ void plan_change(struct plan *plan, const struct schedule *schedule, const struc
         plan_walk(&walk, arena, ret_rows);
     for (size_t i = 0; i < count; i++) {
         int64_t at = rows[i].nominal_at;
-        bool keeps = at > from_ms ? take_instant(ret_rows, at) : has_run(schedule, at);
-        ret_moved[i] = (struct plan_moved){keeps, kept(schedule, rows[i], now_ms)};
+        bool keeps = at > from_ms ? take_instant(ret_rows, at) : rows[i].stays || has_run(schedule, at);
+        ret_moved[i] =
+            rows[i].stays ? (struct plan_moved){true, rows[i]} : (struct plan_moved){keeps, kept(schedule, rows[i], now_ms)};
     }
     give_missing(ret_moved, count, ret_rows);
     if (plan->paused_at)
@@ -92,7 +93,7 @@ void plan_change(struct plan *plan, const struct schedule *schedule, const struc
 static bool resume_row(const struct plan_judge *judge, struct plan_row *row)
 {
     enum plan_reason reason;
-    if (row->due_at > schedule_due(judge->schedule, row->nominal_at) || !plan_judge_missed(judge, row->nominal_at))
+    if (row->stays || row->due_at > schedule_due(judge->schedule, row->nominal_at) || !plan_judge_missed(judge, row->nominal_at))
         return true;
     row->due_at = time_max(row->due_at, judge->now_ms);
     return plan_judge_runs(judge, row->nominal_at, &reason);

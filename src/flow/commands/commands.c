@@ -390,7 +390,8 @@ void commands_merge(struct commands *commands, struct command *op, int64_t now_m
     const struct store_task *task = &work->revision.get.task;
     arena_done(&work->merged);
     op->problem = (struct problem){0};
-    if (!patch_task(&work->patched, task->doc, op->patch, &work->merged, &op->problem) && schedule_fits(work, now_ms, &op->problem)) {
+    if (!patch_task(&work->patched, task->doc, op->patch, &work->merged, &op->problem) &&
+        schedule_fits(work, now_ms, &op->problem)) {
         work->past.merged_from = task->version;
         work->past.changes_nothing = says_the_same(&work->patched.task, task->doc, &work->merged);
     }
@@ -552,6 +553,8 @@ static void amended(struct amending *amending, struct now now)
     }
     for (size_t i = 0; !err && i < amend->count; i++) // who claims them from now on gets the new document
         command_note_beginning(&work->past, amend->steps[i].job->id, amend->steps[i].job->token + 1);
+    for (size_t i = 0; !err && i < amend->job_count; i++) // … and so does who claims those that were added
+        command_note_beginning(&work->past, amend->jobs[i].id, amend->jobs[i].token + 1);
     if (!err)
         work->past.did |= COMMAND_DID_AMEND | COMMAND_DID_WRITE;
     if (!err && (work->op->act != COMMAND_RESUME || amend->task.paused))

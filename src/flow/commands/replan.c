@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-// The planned jobs of a task, in the order of their instants, and what becomes of them.
+// The planned jobs of a task, in the order of their instants, and what becomes of them. Those in somebody's hand are among them,
+// so that their instants are not planned again; they stay as they are.
 struct planned {
     struct job **jobs;
     struct plan_row *rows;
@@ -35,6 +36,12 @@ static struct job *add_step(struct store_amend *amend, const struct job *was, st
     return job;
 }
 
+// A job that its schedule has made and that somebody has in hand, or had: it is not moved.
+static bool is_taken(const struct job *job)
+{
+    return job->trigger == TRIGGER_SCHEDULE && !is_planned(job) && job->state != JOB_CANCELLED;
+}
+
 static struct planned list_planned(const struct store_get *get, struct store_amend *amend, struct arena *arena)
 {
     struct planned planned = {.jobs = arena_array(arena, struct job *, get->job_count),
@@ -43,9 +50,12 @@ static struct planned list_planned(const struct store_get *get, struct store_ame
     for (size_t i = 0; i < get->job_count; i++)
         if (is_planned(&get->jobs[i]))
             planned.jobs[planned.count++] = add_step(amend, &get->jobs[i], arena);
+        else if (is_taken(&get->jobs[i]))
+            planned.jobs[planned.count++] = &get->jobs[i];
     qsort(planned.jobs, planned.count, sizeof *planned.jobs, by_instant);
     for (size_t i = 0; i < planned.count; i++)
-        planned.rows[i] = (struct plan_row){planned.jobs[i]->nominal_at, planned.jobs[i]->scheduled_at};
+        planned.rows[i] =
+            (struct plan_row){planned.jobs[i]->nominal_at, planned.jobs[i]->scheduled_at, is_taken(planned.jobs[i])};
     return planned;
 }
 
@@ -101,7 +111,8 @@ static enum err end(const struct replanning *replanning, struct plan *plan, cons
     enum err err = ERR_OK;
     plan->planned_through = plan->check_at = TIME_NEVER;
     for (size_t i = 0; i < planned->count && !err; i++)
-        err = cancel_job(replanning, planned->jobs[i], STR("cancelled by hand"));
+        if (!planned->rows[i].stays)
+            err = cancel_job(replanning, planned->jobs[i], STR("cancelled by hand"));
     return err;
 }
 
@@ -124,7 +135,8 @@ static enum err go_on(const struct replanning *replanning, struct plan *plan, co
         plan_change(plan, &schedule, &task->recurs.rules, planned->rows, planned->count, now_ms, arena, planned->moved, rows);
     enum err err = ERR_OK;
     for (size_t i = 0; i < planned->count && !err; i++)
-        err = move_job(replanning, planned->jobs[i], &planned->moved[i]);
+        if (!planned->rows[i].stays)
+            err = move_job(replanning, planned->jobs[i], &planned->moved[i]);
     amend->jobs = recur_make_jobs(replanning->node, task, plan, rows, now_ms, arena);
     amend->job_count = rows->count;
     return err;
