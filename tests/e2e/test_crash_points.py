@@ -6,30 +6,27 @@ crashed anything proves nothing.
 """
 
 import os
-import re
 
 import pytest
 
+from support.crash_points import HEADER, crash_names
 from support.ledger import Ledger
 from support.load import Load, settle
-from support.rota import REPO
 from support.wait import wait_until
-
-HEADER = REPO / "src" / "base" / "crash.h"
-ROW = re.compile(r"^\s+X\(([\w.]+)\)", re.MULTILINE)
 
 # Met once in a start or now and then: for these, dying at the first time is all there is.
 RARE = ("reap.", "sweep.")
 
 
-def crash_names():
-    return ROW.findall(HEADER.read_text()) if HEADER.exists() else []
+def met_names():
+    """The load has one-time tasks only. What only recurring ones meet is in test_recurring_failures.py."""
+    return [name for name in crash_names() if not name.startswith("recur.")]
 
 
 def deaths():
     """Each point when it is first met, and those in the way of every task also in full flight."""
-    often = [f"{name}:40" for name in crash_names() if not name.startswith(RARE)]
-    return crash_names() + often
+    often = [f"{name}:40" for name in met_names() if not name.startswith(RARE)]
+    return met_names() + often
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +42,7 @@ def test_there_are_crash_points():
 
 def deaths_in_flight():
     """Once each: on PostgreSQL a dead life is noticed by its silence, which takes a while."""
-    return [name if name.startswith(RARE) else f"{name}:40" for name in crash_names()]
+    return [name if name.startswith(RARE) else f"{name}:40" for name in met_names()]
 
 
 @pytest.mark.slow

@@ -1,53 +1,11 @@
 """Recurring tasks: one job for each instant, what becomes of instants that were missed, and what is seen of it."""
 
-import json
-
 import pytest
 
 from support.problem import assert_problem
+from support.recurring import ahead, assert_every_instant_once, nominals, patch, recurring, steer
 from support.times import to_ms
 from support.wait import now_ms, pass_time, wait_until
-
-MERGE = {"Content-Type": "application/merge-patch+json"}
-
-
-def recurring(api, url, **fields):
-    answer = api.post("/v1/tasks", {"url": url, **fields})
-    assert answer.status == 201, answer
-    return answer.json
-
-
-def patch(api, task_id, change):
-    return api.request("PATCH", f"/v1/tasks/{task_id}", json.dumps(change), headers=MERGE)
-
-
-def steer(api, task_id, verb, body=None):
-    answer = api.post(f"/v1/tasks/{task_id}/{verb}", body)
-    assert answer.status == 200, answer
-    return answer.json
-
-
-def ahead(api, task_id):
-    """The jobs that are planned, by their instants."""
-    open_states = ("delayed", "ready", "watching")
-    return sorted((job for job in api.jobs(task_id) if job["state"] in open_states and not job["attempts"]), key=lambda job: job["nominal_at"])
-
-
-def nominals(calls):
-    return [to_ms(call.header("Rota-Nominal-At")) for call in calls]
-
-
-def assert_every_instant_once(api, task_id, step_ms):
-    """What a schedule owes: each instant since the first has exactly one job, or lies in one skip."""
-    jobs = [to_ms(job["nominal_at"]) for job in api.jobs(task_id) if job["trigger"] == "schedule"]
-    assert len(jobs) == len(set(jobs)), "an instant has two jobs"
-    skipped = set()
-    for skip in api.task(task_id)["skips"]:
-        instants = set(range(to_ms(skip["from"]), to_ms(skip["to"]) + 1, step_ms))
-        assert len(instants) == skip["count"] and not instants & skipped
-        skipped |= instants
-    covered = sorted(set(jobs) | skipped)
-    assert covered == list(range(covered[0], covered[-1] + 1, step_ms))
 
 
 class TestPlan:
