@@ -58,7 +58,7 @@ static struct memory_task *add_task(struct memory *memory, const struct store_ta
     task->task.plan = NULL;
     if (from->plan)
         memory_add_plan(task, from->plan);
-    memory->recurs |= from->plan != NULL;
+    memory_note_plan(memory, task);
     map_put(&memory->tasks, from->id, task);
     memory->id_floor = time_max(memory->id_floor, from->id);
     return task;
@@ -302,7 +302,7 @@ static void amend_task(struct memory *memory, struct memory_task *task, const st
     replace(&task->task.name, amend->task.name);
     replace(&task->task.doc, amend->task.doc);
     memory_write_plan(task, amend->task.plan);
-    memory->recurs |= task->plan != NULL;
+    memory_note_plan(memory, task);
     for (size_t i = 0; i < amend->count; i++) {
         struct memory_job *job = map_get(&memory->jobs, amend->steps[i].job->id);
         memory_leave(memory, job);
@@ -512,6 +512,7 @@ static void loosen_keys(struct memory *memory, int64_t task_id, int64_t until, i
 static void remove_task(struct memory *memory, struct memory_task *task, int64_t keys_until, int64_t spent_at)
 {
     map_remove(&memory->tasks, task->task.id);
+    map_remove(&memory->recurring, task->task.id);
     loosen_keys(memory, task->task.id, keys_until, spent_at);
     memory_free_task(task);
 }
@@ -594,8 +595,8 @@ static struct memory_task *first_over(const struct memory *memory)
 {
     struct memory_task *first = NULL, *task;
     int64_t id;
-    for (size_t at = 0; (task = map_next(&memory->tasks, &at, &id));)
-        if (task->plan && !owes(task) && !task->job_count && (!first || id < first->task.id))
+    for (size_t at = 0; (task = map_next(&memory->recurring, &at, &id));)
+        if (!owes(task) && !task->job_count && (!first || id < first->task.id))
             first = task;
     return first;
 }
@@ -631,7 +632,7 @@ void memory_run_sweep(struct memory *memory, struct store_op *op)
     if (sweep->now_ms >= memory->purge_after)
         sweep_jobs(memory, sweep);
     struct memory_task *task;
-    for (size_t i = 0; i < sweep->max && memory->recurs && (task = first_over(memory)); i++)
+    for (size_t i = 0; i < sweep->max && (task = first_over(memory)); i++)
         remove_task(memory, task, sweep->keys_until, 0);
     struct memory_key *key;
     for (size_t i = 0; i < sweep->max && (key = first_loose_key(memory, sweep->now_ms)); i++)

@@ -170,6 +170,7 @@ static void memory_close(struct store *store)
         memory_free_task(task);
     map_done(&memory->jobs);
     map_done(&memory->tasks);
+    map_done(&memory->recurring);
     free_keys(memory);
     for (size_t i = 0; i < memory->lane_count; i++) {
         memory_free_str(&memory->lanes[i]->queue);

@@ -57,6 +57,7 @@ struct memory {
     struct store store;
     pthread_mutex_t lock;
     struct map tasks, jobs, keys;
+    struct map recurring;       // those of the tasks that have a plan: looking for plans must not go through all tasks
     struct memory_job **places; // by place, due_at, id
     size_t place_count, place_cap;
     struct memory_lane **lanes; // lane n is at n - 1
@@ -77,7 +78,6 @@ struct memory {
     int64_t purge_after; // nothing is to be swept before this, and nothing expires before that
     int64_t expire_after;
     int64_t lease_after; // and no lease runs out
-    bool recurs;         // there was a recurring task: only then are such without jobs looked for
     bool has_secret;
     uint8_t secret[STORE_SECRET_SIZE];
 };
@@ -151,6 +151,7 @@ void memory_run_stats(struct memory *memory, struct store_op *op);
 void memory_run_plan(struct memory *memory, struct store_op *op);
 void memory_run_plans(struct memory *memory, struct store_op *op);
 void memory_add_plan(struct memory_task *task, const struct plan *from);           // to a task that has none
+void memory_note_plan(struct memory *memory, struct memory_task *task);            // after it got a plan, or lost it
 void memory_write_plan(struct memory_task *task, const struct plan *as);           // but for what is counted; NULL: it has none
 void memory_count_job(const struct memory_job *job);                               // which has ended
 const struct plan *memory_give_plan(struct arena *arena, const struct plan *from); // accepts NULL

@@ -72,6 +72,14 @@ void memory_add_plan(struct memory_task *task, const struct plan *from)
     task->plan->version = task->task.version;
 }
 
+void memory_note_plan(struct memory *memory, struct memory_task *task)
+{
+    if (task->plan)
+        map_put(&memory->recurring, task->task.id, task);
+    else
+        map_remove(&memory->recurring, task->task.id);
+}
+
 void memory_write_plan(struct memory_task *task, const struct plan *as)
 {
     struct plan *was = task->plan;
@@ -181,11 +189,11 @@ static int compare_checks(const void *a, const void *b)
 void memory_run_plans(struct memory *memory, struct store_op *op)
 {
     struct store_plans *plans = container_of(op, struct store_plans, op);
-    struct memory_task **found = mem_zero((memory->tasks.count + 1) * sizeof *found), *task;
+    struct memory_task **found = mem_zero((memory->recurring.count + 1) * sizeof *found), *task;
     size_t count = 0;
     int64_t id;
-    for (size_t at = 0; (task = map_next(&memory->tasks, &at, &id));)
-        if (task->plan && is_asked_for(plans, task->plan))
+    for (size_t at = 0; (task = map_next(&memory->recurring, &at, &id));)
+        if (is_asked_for(plans, task->plan))
             found[count++] = task;
     qsort(found, count, sizeof(struct memory_task *), plans->ids ? compare_ids : compare_checks);
     for (size_t i = 0; i < count && (plans->ids || i < plans->max); i++) {
