@@ -1,6 +1,6 @@
 // A whole life in one thread on virtual time: the shipped stages with a played executor on the memory store, so that what admit,
 // pull, dispatch and complete cost is seen apart from disk and network. `push` is due at once, `plan` is claimed when its time
-// comes near.
+// comes near, `recur` is what its schedule has planned, so the job that follows it is planned, too.
 #include "base/mem.h"
 #include "guard.h"
 #include "support/play.h"
@@ -60,6 +60,18 @@ static void lives(struct play *play, const char *doc, int64_t pass_ms)
         guard_die("life", "not every task was run once");
 }
 
+// One batch of schedules, each of which runs once a round.
+static void recurs(struct play *play)
+{
+    size_t count = 0;
+    for (int i = 0; i < ROUNDS * 20; i++) {
+        play_pass(play, 1000);
+        count += run_all(play);
+    }
+    if (count != TASKS)
+        guard_die("life", "not every instant was run once");
+}
+
 void guard_life(const char *folder)
 {
     (void)folder;
@@ -73,5 +85,10 @@ void guard_life(const char *folder)
     part_begin();
     lives(play, "{\"url\":\"http://h/\",\"in\":\"20s\"}", 21000);
     part_end("plan", TASKS);
+
+    submit(play, "{\"url\":\"http://h/\",\"every\":\"20s\"}");
+    part_begin();
+    recurs(play);
+    part_end("recur", TASKS);
     play_free(play);
 }
