@@ -14,6 +14,7 @@ import sys
 import faults
 import port
 import rest
+import schedules
 import watching
 import whole
 from parts import STORES, Wrong
@@ -35,6 +36,7 @@ BENCHES = {
     "growth": Bench(port.growth, True, "6 to 9 minutes, and 10 GB of disk"),
     "list": Bench(watching.lists, False, "5 minutes, and 10 GB of disk"),
     "events": Bench(watching.events, False, "a minute"),
+    "recurring": Bench(schedules.recurring, False, "8 minutes, and 5 GB of disk"),
     "snapshot": Bench(port.snapshot, False, "16 minutes", "postgres"),
     "reads": Bench(port.reads, False, "4 minutes", "postgres"),
     "kill": Bench(faults.kill, False, "10 minutes", "sqlite"),
@@ -49,13 +51,15 @@ def options_read():
                         help=f"of {' '.join(BENCHES)}; without any: {' '.join(DEFAULT)}, which takes 20 minutes")
     parser.add_argument("--store", choices=STORES, default="sqlite",
                         help="what rota runs on (sqlite); snapshot, reads and faults: always postgres; kill: always sqlite")
-    parser.add_argument("--seconds", type=int, help="life (60), half (30), idle (30), late, lanes, events (20), submit (10), snapshot (600)")
+    parser.add_argument("--seconds", type=int, help="life, recurring (60), half (30), idle (30), late, lanes, events (20), submit (10), snapshot (600)")
     parser.add_argument("--bulk", type=int, default=500, help="tasks in one request; growth: jobs in one batch (500)")
     parser.add_argument("--pending", type=int, default=20000, help="life: the generator waits while rota has so many jobs pending (20000)")
     parser.add_argument("--planned", default="10000,1000000,10000000", help="growth: how many jobs are planned, step by step; memory, list: the largest")
     parser.add_argument("--jobs", type=int, default=whole.BURST_JOBS, help="burst: planned for one instant (1388889)")
     parser.add_argument("--lead", type=float, help="burst: how far ahead that is, in seconds (long enough for 12,000 submits a second)")
     parser.add_argument("--lanes", type=int, default=100000, help="lanes: how many (100000)")
+    parser.add_argument("--schedules", type=int, default=1000000, help="recurring: how many (1000000)")
+    parser.add_argument("--every", type=int, default=60, help="recurring: seconds from one run of a schedule to the next (60)")
     parser.add_argument("--rounds", type=int, help="kill (100), reads (3)")
     parser.add_argument("--results", type=pathlib.Path, default=RESULTS, metavar="FOLDER",
                         help="where the runs are written down (bench/results); another one for what is only tried")
