@@ -227,11 +227,19 @@ static void settle(struct plan_walk *walk)
     }
 }
 
-void plan_walk(struct plan_walk *walk, struct arena *arena, struct plan_rows *ret_rows)
+// A queued job is let go when another ends. Whoever ended that one may have died before it did so: then the round that looks for
+// plans finds this one, also when its schedule is over.
+static void look_after_queue(struct plan *plan, int64_t now_ms)
 {
-    *ret_rows = (struct plan_rows){0};
-    if (walk->plan->planned_through == TIME_NEVER)
-        return;
+    bool is_soon = plan->check_at > now_ms && plan->check_at <= now_ms + PLAN_CHECK_MS;
+    if (plan->queued_count && !is_soon)
+        plan->check_at = now_ms + PLAN_CHECK_MS;
+    else if (!plan->queued_count && plan->planned_through == TIME_NEVER)
+        plan->check_at = TIME_NEVER;
+}
+
+static void walk_on(struct plan_walk *walk, struct arena *arena, struct plan_rows *ret_rows)
+{
     walk->rows = ret_rows;
     plan_skips_load(&walk->skips, walk->plan);
     walk->surplus = count_surplus(walk);
@@ -241,4 +249,12 @@ void plan_walk(struct plan_walk *walk, struct arena *arena, struct plan_rows *re
     close_skip(walk);
     plan_skips_save(&walk->skips, walk->plan, arena);
     settle(walk);
+}
+
+void plan_walk(struct plan_walk *walk, struct arena *arena, struct plan_rows *ret_rows)
+{
+    *ret_rows = (struct plan_rows){0};
+    if (walk->plan->planned_through != TIME_NEVER)
+        walk_on(walk, arena, ret_rows);
+    look_after_queue(walk->plan, walk->now_ms);
 }
