@@ -56,6 +56,7 @@ static void an_excluded_instant_is_not_the_next_one(void **state)
     world.rules.misfire = PLAN_MISFIRE_SKIP;
     int64_t last = at(13 * 3600 - 2);
     assert_int_equal(plan_world_pick(&world, 1, last, last + 3000).verdict, PLAN_SKIPPED);
+    world.plan.skips = (struct str){0};
     world.schedule.excludes = &second_day;
     world.schedule.exclude_count = 1;
     assert_int_equal(plan_world_pick(&world, 1, last, last + 3000).verdict, PLAN_RUNS);
@@ -290,6 +291,49 @@ static void a_missed_job_takes_no_place(void **state)
     plan_world_end(&world);
 }
 
+// The skip was written, and whoever wrote it did not live to cancel the job.
+static void what_was_skipped_is_skipped_again_though_there_is_room_by_now(void **state)
+{
+    (void)state;
+    struct plan_world world;
+    plan_world_begin(&world, 60);
+    world.rules.overlap = PLAN_OVERLAP_SKIP;
+    assert_int_equal(plan_world_pick(&world, 1, at(60), at(60)).verdict, PLAN_RUNS);
+    assert_int_equal(plan_world_pick(&world, 2, at(120), at(120)).verdict, PLAN_SKIPPED);
+    world.plan.active_count = 0;
+    struct str skips = world.plan.skips;
+    struct plan_pick again = plan_world_pick(&world, 2, at(120), at(121));
+    assert_int_equal(again.verdict, PLAN_SKIPPED);
+    assert_int_equal(again.reason, PLAN_OVERLAP);
+    assert_true(str_eq(world.plan.skips, skips));
+    assert_int_equal(world.plan.active_count, 0);
+    plan_world_end(&world);
+}
+
+// Whoever was to let the queued job go may have died, and no other job of the task follows that would be looked at.
+static void a_plan_with_a_queue_is_looked_after_when_its_schedule_is_over(void **state)
+{
+    (void)state;
+    struct plan_world world;
+    plan_world_begin(&world, 60);
+    world.rules.overlap = PLAN_OVERLAP_QUEUE;
+    world.rules.max_runs = 2;
+    plan_world_extend(&world, at(0));
+    plan_world_pick(&world, 1, at(60), at(60));
+    assert_int_equal(plan_world_pick(&world, 2, at(120), at(120)).verdict, PLAN_QUEUED);
+    plan_world_extend(&world, at(120));
+    assert_int_equal(world.plan.planned_through, TIME_NEVER);
+    assert_int_equal(world.plan.check_at, at(120) + PLAN_CHECK_MS);
+    plan_world_extend(&world, at(125)); // not put off by every look
+    assert_int_equal(world.plan.check_at, at(120) + PLAN_CHECK_MS);
+    plan_world_extend(&world, at(140));
+    assert_int_equal(world.plan.check_at, at(140) + PLAN_CHECK_MS);
+    world.plan.queued_count = 0;
+    plan_world_extend(&world, at(150));
+    assert_int_equal(world.plan.check_at, TIME_NEVER);
+    plan_world_end(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +352,8 @@ int main(void)
         cmocka_unit_test(cancel_cancels_the_oldest_that_is_not_cancelled_yet),
         cmocka_unit_test(jobs_that_never_end_do_not_make_a_plan_grow_for_ever),
         cmocka_unit_test(a_missed_job_takes_no_place),
+        cmocka_unit_test(what_was_skipped_is_skipped_again_though_there_is_room_by_now),
+        cmocka_unit_test(a_plan_with_a_queue_is_looked_after_when_its_schedule_is_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

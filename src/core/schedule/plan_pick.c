@@ -2,6 +2,7 @@
 // jobs of its task that are active.
 #include "base/clock.h"
 #include "core/schedule/plan_judge.h"
+#include "core/schedule/plan_skips.h"
 
 // With overlap: cancel a job that is cancelled stays active until it has ended, so there may be more than max_active. They are
 // bounded all the same.
@@ -52,6 +53,21 @@ static struct plan_pick skipped(struct plan *plan, const struct schedule *schedu
 {
     plan_skip(plan, schedule, (struct plan_skip){nominal_at, nominal_at, 1, reason}, arena);
     return (struct plan_pick){.verdict = PLAN_SKIPPED, .reason = reason};
+}
+
+// Its skip says why, if there is one: whoever skipped it did not live to cancel the job, or has not heard that the skip was
+// written. It is not judged again, because by now there may be room for it.
+static bool was_skipped(const struct plan *plan, int64_t nominal_at, enum plan_reason *ret_reason)
+{
+    struct plan_skips skips;
+    plan_skips_load(&skips, plan);
+    for (size_t i = 0; i < skips.count; i++) {
+        if (skips.skips[i].from <= nominal_at && nominal_at <= skips.skips[i].to) {
+            *ret_reason = skips.skips[i].reason;
+            return true;
+        }
+    }
+    return false;
 }
 
 // ---- whether there is room
@@ -122,6 +138,8 @@ struct plan_pick plan_pick(struct plan *plan, const struct schedule *schedule, c
     if (waits != NOWHERE)
         return leave_queue(plan, rules, (size_t)waits, arena);
     enum plan_reason reason = PLAN_MISFIRE;
+    if (was_skipped(plan, row.nominal_at, &reason))
+        return (struct plan_pick){.verdict = PLAN_SKIPPED, .reason = reason};
     struct plan_judge judge = {schedule, rules, now_ms, false, plan_last_instant(plan, rules)};
     if (!was_put_off(schedule, row) && !plan_judge_runs(&judge, row.nominal_at, &reason))
         return skipped(plan, schedule, row.nominal_at, reason, arena);
