@@ -1,5 +1,5 @@
 // A pause leaves the planned jobs where they are, so people see what would come. What became of their instants is decided when
-// the task is resumed.
+// the task is resumed. A change of a paused task moves those that lie ahead, so that none of them follows the schedule it had.
 #include "flow/commands/replan.h"
 
 #include "base/mem.h"
@@ -155,7 +155,7 @@ enum err replan(const struct replanning *replanning, struct store_amend *amend, 
         pause(replanning, plan);
     else if (act == COMMAND_CANCEL || act == COMMAND_DELETE)
         err = end(replanning, plan, &planned);
-    else if (act == COMMAND_RESUME || !plan->paused_at)
+    else
         err = go_on(replanning, plan, &planned, amend, arena, why);
     if (act == COMMAND_RESUME)
         amend->task.paused = plan->paused_at != 0; // so many instants were missed that it takes another step
