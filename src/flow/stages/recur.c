@@ -360,9 +360,12 @@ static bool plans_differ(const struct plan *a, const struct plan *b)
            a->queued_count != b->queued_count || a->skips.p != b->skips.p || a->skips.n != b->skips.n;
 }
 
-static bool failed_too_often(const struct task *task, const struct plan *plan)
+// A task that was resumed after its failures is paused again only when another job has failed.
+static bool failed_too_often(const struct task *task, const struct store_task *stored)
 {
-    return task->recurs.pause_after_failures && plan->failures_in_row >= task->recurs.pause_after_failures;
+    const struct plan *plan = stored->plan;
+    return task->recurs.pause_after_failures && plan->failures_in_row >= task->recurs.pause_after_failures &&
+           plan->last_at > stored->updated_at;
 }
 
 // Decides what follows for a task that was read; what is to be written is in look->item. A task whose schedule cannot be known
@@ -387,7 +390,7 @@ static void decide(struct recur *recur, struct look *look, const struct store_ta
     plan_extend(plan, &schedule, &task.recurs.rules, now_ms, arena, rows);
     look->more = rows->more;
     look->lets_go = plan_next_queued(plan, &task.recurs.rules);
-    look->pauses = !stored->paused && failed_too_often(&task, plan);
+    look->pauses = !stored->paused && failed_too_often(&task, stored);
     if (!rows->count && !plans_differ(plan, stored->plan))
         return;
     look->item = (struct store_planned){.from = stored->plan->planned_through, .plan = plan, .job_count = rows->count};
