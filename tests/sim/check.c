@@ -223,36 +223,57 @@ static void check_lane(struct world *world, const struct job *job)
     *tenant = job->tenant;
 }
 
-static void check_add(struct sim_node *node, const struct store_add *add)
+void check_added_job(struct sim_node *node, const struct job *job, const struct job_policy *policy)
 {
     struct world *world = node->world;
+    struct shadow *shadow = shadow_of(world, job->id);
+    trace(node, job->id, "add", job);
+    if (shadow->job.id)
+        violate(world, 1, "job %lld was added twice", (long long)job->id);
+    shadow->policy = *policy;
+    shadow->added_at = world->now;
+    shadow->not_before = job->scheduled_at;
+    if (job_state_held(job->state))
+        check_holder(world, job->id, job->holder);
+    check_lane(world, job);
+    take_record(shadow, job);
+}
+
+// A job that is added by hand follows its task as it was submitted: no patch of a client changes how often it is tried.
+static struct job_policy policy_of(struct world *world, const struct store_new *item, struct arena *arena)
+{
+    const struct plan_shadow *plan = map_get(&world->plans, item->jobs[0].task_id);
+    if (item->task)
+        return task_policy(item->task->doc, arena);
+    return plan ? plan->policy : shadow_of(world, item->jobs[0].parent_id)->policy;
+}
+
+static void check_new(struct sim_node *node, const struct store_new *item, struct arena *arena)
+{
+    struct world *world = node->world;
+    const struct job *first = &item->jobs[0];
+    struct job_policy policy = policy_of(world, item, arena);
+    if (first->parent_id && !job_state_final(shadow_of(world, first->parent_id)->job.state))
+        violate(world, 2, "job %lld was retried before it had ended", (long long)first->parent_id);
+    for (size_t i = 0; i < item->job_count; i++)
+        check_added_job(node, &item->jobs[i], &policy);
+    if (world->hurrying[first->tenant])
+        map_put(&world->hurried, first->task_id, world);
+    if (world->resuming[first->tenant])
+        task_shadow_of(world, first->task_id)->resume_asked = true;
+    if (item->task && item->key.n)
+        check_key(world, item);
+    if (item->task && item->task->plan)
+        check_new_plan(node, item);
+}
+
+static void check_add(struct sim_node *node, const struct store_add *add)
+{
     struct arena arena;
     arena_init(&arena);
-    for (size_t i = 0; i < add->count; i++) {
-        const struct store_new *item = &add->items[i];
-        const struct job *job = &item->jobs[0];
-        if (item->err || item->existing_id)
-            continue;
-        trace(node, job->id, "add", job);
-        struct shadow *shadow = shadow_of(world, job->id);
-        if (shadow->job.id)
-            violate(world, 1, "job %lld was added twice", (long long)job->id);
-        shadow->policy = item->task ? task_policy(item->task->doc, &arena) : shadow_of(world, job->parent_id)->policy;
-        shadow->added_at = world->now;
-        shadow->not_before = job->scheduled_at;
-        if (world->hurrying[job->tenant])
-            map_put(&world->hurried, job->task_id, world);
-        if (world->resuming[job->tenant])
-            task_shadow_of(world, job->task_id)->resume_asked = true;
-        if (!item->task && !job_state_final(shadow_of(world, job->parent_id)->job.state))
-            violate(world, 2, "job %lld was retried before it had ended", (long long)job->parent_id);
-        if (job_state_held(job->state))
-            check_holder(world, job->id, job->holder);
-        if (item->task && item->key.n)
-            check_key(world, item);
-        check_lane(world, job);
-        take_record(shadow, job);
-    }
+    for (size_t i = 0; i < add->count; i++)
+        if (!add->items[i].err && !add->items[i].existing_id)
+            check_new(node, &add->items[i], &arena);
     arena_done(&arena);
 }
 
@@ -292,6 +313,8 @@ void check_operation(struct sim_node *node, struct store_op *op)
         check_claim(node, container_of(op, struct store_claim, op));
     if (op->verb == STORE_AMEND)
         check_amend(node, container_of(op, struct store_amend, op));
+    if (op->verb == STORE_PLAN)
+        check_plan(node, container_of(op, struct store_plan, op));
     if (op->verb == STORE_REMOVE)
         check_remove(node, container_of(op, struct store_remove, op));
     if (op->verb == STORE_BULK)
@@ -345,6 +368,7 @@ void check_start(struct sim_node *node, const struct exec_attempt *attempt, int6
     trace(node, attempt->outcome->job.id, "start", &attempt->outcome->job);
     check_time(node, attempt, shadow);
     check_task_start(node, attempt, shadow);
+    check_overlap(world, &attempt->outcome->job);
     if (shadow->cancelled)
         violate(world, 5, "job %lld was started after its cancel was confirmed", (long long)attempt->outcome->job.id);
     if (!node->flow->node.pulls)
@@ -401,6 +425,7 @@ void check_waiting(struct world *world)
     size_t at = 0;
     if (world->now - world->quiet_since < SETTLE_MS || world->late_max_ms < 0)
         return;
+    check_plans_waiting(world);
     for (struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));) {
         const struct job *job = &shadow->job;
         int64_t wall = EPOCH + world->now;
@@ -413,6 +438,8 @@ void check_waiting(struct world *world)
             continue;
         if (!left || job_state_final(job->state) || shadow->removed)
             continue;
+        if (job->state == JOB_BLOCKED)
+            continue; // it waits for another one: check_plans_waiting() looks after it
         violate(world, 12, "job %lld has been %s for %lld ms", (long long)id, job_state_text(job->state),
                 (long long)(wall - since));
         shadow->job.due_at = shadow->job.ready_at = shadow->job.started_at = wall; // said once

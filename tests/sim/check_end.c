@@ -122,5 +122,6 @@ void check_end(struct world *world)
         count_listed(world, tenant, counted[tenant]);
         check_counts(world, tenant, counted[tenant]);
     }
+    check_plans_end(world);
     check_nodes(world);
 }

@@ -21,6 +21,12 @@ struct task_shadow *task_shadow_of(struct world *world, int64_t task_id)
     return task;
 }
 
+bool task_is_gone(struct world *world, int64_t task_id)
+{
+    const struct task_shadow *task = map_get(&world->tasks, task_id);
+    return task && task->gone;
+}
+
 // The number in the URL that each patch gives: http://target/p17.
 static int serial_of_url(struct str url)
 {
@@ -70,7 +76,9 @@ static void check_amended_job(struct sim_node *node, const struct store_step *st
     if (shadow->job.token != step->token)
         violate(world, 3, "job %lld: an amendment with token %lld was accepted, the record had %lld", (long long)step->job->id,
                 (long long)step->token, (long long)shadow->job.token);
-    if (!job_state_waiting(shadow->job.state) || !job_state_waiting(step->job->state))
+    // A change of a recurring task cancels what it has no use for any more.
+    shadow->released = map_get(&world->plans, step->job->task_id) && step->job->state == JOB_CANCELLED;
+    if (!job_state_waiting(shadow->job.state) || !(job_state_waiting(step->job->state) || shadow->released))
         violate(world, 2, "job %lld was amended from %s to %s", (long long)step->job->id, job_state_text(shadow->job.state),
                 job_state_text(step->job->state));
     if (step->job->scheduled_at != shadow->job.scheduled_at)
@@ -88,18 +96,23 @@ void check_amend(struct sim_node *node, const struct store_amend *amend)
     if (amend->task.version != task->version)
         violate(world, 20, "task %lld was amended as of version %lld, it had %lld", (long long)amend->task.id,
                 (long long)amend->task.version, (long long)task->version);
+    int serial = serial_of_doc(amend->task.doc, &arena);
+    bool patches = task->version < VERSIONS_MAX && task->serials[task->version - 1] != serial;
     if (task->version < VERSIONS_MAX)
-        task->serials[task->version] = serial_of_doc(amend->task.doc, &arena);
+        task->serials[task->version] = serial;
     else
         violate(world, 0, "more versions than the simulator remembers");
     task->version++;
     if (task->paused && !amend->task.paused && !task->resume_asked)
         violate(world, 19, "task %lld is not paused any more, and nobody asked for it", (long long)amend->task.id);
-    task->resumed |= task->paused && !amend->task.paused;
+    bool resumes = task->paused && !amend->task.paused;
+    task->resumed |= resumes;
     task->paused = amend->task.paused;
     task->pause_confirmed &= task->paused;
     for (size_t i = 0; i < amend->count; i++)
         check_amended_job(node, &amend->steps[i]);
+    if (amend->task.plan)
+        check_amended_plan(node, amend, patches, resumes);
     arena_done(&arena);
 }
 
@@ -199,6 +212,9 @@ void check_bulk(struct world *world, const struct store_bulk_row *row)
         tasks += shadow->job.tenant == row->tenant && shadow->job.id == shadow->job.task_id;
         jobs += shadow->job.tenant == row->tenant;
     }
+    at = 0;
+    for (const struct plan_shadow *plan; (plan = map_next(&world->plans, &at, &id));)
+        tasks += plan->tenant == row->tenant;
     if (row->state == STORE_BULK_RUNNING)
         violate(world, 22, "bulk %lld has not come to its end: %.*s", (long long)row->id, STR_ARG(row->doc));
     if (row->matched != row->changed + row->unchanged + row->failed)

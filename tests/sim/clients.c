@@ -239,6 +239,15 @@ void client_steer(struct world *world, struct sim_node *node, const struct clien
     steering_begin(steering);
 }
 
+void client_resume(struct world *world, struct sim_node *node, const struct client_task *task, enum plan_misfire missed)
+{
+    struct steering *steering = steering_new(node, task, COMMAND_RESUME, task->tenant);
+    steering->op.runs_missed = missed != PLAN_MISFIRE_SKIP;
+    steering->op.missed = missed;
+    task_shadow_of(world, task->id)->resume_asked = true;
+    steering_begin(steering);
+}
+
 void client_patch(struct world *world, struct sim_node *node, const struct client_task *task, const char *members)
 {
     struct steering *steering = steering_new(node, task, COMMAND_PATCH, task->tenant);
@@ -381,6 +390,8 @@ static bool resume_paused(struct world *world, struct sim_node *node)
         const struct task_shadow *task = map_get(&world->tasks, shadow->job.task_id);
         if (!task || !task->paused || shadow->removed || job_state_final(shadow->job.state))
             continue;
+        if (map_get(&world->plans, shadow->job.task_id))
+            continue; // recurring.c does it
         none = false;
         struct client_task its = {.tenant = shadow->job.tenant, .id = shadow->job.task_id};
         client_steer(world, node, &its, COMMAND_RESUME, its.tenant);
@@ -450,7 +461,7 @@ void clients_start(struct world *world)
 
 bool clients_done(struct world *world)
 {
-    return answered == submitted && steering_count == 0 && all_resumed;
+    return answered == submitted && steering_count == 0 && all_resumed && recurring_done();
 }
 
 static void check_bulks(struct world *world)
@@ -470,7 +481,7 @@ void clients_check(struct world *world)
     check_bulks(world);
     for (size_t i = 0; i < submitted; i++) {
         const struct client_task *task = everybody[i];
-        if (task->id && !map_get(&world->shadows, task->id))
+        if (task->id && !map_get(&world->shadows, task->id) && !map_get(&world->plans, task->id))
             violate(world, 1, "task %lld was acknowledged and is unknown", (long long)task->id);
         for (size_t j = 0; j < i && task->key[0] && task->id; j++)
             if (everybody[j]->id == task->id)

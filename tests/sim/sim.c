@@ -46,7 +46,7 @@ bool world_idle(struct world *world)
     for (int i = 0; i < world->node_count; i++) {
         const struct sim_node *node = &world->nodes[i];
         if (!node_acts(node) || lanes_held(node->flow->lanes) || !commands_idle(node->flow->commands) ||
-            !lease_reports_idle(node->flow->lease_reports))
+            !recur_idle(node->flow->recur) || !lease_reports_idle(node->flow->lease_reports))
             return false;
     }
     return clients_done(world) && reports_done(world);
@@ -92,6 +92,7 @@ static int run_seed(uint64_t seed)
     rand_init(&world->rand, seed);
     if (store_open(&world->memory, "memory:", why))
         return 1;
+    world->zones = zones_new(NULL);
     world->faults = true;
     world->node_count = seed % 4 == 0 ? 1 : NODES;
     world->store_clock = seed % 2;
@@ -101,6 +102,7 @@ static int run_seed(uint64_t seed)
         node_start(&world->nodes[i]);
     }
     clients_start(world);
+    recurring_start(world);
     misfortune_start(world);
     world_run(world, ACTIVE_MS, NULL);
     end_misfortune(world);

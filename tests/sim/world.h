@@ -19,9 +19,9 @@ enum {
     TENANTS = 2, // 1 …
     LANES_MAX = 64,
     SAID_MAX = 16,
-    CLOCK_MAX_MS = 10, // how wrong a clock may be that was corrected
-    SLOW_MS = 20000,   // how long a call to a host slow-… takes
-    VERSIONS_MAX = 64, // of a task
+    CLOCK_MAX_MS = 10,  // how wrong a clock may be that was corrected
+    SLOW_MS = 20000,    // how long a call to a host slow-… takes
+    VERSIONS_MAX = 512, // of a task: a pause of one with many jobs in hand writes it once for each
 };
 
 extern const int64_t EPOCH; // the wall clock at true time 0
@@ -48,6 +48,7 @@ struct shadow {
     bool cancelled;       // and that was confirmed
     bool clock_was_wrong; // at a start or a taking back: what the record says of attempts was judged by a wrong clock
     bool removed;         // with its task, which was deleted
+    bool released;        // it was cancelled by a change of its task: its instant may get another job
     int64_t paused_token, patched_token; // the claim that was about to begin when a pause, or a patch, was confirmed
 };
 
@@ -60,6 +61,21 @@ struct task_shadow {
     bool pause_confirmed;      // and it is still paused
     bool resume_asked;         // ever
     bool resumed;              // it was paused, and then not any more
+};
+
+// The same of the plan of a recurring task. Its instants are anchor_ms and all that lie whole steps away from it.
+struct plan_shadow {
+    int64_t task_id, step_ms, anchor_ms, jitter_ms, max_runs;
+    int32_t tenant;
+    struct job_policy policy;
+    enum plan_overlap overlap;
+    int max_active;
+    int64_t planned_through; // as it was written last
+    bool rescheduled;        // its instants are not those it began with
+    bool replayed;           // a clock that was ahead has run instants that a change has planned again
+    struct shadow **jobs;    // that the schedule has made
+    size_t job_count;
+    int64_t short_since, stranded_since; // true time: too little is planned; a job is queued though there is room
 };
 
 struct sim_node {
@@ -98,6 +114,7 @@ struct world {
     bool api_node;                                     // node 0 only takes requests
     struct map shadows;                                // job id -> shadow
     struct map tasks;                                  // task id -> task_shadow, of those that were changed
+    struct map plans;                                  // task id -> plan_shadow
     struct map hurried;                                // tasks that somebody asked to run now
     bool hurrying[TENANTS + 1], resuming[TENANTS + 1]; // a bulk does that, to what it finds
     struct map buried;                                 // incarnations that were declared dead
@@ -181,12 +198,17 @@ void clients_start(struct world *world);
 struct client_task *client_submit(struct world *world, int32_t tenant, const char *key, const char *host, const char *members);
 void client_steer(struct world *world, struct sim_node *node, const struct client_task *task, enum command_act act,
                   int32_t tenant);
+void client_resume(struct world *world, struct sim_node *node, const struct client_task *task, enum plan_misfire missed);
 void client_patch(struct world *world, struct sim_node *node, const struct client_task *task, const char *members);
 int64_t client_bulk(struct world *world, struct sim_node *node, int32_t tenant, const char *action, const char *filter);
 struct store_bulk_row client_bulk_row(struct world *world, int32_t tenant, int64_t id); // without its document
 void clients_check(struct world *world);                                                // at the end
 bool clients_done(struct world *world);                                                 // everybody has an answer
 void clients_crash(struct world *world, struct sim_node *node);
+
+// Clients with recurring tasks, who end all of them when the storm has been over for a while.
+void recurring_start(struct world *world);
+bool recurring_done(void); // all have ended
 
 // What targets say later about attempts they answered with 202.
 void reports_plan(struct world *world, const struct exec_attempt *attempt, int64_t answer); // anything may happen
@@ -210,4 +232,13 @@ void check_bulk_write(struct sim_node *node, const struct store_bulk_row *row);
 void check_bulk(struct world *world, const struct store_bulk_row *row);
 void take_record(struct shadow *shadow, const struct job *job);
 bool job_is_at_hand(const struct job *job, int64_t now_ms); // it has begun, or somebody has it in hand and its time has come
+void check_added_job(struct sim_node *node, const struct job *job, const struct job_policy *policy);
+void check_new_plan(struct sim_node *node, const struct store_new *item); // … of a recurring task
+void check_plan(struct sim_node *node, const struct store_plan *plan);
+void check_amended_plan(struct sim_node *node, const struct store_amend *amend, bool patches, bool resumes);
+void check_overlap(struct world *world, const struct job *job); // which begins
+void check_plans_waiting(struct world *world);                  // now and then
+void check_plans_end(struct world *world);
+bool plan_has_skip(struct world *world, int64_t task_id, int64_t nominal_at);
+bool task_is_gone(struct world *world, int64_t task_id);
 void check_end(struct world *world);
