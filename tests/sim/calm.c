@@ -330,6 +330,58 @@ static void later(struct world *world)
     world->late_max_ms = 0;
 }
 
+// Every instant up to then has a job that ran, or, if it may be skipped, lies in a skip and was not called.
+static void check_recurred(struct world *world, const struct client_task *task, bool may_skip, int64_t until)
+{
+    const struct plan_shadow *plan = map_get(&world->plans, task->id);
+    size_t ran = 0;
+    for (size_t i = 0; plan && i < plan->job_count; i++) {
+        const struct shadow *job = plan->jobs[i];
+        if (job->job.nominal_at > EPOCH + until)
+            continue;
+        bool skipped = plan_has_skip(world, task->id, job->job.nominal_at);
+        ran += job->calls > 0;
+        if (!job->calls && !(may_skip && skipped))
+            violate(world, 23, "job %lld of a schedule is %s and was never called", (long long)job->job.id,
+                    job_state_text(job->job.state));
+        if (skipped && !may_skip)
+            violate(world, 23, "an instant of task %lld was skipped that had to run", (long long)task->id);
+    }
+    if (!ran)
+        violate(world, 23, "no instant of task %lld has run", (long long)task->id);
+}
+
+// I23. Two schedules go on while a node dies, one sleeps, and answers get lost. Of the first every instant runs, however late; of
+// the other those that are missed are skipped.
+static void recurred(struct world *world)
+{
+    enum { UNDISTURBED_MS = 20000, ASIDE_MS = 30000 };
+    struct client_task *whole = submit(world, 1, ",\"every\":\"3s\",\"misfire\":\"all\",\"ttl\":null,\"retry\":{\"max\":0}");
+    struct client_task *partly = submit(world, 2, ",\"every\":\"2s\",\"misfire\":\"skip\",\"ttl\":null,\"retry\":{\"max\":0}");
+    world->late_max_ms = exact_ms(world);
+    wait_ms(world, UNDISTURBED_MS);
+    check_recurred(world, whole, false, world->now - ROUND_MS);
+    check_recurred(world, partly, false, world->now - ROUND_MS);
+    world->late_max_ms = -1; // what a dead node holds waits until it is declared dead
+    struct sim_node *node = any_node(world);
+    node_crash(node);
+    node_start_later(node, 100);
+    wait_ms(world, ASIDE_MS);
+    node_freeze(any_node(world), SLOW_MS - 2500);
+    wait_ms(world, ASIDE_MS);
+    world->flaky = true;
+    wait_ms(world, UNDISTURBED_MS);
+    world->flaky = false;
+    wait_ms(world, ASIDE_MS);
+    int64_t until = world->now - ANSWER_LOST_MS;
+    client_steer(world, any_node(world), whole, COMMAND_CANCEL, 1);
+    client_steer(world, any_node(world), partly, COMMAND_CANCEL, 2);
+    wait_idle(world, "recurred");
+    world->late_max_ms = 0;
+    check_recurred(world, whole, false, until);
+    check_recurred(world, partly, true, until);
+}
+
 void calm_run(struct world *world)
 {
     wait_ms(world,
@@ -346,5 +398,6 @@ void calm_run(struct world *world)
     frozen(world);
     set_back(world);
     stopping(world);
+    recurred(world);
     wait_ms(world, 11000); // for retention
 }
