@@ -387,6 +387,7 @@ struct play *play_new(struct play_config config)
     struct flow_config flow = {.room = config.room ? config.room : 100,
                                .room_bytes = config.room_bytes ? config.room_bytes : 64 << 20,
                                .slots = config.slots ? config.slots : 10,
+                               .zones = config.zones,
                                .seed = 1};
     play->flow = flow_new(&flow, &play->store.store, play->broker, &play->exec.exec, &play->waker, &play->waker);
     play->node = &play->flow->node;

@@ -47,6 +47,7 @@ struct play {
 struct play_config {
     int room, slots, broker_max; // 0: 100, 10, 100
     size_t room_bytes;           // 0: 64 MiB
+    struct zones *zones;         // for recurring tasks; the test's
 };
 
 struct play *play_new(struct play_config config); // it has joined, as PLAY_LIFE, and is alive
