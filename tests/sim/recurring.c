@@ -115,6 +115,17 @@ static void steer_recurring(struct world *world)
 
 // ---- the end
 
+// A job that is left may fail and so pause its task, which then has to be resumed.
+static bool jobs_are_left(struct world *world)
+{
+    int64_t id;
+    size_t at = 0;
+    for (const struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));)
+        if (map_get(&world->plans, shadow->job.task_id) && !shadow->removed && !job_state_final(shadow->job.state))
+            return true;
+    return false;
+}
+
 static void end_all(struct event *event)
 {
     struct world *world = event->world;
@@ -134,7 +145,7 @@ static void end_all(struct event *event)
         else if (paused)
             client_resume(world, node, &its, PLAN_MISFIRE_ONE);
     }
-    all_ended = node && cancels && !open;
+    all_ended = node && cancels && !open && !jobs_are_left(world);
     if (all_ended)
         mem_free(event);
     else
