@@ -263,9 +263,35 @@ static void an_order_of_a_life_that_has_ended_does_not_go_on(void **state)
     end(&world);
 }
 
-static void deleted(struct command *op)
+static void answered(struct command *op)
 {
     *(bool *)op->ctx = true;
+}
+
+// The clock is set back meanwhile, so the time of the job is far again when its plan says that it runs.
+static void a_job_that_is_cancelled_while_its_plan_is_read_ends_at_once(void **state)
+{
+    struct recur_world world = begin("{\"url\":\"http://h/\",\"every\":\"10s\",\"overlap\":\"skip\"}");
+    bool done = false;
+    world.play->store.hold[STORE_PLANS] = true;
+    turn_until(&world, 11);
+    struct command op = {
+        .act = COMMAND_CANCEL, .tenant = PLAY_TENANT, .job_id = job_of(&world, 1).id, .done = answered, .ctx = &done};
+    commands_submit(world.play->flow->commands, &op);
+    play_turn(world.play);
+    assert_false(done);
+    world.play->now.wall_ms -= 600000;
+    play_turn(world.play);
+    answer_all(&world, STORE_PLANS);
+    for (int i = 0; i < 20 && !done; i++) {
+        play_pass(world.play, TURN_MS);
+        play_live(world.play);
+        play_turn(world.play);
+    }
+    assert_true(done);
+    assert_int_equal(job_of(&world, 1).state, JOB_CANCELLED);
+    assert_int_equal(world.play->exec.started, 0);
+    end(&world);
 }
 
 static void nothing_is_planned_for_a_task_that_was_deleted_meanwhile(void **state)
@@ -273,7 +299,7 @@ static void nothing_is_planned_for_a_task_that_was_deleted_meanwhile(void **stat
     struct recur_world world = begin("{\"url\":\"http://h/\",\"every\":\"10s\",\"overlap\":\"queue\"}");
     bool done = false;
     struct command op = {
-        .act = COMMAND_DELETE, .tenant = PLAY_TENANT, .task_id = world.task_id, .running = true, .done = deleted, .ctx = &done};
+        .act = COMMAND_DELETE, .tenant = PLAY_TENANT, .task_id = world.task_id, .running = true, .done = answered, .ctx = &done};
     turn_until(&world, 11);
     world.play->store.hold[STORE_PLANS] = true;
     play_end(world.play, job_of(&world, 1).id, OUTCOME_SUCCESS);
@@ -303,6 +329,7 @@ int main(void)
         cmocka_unit_test(a_job_waits_while_its_plan_cannot_be_read_or_written),
         cmocka_unit_test(a_node_that_stops_gives_back_what_waits_for_its_plan),
         cmocka_unit_test(an_order_of_a_life_that_has_ended_does_not_go_on),
+        cmocka_unit_test(a_job_that_is_cancelled_while_its_plan_is_read_ends_at_once),
         cmocka_unit_test(nothing_is_planned_for_a_task_that_was_deleted_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

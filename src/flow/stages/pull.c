@@ -413,6 +413,10 @@ void pull_picked(struct pull *pull, struct order *order, struct now now)
         give_up(pull, order, ORDER_RELEASED, 0);
         return;
     }
+    if (recent_get(pull->called_off, order->job.id)) { // while its plan was read. In the wheel nobody would look for it
+        give_up_marked(pull, order, ORDER_CANCELLED, MARK_CALLED_OFF);
+        return;
+    }
     hold->picked = true;
     hold->order = order;
     publish(pull, hold, now);
