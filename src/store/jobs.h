@@ -36,7 +36,8 @@ void store_task_tag(struct store_task *stored, const struct task *task, struct a
 // whose lane they get; ERR_NOT_FOUND when it is gone. Jobs come with id, task_id, state and times filled in, and may be held
 // already, but not leased: .lease_until and .result are not looked at. With a key (of a new task): if the tenant used it before,
 // nothing is added; `existing_id` is the task, ERR_KEY_SPENT says that it was removed (STORE_REMOVE) at `spent_at`, and otherwise
-// ERR_KEY_REUSED that the digest differs. ERR_INTERNAL: one of its ids is taken already.
+// ERR_KEY_REUSED that the digest differs. ERR_INTERNAL: one of its ids is taken already. With a plan that reserves a name
+// (store/plans.h), which has no key: if the name is taken, nothing is added, and `existing_id` is the task that has it.
 struct store_new {
     const struct store_task *task;
     struct job *jobs; // .lane is filled in
@@ -49,8 +50,8 @@ struct store_new {
 };
 
 // ERR_FENCED, and nothing is added, when the holder was declared dead or is unknown: others may have its node number by now, and
-// make the same ids. Otherwise items succeed or fail one by one, in one commit. Of two items with one key the first is added, the
-// second finds it.
+// make the same ids. Otherwise items succeed or fail one by one, in one commit. Of two items with one key, or one reserved name,
+// the first is added, the second finds it.
 struct store_add {
     struct store_op op;
     int64_t now_ms;
@@ -246,7 +247,7 @@ struct store_sweep {
     size_t removed; // out: jobs
 };
 
-// Reads a task (task_id) or one job and its task (job_id). ERR_NOT_FOUND: absent, or another tenant's. Only one job that is asked
+// Reads a task (task_id, or the name that it has reserved) or one job and its task (job_id). ERR_NOT_FOUND: absent, or another tenant's. Only one job that is asked
 // for by its id comes with any result: otherwise those of more than STORE_LISTED_RESULT bytes are left out. And only its attempts
 // come with their responses. GET and LIST give touched_at of what has not ended.
 enum { STORE_LISTED_RESULT = 4096 };
@@ -256,7 +257,8 @@ struct store_get {
     struct store_op op;
     int32_t tenant;          // 0: any, for a caller that has another proof of its right
     int64_t task_id, job_id; // one of them, the other 0
-    size_t max_jobs;         // with task_id: newest scheduled_at first, then largest id
+    struct str reserved;     // or a name of the tenant's, and both are 0
+    size_t max_jobs;         // of a task: newest scheduled_at first, then largest id
     bool open_first;         // … but before them those that are not final
     struct store_task task;  // out
     struct job *jobs;        // out

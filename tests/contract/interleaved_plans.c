@@ -130,3 +130,42 @@ void sweep_ended_and_plan(struct session *session)
     sweep_ended(session);
     make_recur(session->stage, session->stage->ended);
 }
+
+// ---- reserving a name
+
+// Adds a recurring task under a name, which has no job.
+static void add_named(struct session *session, const char *name)
+{
+    struct store_add *op = NEW_OP(session, store_add, STORE_ADD);
+    struct {
+        struct store_task task;
+        struct job job;
+        struct store_new item;
+        struct plan plan;
+    } *made = world_mem(session->stage->world, sizeof *made);
+    struct sample sample = {.queue = "one"};
+    sample_fill(session->stage->world, &sample, &made->task, &made->job, &made->item);
+    made->plan = (struct plan){.planned_through = PLANNED, .check_at = PLANNED, .reserved = str_of(name)};
+    made->task.plan = &made->plan;
+    made->item.job_count = 0;
+    op->now_ms = NOW;
+    op->items = &made->item;
+    op->count = 1;
+}
+
+void reserve(struct session *session)
+{
+    add_named(session, "nightly");
+}
+
+// The schedule of the first task has ended, and the task still has the name.
+void reserve_name_of_first(struct session *session)
+{
+    char sql[200];
+    make_recur(session->stage, session->stage->ids[0]);
+    snprintf(sql, sizeof sql, "UPDATE plans SET reserved='nightly', planned_through=%lld, check_at=%lld WHERE task_id=%lld",
+             (long long)TIME_NEVER, (long long)TIME_NEVER, (long long)session->stage->ids[0]);
+    if (!session->number)
+        session_do(session->stage->watcher, sql);
+    add_named(session, "nightly");
+}

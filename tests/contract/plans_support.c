@@ -153,6 +153,7 @@ void assert_same_plan(const struct plan *is, const struct plan *as)
     for (size_t i = 0; i < as->queued_count; i++)
         assert_int_equal(is->queued[i], as->queued[i]);
     assert_true(str_eq(is->skips, as->skips) && str_eq(is->paused_note, as->paused_note) && str_eq(is->paused_by, as->paused_by));
+    assert_true(str_eq(is->reserved, as->reserved));
 }
 
 static const int64_t some_active[] = {INT64_MAX, 3, 5}, some_queued[] = {9, 8};

@@ -25,6 +25,7 @@ int contract_peers(void);
 int contract_journal(void);
 int contract_plans(void);
 int contract_plan_counts(void);
+int contract_names(void);
 
 void assert_ids(const struct store_job *jobs, size_t count, const int64_t *ids, size_t expected);
 #define ASSERT_IDS(op, ...)                                                 \

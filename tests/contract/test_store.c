@@ -170,7 +170,7 @@ int main(int argc, char *argv[])
     static const char *const schemes[] = {"memory", "sqlite", "postgres"};
     static int (*const contracts[])(void) = {contract_lives,   contract_peers,       contract_jobs,  contract_claims,
                                              contract_changes, contract_lanes,       contract_lists, contract_journal,
-                                             contract_plans,   contract_plan_counts, contract_port};
+                                             contract_plans,   contract_plan_counts, contract_names, contract_port};
     int failed = 0;
     for (size_t i = 0; i < array_count(schemes); i++) {
         scheme = schemes[i];

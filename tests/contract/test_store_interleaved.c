@@ -508,6 +508,30 @@ static void a_sweep_and_the_last_plan_of_a_task(void **state)
         (struct scenario){{sweep_ended_and_plan, plan_last_for_ended}, .coarse = 2, .check = no_job_is_left_without_its_task});
 }
 
+// One of them adds its task, and the other is told of it.
+static void the_name_leads_to_one_task(struct stage *stage)
+{
+    const struct store_new *items[] = {container_of(stage->sessions[0].op, struct store_add, op)->items,
+                                       container_of(stage->sessions[1].op, struct store_add, op)->items};
+    int64_t owner = ask(stage, "SELECT task_id FROM @plans WHERE reserved='nightly'");
+    int winner = items[0]->existing_id != 0;
+    assert_true(!items[0]->err && !items[1]->err);
+    assert_true(items[winner]->existing_id == 0 && items[winner]->task->id == owner);
+    assert_int_equal(items[!winner]->existing_id, owner);
+    assert_int_equal(ask(stage, "SELECT count(*) FROM @plans p WHERE NOT EXISTS (SELECT FROM @tasks t WHERE t.id=p.task_id)"), 0);
+}
+
+static void two_tasks_that_reserve_one_name(void **state)
+{
+    try_every_order(state, (struct scenario){{reserve, reserve}, .check = the_name_leads_to_one_task});
+}
+
+static void two_tasks_that_take_over_one_name(void **state)
+{
+    try_every_order(state,
+                    (struct scenario){{reserve_name_of_first, reserve_name_of_first}, .check = the_name_leads_to_one_task});
+}
+
 static void an_amendment_of_a_plan_a_plan_and_the_end_of_a_job(void **state)
 {
     try_every_order(state, (struct scenario){{amend_first_and_plan, plan_first, end_first_of_plan}, .coarse = 2});
@@ -563,6 +587,8 @@ int main(void)
         PROMISE(a_plan_that_was_read_and_the_end_of_a_job),
         PROMISE(an_amendment_of_a_plan_and_the_end_of_a_job),
         PROMISE(two_changes_that_end_jobs_of_two_plans_in_opposite_order),
+        PROMISE(two_tasks_that_reserve_one_name),
+        PROMISE(two_tasks_that_take_over_one_name),
         PROMISE(new_tags_of_a_recurring_task_and_its_plan),
         PROMISE(a_deletion_of_a_recurring_task_and_its_plan),
         PROMISE(a_sweep_and_the_last_plan_of_a_task),

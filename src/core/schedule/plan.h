@@ -68,6 +68,7 @@ struct plan {
     int64_t paused_at;      // 0: it is not paused
     struct str paused_note; // what was said when it was paused,
     struct str paused_by;   // … and by whom: "" by hand; "failures"
+    struct str reserved;    // the name under which its tenant declared the task; "": it was submitted. Fixed with the task
 };
 
 // May another instant follow? NULL is the plan of a one-time task.

@@ -87,6 +87,13 @@ void memory_add_jobs(struct memory *memory, struct memory_task *task, struct job
         add_job(memory, task, &jobs[i]);
 }
 
+// The task that has the name which the item reserves; NULL: none has, or it reserves none.
+static struct memory_task *find_reserved(const struct memory *memory, const struct store_new *item)
+{
+    bool reserves = item->task && item->task->plan && item->task->plan->reserved.n;
+    return reserves ? memory_find_reserved(memory, item->task->tenant, item->task->plan->reserved) : NULL;
+}
+
 static enum err add_item(struct memory *memory, struct store_new *item)
 {
     const struct memory_key *key = item->task && item->key.n ? memory_find_key(memory, item->task->tenant, item->key) : NULL;
@@ -95,8 +102,12 @@ static enum err add_item(struct memory *memory, struct store_new *item)
         item->spent_at = key->spent_at;
         return key->spent_at ? ERR_KEY_SPENT : memcmp(key->digest, item->digest, sizeof key->digest) ? ERR_KEY_REUSED : ERR_OK;
     }
-    struct memory_task *task = NULL;
+    struct memory_task *task = NULL, *reserved = find_reserved(memory, item);
     int64_t lane = 0;
+    if (reserved && plan_owes(reserved->plan)) {
+        item->existing_id = reserved->task.id;
+        return ERR_OK;
+    }
     if (item->task) {
         lane = memory_lane_of_task(memory, item->task)->id;
     } else {
@@ -106,6 +117,8 @@ static enum err add_item(struct memory *memory, struct store_new *item)
     }
     if ((item->task && map_get(&memory->tasks, item->task->id)) || !memory_ids_are_free(memory, item->jobs, item->job_count))
         return ERR_INTERNAL;
+    if (reserved)
+        memory_free_str(&reserved->plan->reserved); // its new task takes it over
     if (!task)
         task = add_task(memory, item->task, lane);
     memory_add_jobs(memory, task, item->jobs, item->job_count);

@@ -150,12 +150,13 @@ void memory_run_stats(struct memory *memory, struct store_op *op);
 // The verbs of store/plans.h, and what else is done with plans.
 void memory_run_plan(struct memory *memory, struct store_op *op);
 void memory_run_plans(struct memory *memory, struct store_op *op);
-void memory_add_plan(struct memory_task *task, const struct plan *from);           // to a task that has none
-void memory_note_plan(struct memory *memory, struct memory_task *task);            // after it got a plan, or lost it
-void memory_write_plan(struct memory_task *task, const struct plan *as);           // but for what is counted; NULL: it has none
-void memory_count_job(const struct memory_job *job);                               // which has ended
-const struct plan *memory_give_plan(struct arena *arena, const struct plan *from); // accepts NULL
-void memory_free_plan(struct plan *plan);                                          // accepts NULL
+void memory_add_plan(struct memory_task *task, const struct plan *from); // to a task that has none
+void memory_note_plan(struct memory *memory, struct memory_task *task);  // after it got a plan, or lost it
+void memory_write_plan(struct memory_task *task, const struct plan *as); // but for what is counted; NULL: it has none
+struct memory_task *memory_find_reserved(const struct memory *memory, int32_t tenant, struct str name); // NULL: none has it
+void memory_count_job(const struct memory_job *job);                                                    // which has ended
+const struct plan *memory_give_plan(struct arena *arena, const struct plan *from);                      // accepts NULL
+void memory_free_plan(struct plan *plan);                                                               // accepts NULL
 
 // The verbs of store/lives.h.
 void memory_run_join(struct memory *memory, struct store_op *op);

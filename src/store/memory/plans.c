@@ -24,6 +24,7 @@ static struct plan *copy_plan(const struct plan *from)
     plan->skips = memory_copy(from->skips);
     plan->paused_note = memory_copy(from->paused_note);
     plan->paused_by = memory_copy(from->paused_by);
+    plan->reserved = memory_copy(from->reserved);
     return plan;
 }
 
@@ -36,6 +37,7 @@ void memory_free_plan(struct plan *plan)
     memory_free_str(&plan->skips);
     memory_free_str(&plan->paused_note);
     memory_free_str(&plan->paused_by);
+    memory_free_str(&plan->reserved);
     mem_free(plan);
 }
 
@@ -59,6 +61,7 @@ const struct plan *memory_give_plan(struct arena *arena, const struct plan *from
     plan->skips = memory_give(arena, from->skips);
     plan->paused_note = memory_give(arena, from->paused_note);
     plan->paused_by = memory_give(arena, from->paused_by);
+    plan->reserved = memory_give(arena, from->reserved);
     return plan;
 }
 
@@ -87,6 +90,7 @@ void memory_write_plan(struct memory_task *task, const struct plan *as)
     if (as) {
         memory_add_plan(task, as);
         task->plan->revision++;
+        memory_free_str(&task->plan->reserved); // only an ADD reserves a name
     }
     if (as && was) {
         task->plan->success = was->success;
@@ -94,8 +98,19 @@ void memory_write_plan(struct memory_task *task, const struct plan *as)
         task->plan->cancelled = was->cancelled;
         task->plan->failures_in_row = was->failures_in_row;
         task->plan->last_at = was->last_at;
+        task->plan->reserved = memory_copy(was->reserved);
     }
     memory_free_plan(was);
+}
+
+struct memory_task *memory_find_reserved(const struct memory *memory, int32_t tenant, struct str name)
+{
+    struct memory_task *task;
+    int64_t id;
+    for (size_t at = 0; (task = map_next(&memory->tasks, &at, &id));)
+        if (task->plan && task->task.tenant == tenant && str_eq(task->plan->reserved, name))
+            return task;
+    return NULL;
 }
 
 static size_t remove_id(const int64_t *ids, size_t count, int64_t id)

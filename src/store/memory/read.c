@@ -79,7 +79,10 @@ void memory_run_get(struct memory *memory, struct store_op *op)
 {
     struct store_get *get = container_of(op, struct store_get, op);
     struct memory_job *job = get->job_id ? map_get(&memory->jobs, get->job_id) : NULL;
-    struct memory_task *task = get->job_id ? (job ? job->task : NULL) : map_get(&memory->tasks, get->task_id);
+    struct memory_task *task = job               ? job->task
+                               : get->job_id     ? NULL
+                               : get->reserved.n ? memory_find_reserved(memory, get->tenant, get->reserved)
+                                                 : map_get(&memory->tasks, get->task_id);
     if (!task || (get->tenant && task->task.tenant != get->tenant)) {
         store_op_fail(op, ERR_NOT_FOUND, "there is no such task or job");
         return;

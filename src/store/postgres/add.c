@@ -1,5 +1,5 @@
 // ADD: new tasks with their jobs, and jobs for tasks that exist. All operations of a group are one list of items and, nearly
-// always, one batch. Items that could meet (the same key, the same id) are cut into batches, one statement a batch (batch.c), so
+// always, one batch. Items that could meet (the same key, name or id) are cut into batches, one statement a batch (batch.c), so
 // that what comes later finds what came before.
 #include "base/data/hash.h"
 #include "store/postgres/batch.h"
@@ -14,7 +14,7 @@ static bool is_first(struct map *seen, int64_t kind, uint64_t hash)
     return !map_put(seen, (int64_t)(hash * 4) + kind, seen);
 }
 
-enum { THING_TASK, THING_JOB, THING_KEY };
+enum { THING_TASK, THING_JOB, THING_KEY, THING_NAME };
 
 static bool meets_earlier(struct map *seen, struct entry *entry)
 {
@@ -24,6 +24,8 @@ static bool meets_earlier(struct map *seen, struct entry *entry)
     first &= is_first(seen, THING_TASK, hash_number(task_id)) || !task_id;
     if (item->task && item->key.n)
         first &= is_first(seen, THING_KEY, (uint64_t)hash_name(item->task->tenant, item->key));
+    if (item->task && item->task->plan && item->task->plan->reserved.n)
+        first &= is_first(seen, THING_NAME, (uint64_t)hash_name(item->task->tenant, item->task->plan->reserved));
     for (size_t i = 0; i < item->job_count; i++)
         first &= is_first(seen, THING_JOB, hash_number(item->jobs[i].id));
     return !first;
@@ -117,6 +119,7 @@ void pg_add_group(struct pg_session *session, struct list *group)
     pg_begin(session, "BEGIN");
     note_large(session, entries, count);
     pg_fence(session, &holders);
+    pg_batch_free_names(session, entries, count);
     send_batches(session, entries, count);
     pg_commit(session);
     if (session->err) {

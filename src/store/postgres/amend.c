@@ -173,6 +173,7 @@ static void plan_rows(struct pg_session *session, struct pg_rows *rows, const st
     plan->tenant = task->tenant;
     plan->version = task->version + 1;
     plan->revision += 1 + (int64_t)count;
+    plan->reserved = (struct str){0}; // only an ADD reserves a name
     plan->active = copy_without(arena, plan->active, &plan->active_count, jobs, count);
     plan->queued = copy_without(arena, plan->queued, &plan->queued_count, jobs, count);
     count_ended(plan, jobs, count);

@@ -9,13 +9,14 @@
 // clang-format off
 
 // Lanes that the session does not remember. They are made in the order they are first needed: for items that are neither fenced nor
-// known by their key. The subquery finds a lane by the index, however many there are.
+// known by their key, and whose names are not taken. The subquery finds a lane by the index, however many there are.
 static const char make_lanes[] =
     "WITH item AS MATERIALIZED (SELECT item.*,"
     "   (SELECT l.id FROM @lanes l WHERE l.tenant=item.tenant AND l.queue=coalesce(item.queue,'') AND l.dispatch=item.dispatch)"
     "   AS lane FROM {items} item"
     "   WHERE (item.holder=0 OR item.holder IN (SELECT id FROM @incarnations WHERE NOT dead))"
-    "   AND NOT EXISTS (SELECT FROM @keys k WHERE k.tenant=item.tenant AND k.key=item.key)),"
+    "   AND NOT EXISTS (SELECT FROM @keys k WHERE k.tenant=item.tenant AND k.key=item.key)"
+    "   AND NOT EXISTS (SELECT FROM @plans p WHERE p.tenant=item.tenant AND p.reserved=item.reserved)),"
     " missing AS (SELECT tenant, coalesce(queue,'') AS queue, dispatch, min(no) AS no FROM item WHERE lane IS NULL GROUP BY 1,2,3),"
     " made AS (INSERT INTO @lanes(id,tenant,queue,dispatch,paused)"
     "   SELECT (SELECT coalesce(max(id),0) FROM @lanes)+row_number() OVER (ORDER BY no), tenant, queue, dispatch, "
@@ -52,7 +53,9 @@ static const char add_plain[] =
 // Any items: new tasks (`new_tasks`), or jobs for tasks that are there. $1 slot, $2 the tasks that are there.
 //
 // `taken` are items one of whose ids is taken. That never happens unless somebody makes a mistake, so a new task is looked up only
-// after its group was refused for it (`careful`). `planned`: some of the tasks recur.
+// after its group was refused for it (`careful`). `planned`: some of the tasks recur. `reserving`: some of them reserve a name, which
+// is taken by writing the plan; such a plan is therefore written before its item is accepted. The names of plans that are over have
+// been made free by then.
 static const char add_items[] =
     "{new_tasks:WITH item AS MATERIALIZED (SELECT * FROM {items} given WHERE given.lane>0"
     "   AND (given.holder=0 OR given.holder IN (SELECT id FROM @incarnations WHERE NOT dead)))}"
@@ -65,16 +68,24 @@ static const char add_items[] =
     "   " PG_TAKEN_IDS
     "   {new_tasks:{careful: UNION ALL SELECT item.no FROM item WHERE item.id IN"
     "     (SELECT t.id FROM @tasks t WHERE t.id=" PG_ANY("SELECT id FROM item") ")}})"
+    "{planned:, new_plan AS MATERIALIZED (SELECT * FROM {plans} given)}"
     "{keyed:, key_taken AS (INSERT INTO @keys(tenant,key,task_id,until,loose,digest) SELECT tenant,key,id,0,false,digest FROM item"
     "   WHERE key IS NOT NULL AND no NOT IN (SELECT item FROM taken) ORDER BY tenant,key ON CONFLICT DO NOTHING RETURNING task_id)}"
+    "{reserving:, reserving_plan AS (INSERT INTO @plans({plan},lane,over) SELECT {plan of new_plan},item.lane," PG_IS_OVER("new_plan")
+    "   FROM new_plan JOIN item ON item.no=new_plan.item WHERE new_plan.reserved IS NOT NULL"
+    "   AND item.no NOT IN (SELECT item FROM taken) ORDER BY new_plan.tenant,new_plan.reserved"
+    "   ON CONFLICT (tenant,reserved) WHERE reserved IS NOT NULL DO NOTHING RETURNING task_id)"
+    ", refused AS MATERIALIZED (SELECT new_plan.item FROM new_plan WHERE new_plan.reserved IS NOT NULL"
+    "   AND new_plan.task_id NOT IN (SELECT task_id FROM reserving_plan))}"
     ", accepted AS MATERIALIZED (SELECT item.* FROM item WHERE no NOT IN (SELECT item FROM taken)"
+    "   {reserving: AND no NOT IN (SELECT item FROM refused)}"
     "   {keyed: AND (key IS NULL OR id IN (SELECT task_id FROM key_taken))})"
     "{new_tasks:, added_task AS (INSERT INTO @tasks(id,tenant,lane,created_at,key,name,doc{tagged:,tags})"
     "   SELECT id,tenant,lane,created_at,key,name,doc{tagged:,tags::bigint[]} FROM accepted)"
     "{tagged:, tagged AS (" PG_ADD_TAGS(PG_TAGS_OF(
         "SELECT accepted.tenant, accepted.tags::bigint[] AS tags, 0::bigint AS at, accepted.id FROM accepted")) ")}}"
-    "{planned:, added_plan AS (INSERT INTO @plans({plan},lane,over) SELECT {plan of given},accepted.lane,"
-        PG_IS_OVER("given") " FROM {plans} given JOIN accepted ON accepted.no=given.item)}"
+    "{planned:, added_plan AS (INSERT INTO @plans({plan},lane,over) SELECT {plan of new_plan},accepted.lane,"
+        PG_IS_OVER("new_plan") " FROM new_plan JOIN accepted ON accepted.no=new_plan.item{reserving: WHERE new_plan.reserved IS NULL})}"
     PG_ADD_JOBS
     "{waits:, lowered AS (" PG_LOWER_FLOORS(PG_NEW_JOBS_WAITING) ")}"
     ", counted AS (" PG_COUNT(PG_NEW_JOBS_COUNTED) ")"
@@ -86,7 +97,24 @@ static const char find_keys[] =
     " CROSS JOIN LATERAL (SELECT k.task_id, k.digest, k.spent_at FROM @keys k WHERE k.tenant=item.tenant AND k.key=item.key LIMIT 1)"
     " used";
 
+// Before it, where names are reserved: those of plans that are over become free.
+static const char free_names[] =
+    "UPDATE @plans SET reserved=NULL WHERE task_id=ANY(ARRAY(SELECT p.task_id FROM {names} item"
+    "   JOIN @plans p ON p.tenant=item.tenant AND p.reserved=item.reserved AND " PG_IS_OVER("p")
+    "   ORDER BY p.task_id FOR UPDATE OF p))";
+
+// Behind it: who has those names.
+static const char find_names[] =
+    "SELECT item.no, p.task_id FROM {names} item JOIN @plans p ON p.tenant=item.tenant AND p.reserved=item.reserved";
+
 // clang-format on
+
+// The name that an item reserves; "": none.
+static struct str reserved_by(const struct entry *entry)
+{
+    const struct store_task *task = entry->item->task;
+    return task && task->plan ? task->plan->reserved : (struct str){0};
+}
 
 // ---- lanes
 
@@ -114,7 +142,8 @@ static void make_lanes_of(struct batch *batch)
     pg_rows_init(&rows, &session->arena, batch->part_count);
     int64_t *tenants = pg_rows_ints(&rows, "tenant"), *holders = pg_rows_ints(&rows, "holder"),
             *dispatches = pg_rows_ints(&rows, "dispatch");
-    struct str *queues = pg_rows_strs(&rows, "queue", PG_TEXT), *keys = pg_rows_strs(&rows, "key", PG_TEXT);
+    struct str *queues = pg_rows_strs(&rows, "queue", PG_TEXT), *keys = pg_rows_strs(&rows, "key", PG_TEXT),
+               *names = pg_rows_strs(&rows, "reserved", PG_TEXT);
     for (size_t i = 0; i < batch->part_count; i++) {
         const struct store_new *item = batch->part[i]->item;
         tenants[i] = item->task->tenant;
@@ -122,6 +151,7 @@ static void make_lanes_of(struct batch *batch)
         dispatches[i] = item->task->dispatch;
         queues[i] = item->task->queue;
         keys[i] = item->key;
+        names[i] = reserved_by(batch->part[i]);
     }
     pg_lock(session, PG_LOCK_LANES);
     pg_begin_query(session);
@@ -246,6 +276,57 @@ static void plan_rows(const struct batch *batch, struct pg_rows *rows)
     pg_rows_plans(rows, plans);
 }
 
+// ---- names that are reserved
+
+static bool any_reserves(struct entry *const *part, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (reserved_by(part[i]).n)
+            return true;
+    return false;
+}
+
+static void send_names(struct pg_session *session, const char *sql, struct entry *const *part, size_t count, pg_reader *read,
+                       void *ctx)
+{
+    struct pg_rows rows;
+    pg_rows_init(&rows, &session->arena, count);
+    int64_t *tenants = pg_rows_ints(&rows, "tenant");
+    struct str *names = pg_rows_strs(&rows, "reserved", PG_TEXT);
+    for (size_t i = 0; i < count; i++) {
+        names[i] = reserved_by(part[i]);
+        tenants[i] = names[i].n ? part[i]->item->task->tenant : 0;
+    }
+    pg_begin_query(session);
+    pg_put_with(session, sql, PG_ROWS("names", &rows));
+    pg_send(session, read, ctx);
+}
+
+void pg_batch_free_names(struct pg_session *session, struct entry *entries, size_t count)
+{
+    struct entry **part = NULL;
+    size_t reserving = 0;
+    for (size_t i = 0; i < count; i++)
+        if (reserved_by(&entries[i]).n) {
+            part = store_push(&session->arena, part, reserving, sizeof *part);
+            part[reserving++] = &entries[i];
+        }
+    if (reserving)
+        send_names(session, free_names, part, reserving, NULL, NULL);
+}
+
+static void read_names(void *ctx, const PGresult *result)
+{
+    struct batch *batch = ctx;
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct entry *entry = batch->part[pg_int(result, row, 0)];
+        if (entry->added)
+            continue;
+        entry->by_key = true;
+        entry->item->existing_id = pg_int(result, row, 1);
+    }
+}
+
 // ---- any items
 
 static void read_items(void *ctx, const PGresult *result)
@@ -272,6 +353,7 @@ static void send_items(struct batch *batch, const struct pg_new_jobs *list, bool
         pg_param_ints(session, items.columns[0].ints, items.count);
     pg_put_with(session, add_items, PG_ROWS("items", &items), PG_ROWS("jobs", &jobs), PG_ROWS("plans", &plans),
                 PG_IF("new_tasks", of_new), PG_IF("keyed", keyed), PG_IF("planned", plans.count),
+                PG_IF("reserving", plans.count && any_reserves(batch->part, batch->part_count)),
                 PG_IF("tagged", !of_new || any_tagged(batch->part, batch->part_count)), PG_IF("careful", session->careful),
                 PG_NEW_JOBS_PARTS(session, list));
     pg_send(session, read_items, batch);
@@ -370,6 +452,8 @@ static void send_part(const struct batch *batch, bool of_new)
         send_items(part, &list, of_new, keyed);
     if (keyed)
         send_find_keys(part);
+    if (any_reserves(part->part, part->part_count))
+        send_names(part->session, find_names, part->part, part->part_count, read_names, part);
 }
 
 void pg_batch_send(struct batch *batch)

@@ -1,4 +1,4 @@
-// A batch of an ADD: items that cannot meet (no key and no id is in it twice), so they can be added by one statement.
+// A batch of an ADD: items that cannot meet (no key, reserved name or id is in it twice), so they can be added by one statement.
 // Layer: port, private to add.c and batch.c.
 #pragma once
 #include "store/postgres/postgres.h"
@@ -9,7 +9,8 @@ struct entry {
     int64_t holder, lane;
     bool whole; // its ids are all different
     bool found; // its task is there (for jobs that are added to one)
-    bool added, by_key;
+    bool added;
+    bool by_key; // it was answered by its key, or by the name that it reserves
 };
 
 struct batch {
@@ -19,6 +20,10 @@ struct batch {
     struct entry **part; // those a statement is about, by its `no`
     size_t part_count;
 };
+
+// Sends what makes names free that the items reserve and plans that are over have. It comes before anything that locks a lane,
+// because whoever changes a task locks its plan before a lane.
+void pg_batch_free_names(struct pg_session *session, struct entry *entries, size_t count);
 
 // Sends what adds the items of a batch. The answers are written into the entries.
 void pg_batch_send(struct batch *batch);

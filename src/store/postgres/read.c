@@ -47,6 +47,7 @@ static const char task_by_id[] =
 static const char task_of_job[] =
     "SELECT " PG_TASK_AND_PLAN " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane" PG_PLAN_IF_ANY
     " WHERE ($2=0 OR t.tenant=$2) AND t.id=(SELECT task_id FROM @jobs WHERE id=$1 UNION ALL SELECT task_id FROM @jobs_done WHERE id=$1 LIMIT 1)";
+static const char task_by_name[] = "SELECT task_id FROM @plans WHERE tenant=$1 AND reserved=$2";
 static const char job_by_id[] =
     "SELECT {job of j}" PG_LEASE "j.result FROM @jobs j WHERE j.id=$1"
     " UNION ALL SELECT {job of j}" PG_LEASE "j.result FROM @jobs_done j WHERE j.id=$1";
@@ -120,6 +121,24 @@ static void read_jobs(void *ctx, const PGresult *result)
         pg_read_lease(result, row, pg_read_job(result, row, 0, &get->jobs[row], &get->op.arena), &get->jobs[row], &get->op.arena);
 }
 
+static void read_id(void *ctx, const PGresult *result)
+{
+    *(int64_t *)ctx = PQntuples(result) ? pg_int(result, 0, 0) : 0;
+}
+
+// The task that has reserved a name; 0: none has. That is a round trip, so that all else is read by the id of the task.
+static int64_t find_by_name(struct pg_session *session, const struct store_get *get)
+{
+    int64_t id = 0;
+    pg_begin_query(session);
+    pg_param_int(session, get->tenant);
+    pg_param_text(session, get->reserved);
+    pg_put(session, task_by_name);
+    pg_send(session, read_id, &id);
+    pg_sync(session);
+    return id;
+}
+
 static void send_get(struct pg_session *session, struct store_op *op)
 {
     struct store_get *get = container_of(op, struct store_get, op);
@@ -129,9 +148,10 @@ static void send_get(struct pg_session *session, struct store_op *op)
         pg_sql(session, attempts_of_job, pg_read_attempts, get, get->job_id);
         return;
     }
-    pg_sql(session, task_by_id, read_task, get, get->task_id, get->tenant);
-    pg_sql(session, jobs_of_task, read_jobs, get, get->task_id, store_limit(get->max_jobs), (int64_t)get->open_first);
-    pg_sql(session, attempts_of_task, pg_read_attempts, get, get->task_id);
+    int64_t id = get->reserved.n ? find_by_name(session, get) : get->task_id;
+    pg_sql(session, task_by_id, read_task, get, id, get->tenant);
+    pg_sql(session, jobs_of_task, read_jobs, get, id, store_limit(get->max_jobs), (int64_t)get->open_first);
+    pg_sql(session, attempts_of_task, pg_read_attempts, get, id);
 }
 
 static void read_ahead(void *ctx, const PGresult *result)

@@ -210,6 +210,7 @@ static const char *const steps[][16] = {
         " WITH (fillfactor=50, " BUSY_TABLE ")",
         "CREATE INDEX plans_check ON @plans(check_at, task_id) WHERE check_at<" PG_NEVER,
         "CREATE INDEX plans_over ON @plans(task_id) WHERE over",
+        "CREATE UNIQUE INDEX plans_reserved ON @plans(tenant, reserved) WHERE reserved IS NOT NULL",
     },
 };
 

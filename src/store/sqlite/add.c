@@ -23,6 +23,15 @@ static bool find_key(struct writer *writer, struct store_new *item)
     return true;
 }
 
+// Says whether the name that the item reserves is taken.
+static bool find_name(struct writer *writer, struct store_new *item)
+{
+    bool owes = false;
+    int64_t had = plans_find_reserved(&writer->db, item->task->tenant, item->task->plan->reserved, &owes);
+    item->existing_id = owes ? had : 0;
+    return owes;
+}
+
 static void add_key(struct writer *writer, const struct store_new *item)
 {
     sqlite3_stmt *stmt = db_sql(&writer->db, SQL_ADD_KEY, item->task->tenant, item->task->id);
@@ -103,6 +112,8 @@ static enum err add_item(struct writer *writer, struct store_new *item, struct a
         return add_to_task(writer, item);
     if (item->key.n && find_key(writer, item))
         return item->err;
+    if (item->task->plan && item->task->plan->reserved.n && find_name(writer, item))
+        return ERR_OK;
     struct cached_lane *lane = lane_of_task(writer, item->task);
     if (!lane)
         return ERR_OK;
@@ -115,7 +126,7 @@ static enum err add_item(struct writer *writer, struct store_new *item, struct a
     }
     tags_add_new(&writer->db, item);
     if (item->task->plan)
-        plans_set(&writer->db, item->task->id, item->task->plan, !item->job_count, arena);
+        plans_add(&writer->db, item->task, !item->job_count, arena);
     if (item->key.n)
         add_key(writer, item);
     return ERR_OK;

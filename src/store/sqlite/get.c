@@ -64,7 +64,11 @@ void get_read(struct db *db, struct store_op *op)
     struct store_get *get = container_of(op, struct store_get, op);
     if (get->job_id)
         get_push_jobs(db, get, db_sql(db, SQL_GET_JOB, get->job_id));
-    int64_t task_id = get->job_count ? get->jobs[0].task_id : get->job_id ? 0 : get->task_id;
+    bool owes;
+    int64_t task_id = get->job_count    ? get->jobs[0].task_id
+                      : get->job_id     ? 0
+                      : get->reserved.n ? plans_find_reserved(db, get->tenant, get->reserved, &owes)
+                                        : get->task_id;
     if (!get_find_task(db, task_id, get->tenant, &op->arena, &get->task)) {
         store_op_fail(op, ERR_NOT_FOUND, "there is no such task or job");
         return;

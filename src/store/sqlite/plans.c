@@ -89,6 +89,7 @@ const struct plan *plans_read(sqlite3_stmt *stmt, int at, const struct store_tas
 #define X(name) plan->name = db_bytes(stmt, at++, arena);
     PLAN_TEXTS(X)
 #undef X
+    plan->reserved = db_bytes(stmt, at, arena);
     return plan;
 }
 
@@ -110,7 +111,7 @@ static void bind_rest(sqlite3_stmt *stmt, int at, const struct plan *plan, struc
 #undef X
 }
 
-void plans_set(struct db *db, int64_t task_id, const struct plan *plan, bool jobless, struct arena *arena)
+static void set_plan(struct db *db, int64_t task_id, const struct plan *plan, bool jobless, struct arena *arena)
 {
     sqlite3_stmt *stmt = db_sql(db, SQL_SET_PLAN, task_id, jobless);
     int at = 3;
@@ -119,6 +120,37 @@ void plans_set(struct db *db, int64_t task_id, const struct plan *plan, bool job
 #undef X
     bind_rest(stmt, at, plan, arena);
     db_run(db, stmt);
+}
+
+int64_t plans_find_reserved(struct db *db, int32_t tenant, struct str name, bool *ret_owes)
+{
+    sqlite3_stmt *stmt = db_sql(db, SQL_RESERVED, tenant);
+    db_bind_text(stmt, 2, name);
+    if (!db_row(db, stmt))
+        return 0;
+    int64_t task_id = sqlite3_column_int64(stmt, 0);
+    *ret_owes = sqlite3_column_int(stmt, 1);
+    db_end(stmt);
+    return task_id;
+}
+
+static void set_reserved(struct db *db, int64_t task_id, struct str name)
+{
+    sqlite3_stmt *stmt = db_sql(db, SQL_RESERVE, task_id);
+    bind_text_or_null(stmt, 2, name);
+    db_run(db, stmt);
+}
+
+void plans_add(struct db *db, const struct store_task *task, bool jobless, struct arena *arena)
+{
+    set_plan(db, task->id, task->plan, jobless, arena);
+    if (!task->plan->reserved.n)
+        return;
+    bool owes;
+    int64_t had = plans_find_reserved(db, task->tenant, task->plan->reserved, &owes);
+    if (had)
+        set_reserved(db, had, (struct str){0});
+    set_reserved(db, task->id, task->plan->reserved);
 }
 
 void plans_amend(struct db *db, const struct store_task *task, struct arena *arena)
@@ -130,7 +162,7 @@ void plans_amend(struct db *db, const struct store_task *task, struct arena *are
     }
     struct plan plan = *task->plan;
     plan.revision++;
-    plans_set(db, task->id, &plan, !db_found(db, db_sql(db, SQL_TASK_HAS_JOB, task->id), &one), arena);
+    set_plan(db, task->id, &plan, !db_found(db, db_sql(db, SQL_TASK_HAS_JOB, task->id), &one), arena);
 }
 
 bool plans_stand(struct db *db, const struct store_task *task)

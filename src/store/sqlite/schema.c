@@ -122,9 +122,10 @@ static const char *const schema_steps[] = {
     " planned_through INTEGER NOT NULL, instants INTEGER NOT NULL, ended_with INTEGER NOT NULL, check_at INTEGER NOT NULL,"
     " success INTEGER NOT NULL, failed INTEGER NOT NULL, cancelled INTEGER NOT NULL, failures_in_row INTEGER NOT NULL, last_at INTEGER NOT NULL,"
     " paused_at INTEGER NOT NULL, jobless INTEGER NOT NULL, tags TEXT, active BLOB, queued BLOB, skips TEXT, paused_note TEXT,"
-    " paused_by TEXT);"
+    " paused_by TEXT, tenant INTEGER NOT NULL, reserved TEXT);"
     "CREATE INDEX plans_check ON plans(check_at) WHERE check_at<>9223372036854775807;"
-    "CREATE INDEX plans_over ON plans(task_id) WHERE jobless AND planned_through=9223372036854775807;",
+    "CREATE INDEX plans_over ON plans(task_id) WHERE jobless AND planned_through=9223372036854775807;"
+    "CREATE UNIQUE INDEX plans_reserved ON plans(tenant, reserved) WHERE reserved IS NOT NULL;",
 };
 
 enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };

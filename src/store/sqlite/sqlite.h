@@ -80,8 +80,10 @@ void peers_owners(struct db *db, struct store_op *op);
 err_check enum err plans_prepare(struct db *db, char why[ERR_WHY_MAX]); // before statements are prepared
 // Reads the plan of a task from the column `at` on; NULL: it has none.
 const struct plan *plans_read(sqlite3_stmt *stmt, int at, const struct store_task *task, struct arena *arena);
-// The arena has what is written until the statement was run.
-void plans_set(struct db *db, int64_t task_id, const struct plan *plan, bool jobless, struct arena *arena);
+// The task that has reserved the name; 0: none has.
+int64_t plans_find_reserved(struct db *db, int32_t tenant, struct str name, bool *ret_owes);
+// The plan of a new task takes over the name that it reserves. The arena has what is written until the statement was run.
+void plans_add(struct db *db, const struct store_task *task, bool jobless, struct arena *arena);
 bool plans_stand(struct db *db, const struct store_task *task); // with the revision that was read, if there is one
 void plans_amend(struct db *db, const struct store_task *task, struct arena *arena); // once the task and its new jobs are written
 void plans_count(struct db *db, const struct job *job);                              // which has ended

@@ -194,13 +194,17 @@ const struct statement statements[SQL_TOTAL] = {
 
     // With a task that is added or changed: a new plan, or all of the plan but what is counted in it.
     [SQL_SET_PLAN] = {WRITER,
-        "INSERT INTO plans(task_id, lane, version, tags, jobless, {plan_columns})"
-        " SELECT task.id, task.lane, task.version, task.tags, ?2, {plan_values} FROM tasks AS task WHERE task.id=?1"
+        "INSERT INTO plans(task_id, tenant, lane, version, tags, jobless, {plan_columns})"
+        " SELECT task.id, task.tenant, task.lane, task.version, task.tags, ?2, {plan_values} FROM tasks AS task WHERE task.id=?1"
         " ON CONFLICT(task_id) DO UPDATE SET lane=excluded.lane, version=excluded.version, tags=excluded.tags,"
         "  jobless=excluded.jobless, revision=revision+1, planned_through=excluded.planned_through, instants=excluded.instants,"
         "  ended_with=excluded.ended_with,"
         "  check_at=excluded.check_at, paused_at=excluded.paused_at, active=excluded.active, queued=excluded.queued,"
         "  skips=excluded.skips, paused_note=excluded.paused_note, paused_by=excluded.paused_by"},
+    // Who has a name, and whether its plan owes an instant. With a task that is added: the name becomes its own, or nobody's.
+    [SQL_RESERVED] = {READER,
+        "SELECT task_id, planned_through<>{never} FROM plans INDEXED BY plans_reserved WHERE tenant=:tenant AND reserved=:name"},
+    [SQL_RESERVE] = {WRITER, "UPDATE plans SET reserved=?2 WHERE task_id=?1"},
     // Before a task is changed.
     [SQL_PLAN_REVISION] = {WRITER, "SELECT revision FROM plans WHERE task_id=:task"},
     // Before a plan is carried on: what it must still be, and where its jobs go.
@@ -460,7 +464,7 @@ static const struct {
     {"listed_job", "{job}, {lease}, CASE WHEN length(job.result)<={listed_result} THEN job.result END"},
     {"task", "task.id, task.tenant, task.created_at, task.updated_at, task.version, task.paused, lane.dispatch, lane.queue, "
              "task.name, task.doc"},
-    {"plan", "plan.version" PLAN_NUMBERS(PLAN_OF) ",plan.active,plan.queued" PLAN_TEXTS(PLAN_OF)},
+    {"plan", "plan.version" PLAN_NUMBERS(PLAN_OF) ",plan.active,plan.queued" PLAN_TEXTS(PLAN_OF) PLAN_OF(reserved)},
     {"plan_columns", PLAN_NUMBERS(MEMBER) ",active,queued" PLAN_TEXTS(MEMBER)},
     {"plan_values", PLAN_NUMBERS(MEMBER_VALUE) ",?,?" PLAN_TEXTS(MEMBER_VALUE)},
     {"bulk", "id,tenant,version" BULK_MOVING(MEMBER) ",next_at,next_id,doc"},

@@ -88,6 +88,8 @@ enum sql {
 
     // plans
     SQL_SET_PLAN,
+    SQL_RESERVED,
+    SQL_RESERVE,
     SQL_PLAN_REVISION,
     SQL_PLAN_STANDING,
     SQL_WRITE_PLAN,
