@@ -3,7 +3,6 @@
 #include "api/read.h"
 #include "api/reply.h"
 #include "base/clock.h"
-#include "core/etag.h"
 #include "core/task/field_type.h"
 
 struct steering {
@@ -58,21 +57,6 @@ static void answer(struct http_request *request, void *state)
                                                         .steered = true});
 }
 
-// Which versions a request is meant for: If-Match is `*` for any, or a list of tags.
-static bool read_versions(struct http_request *request, struct command *op)
-{
-    struct str list = http_header_list(request, "If-Match");
-    if (!list.p || str_is(list, "*"))
-        return true;
-    int64_t *versions = arena_array(http_arena(request), int64_t, etag_most(list));
-    op->version_count = op->task_id ? etag_versions(list, versions) : 0;
-    op->versions = versions;
-    if (!op->version_count)
-        problem_say(request, ERR_INVALID_FIELD, "If-Match",
-                    "If-Match names versions of a task by their ETag, like \"3\", or \"3\", \"4\", or is *.");
-    return op->version_count;
-}
-
 static void merge(struct steering *steering)
 {
     steering->merging = false;
@@ -85,7 +69,7 @@ static void submit(const struct api_call *call, const struct command *op)
     struct steering *steering = arena_alloc(http_arena(call->request), sizeof *steering);
     steering->call = *call;
     steering->op = *op;
-    if (!read_versions(call->request, &steering->op))
+    if (!params_versions(call, op->task_id != 0, &steering->op))
         return;
     steering->op.tenant = call->tenant;
     steering->op.merge = merge_wanted;

@@ -7,14 +7,19 @@
 struct api_call {
     struct api *api;
     struct http_request *request;
-    struct str param; // what stood in place of {id} or {queue}
+    struct str param; // what stood in place of {id}, {queue} or {name}
     int32_t tenant;
 };
+
+// Answers for the only task of an admission, which was added; task == NULL: with nothing but its id.
+void tasks_reply_created(struct http_request *request, const struct admission *admission, const struct task *task);
 
 void tasks_submit(const struct api_call *call);
 void tasks_create(const struct api_call *call);
 void tasks_status(const struct api_call *call);
 void tasks_show(const struct api_call *call);
+void named_show(const struct api_call *call);
+void named_put(const struct api_call *call);
 void tasks_list(const struct api_call *call);
 void tasks_jobs(const struct api_call *call);
 void tasks_cancel(const struct api_call *call);

@@ -2,6 +2,7 @@
 
 #include "api/reply.h"
 #include "base/text/when.h"
+#include "core/etag.h"
 
 bool params_flag(const struct api_call *call, const char *name, bool *ret_value)
 {
@@ -85,4 +86,18 @@ bool params_no_key(const struct api_call *call, const char *instead)
         return true;
     problem_say(call->request, ERR_INVALID_FIELD, PARAMS_KEY, "The header " PARAMS_KEY " is not taken here: %s", instead);
     return false;
+}
+
+bool params_versions(const struct api_call *call, bool of_task, struct command *op)
+{
+    struct str list = http_header_list(call->request, "If-Match");
+    if (!list.p || str_is(list, "*"))
+        return true;
+    int64_t *versions = arena_array(http_arena(call->request), int64_t, etag_most(list));
+    op->version_count = of_task ? etag_versions(list, versions) : 0;
+    op->versions = versions;
+    if (!op->version_count)
+        problem_say(call->request, ERR_INVALID_FIELD, "If-Match",
+                    "If-Match names versions of a task by their ETag, like \"3\", or \"3\", \"4\", or is *.");
+    return op->version_count;
 }

@@ -9,6 +9,8 @@ bool params_number(const struct api_call *call, const char *name, int64_t least,
 // A time as RFC 3339; `value` likewise.
 bool params_time(const struct api_call *call, const char *name, int64_t *value);
 bool params_json(const struct api_call *call, struct json *ret_value); // the body, as it was checked
+// Which versions of a task a command is meant for: If-Match is `*` for any, or a list of tags. A job has none.
+bool params_versions(const struct api_call *call, bool of_task, struct command *op);
 // No body, or an empty object.
 bool params_no_body(const struct api_call *call);
 

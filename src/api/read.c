@@ -60,6 +60,9 @@ static void reply_absent(struct reading *reading)
         reply_json(request, reading->plan.status, &body);
     } else if (reading->plan.steered) {
         http_reply(request, 204, NULL, NULL);
+    } else if (reading->plan.reserved.n) {
+        problem_say(request, ERR_NOT_FOUND, NULL,
+                    "No task was declared by PUT under this name. GET /v1/tasks?name= finds those that were submitted with it.");
     } else {
         problem_say(request, ERR_NOT_FOUND, NULL, "There is no such %s.", reading->plan.what == READ_TASK ? "task" : "job");
     }
@@ -110,6 +113,7 @@ void read_reply(const struct api_call *call, const struct read_plan *plan)
         reading->get.job_id = plan->id;
     else
         reading->get.task_id = plan->id;
+    reading->get.reserved = plan->reserved;
     reading->get.max_jobs = READ_JOBS_MAX;
     reading->get.open_first = true; // however many have ended: what has not decides what the task is
     gate_enter(&call->api->reads, READS_MAX, &reading->wait, call->request, ask, reading);

@@ -13,8 +13,9 @@ enum read_what { READ_TASK, READ_JOB };
 
 struct read_plan {
     enum read_what what;
-    int64_t id; // of the task or the job
-    int status; // of the answer when it is there
+    int64_t id;          // of the task or the job
+    struct str reserved; // of a task, in place of its id: the name that it has reserved
+    int status;          // of the answer when it is there
     // What the answer is when the store has it no more. `given`: the task as it was submitted again under its key, shown without
     // jobs. `steered`: 204, because what was asked for was done, and retention was quick. Neither: 404.
     const struct task *given;

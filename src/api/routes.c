@@ -8,11 +8,14 @@
 #include "api/reply.h"
 #include "core/filter.h"
 
-// Read by tests/unit/check_openapi.py: one row a line, method and path first. The most frequent come first.
+// Read by tests/unit/check_openapi.py: one row a line, method and path first. The most frequent come first. A name
+// may be `jobs`, so the routes by name come before /v1/tasks/{id}/jobs.
 // clang-format off
 static const struct route routes[] = {
     {"POST", "/v1/tasks",                ROUTE_BODY_BULK,  TYPE_JSON | TYPE_NDJSON, "brief", tasks_submit, "submit one task, an array, or NDJSON"},
     {"GET",  "/v1/tasks/{id}",           ROUTE_BODY_NONE,  TYPE_NONE, "",             tasks_show,    "a task and the job that stands for it"},
+    {"GET",  "/v1/tasks/by-name/{name}", ROUTE_BODY_NONE,  TYPE_NONE, "",             named_show,    "the task that was declared under a name"},
+    {"PUT",  "/v1/tasks/by-name/{name}", ROUTE_BODY_ONE,   TYPE_JSON, "dry_run",      named_put,     "declare a recurring task: it becomes what the body says"},
     {"GET",  "/v1/jobs/{id}",            ROUTE_BODY_NONE,  TYPE_NONE, "",             jobs_show,     "a job and its attempts"},
     {"GET",  "/v1/tasks/{id}/jobs",      ROUTE_BODY_NONE,  TYPE_NONE, "limit cursor", tasks_jobs,    "the jobs of a task, newest first"},
     {"GET",  "/v1/tasks",                ROUTE_BODY_NONE,  TYPE_NONE, FILTER_NAMES " limit cursor", tasks_list, "tasks, newest first"},

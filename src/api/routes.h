@@ -16,7 +16,7 @@ enum route_type { TYPE_NONE, TYPE_JSON = 1, TYPE_NDJSON = 2, TYPE_OTHER = 4, TYP
 
 struct route {
     const char *method;
-    const char *path; // one segment may be {id} or {queue}
+    const char *path; // one segment may be {id}, {queue} or {name}
     size_t body_max;
     unsigned types;    // enum route_type, those a body may have
     const char *query; // names of the parameters it takes, with a space between

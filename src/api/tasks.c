@@ -47,20 +47,6 @@ static void make_digest(struct submission *submission, const struct task *task, 
     digest_sha256(buf_str(&submission->scratch), ret_digest);
 }
 
-// Refuses a schedule that cannot be followed: its time zone does not exist here, or it has no instant ahead. What can be said of
-// a document alone, task_parse() has said.
-static enum err check_schedule(struct submission *submission, const struct task *task, struct problem *why)
-{
-    struct schedule schedule;
-    struct arena *arena = http_arena(submission->call.request);
-    int64_t now_ms = submission->now.wall_ms;
-    if (!task_recurs(task))
-        return ERR_OK;
-    if (!zones_schedule(submission->call.api->zones, task, 0, now_ms, arena, &schedule, why))
-        return why->err;
-    return recurrence_check_ahead(task, &schedule, now_ms, why);
-}
-
 static enum err add_document(struct submission *submission, struct json doc, struct task *ret_task, struct problem *why)
 {
     struct arena *arena = http_arena(submission->call.request);
@@ -72,7 +58,7 @@ static enum err add_document(struct submission *submission, struct json doc, str
         return problem_set(why, ERR_TOO_LARGE, NULL, "A task may have 1 MiB, this one has %zu bytes.", doc.raw.n);
     enum err err = task_parse(ret_task, doc, arena, why);
     if (!err)
-        err = check_schedule(submission, ret_task, why);
+        err = zones_check(submission->call.api->zones, ret_task, submission->now.wall_ms, arena, why);
     if (!err)
         err = task_headers_key(&submission->headers, ret_task, why);
     if (err)
@@ -93,16 +79,22 @@ static void put_id(struct buf *body, int64_t id)
     buf_putc(body, '}');
 }
 
-static void put_task(struct submission *submission, struct buf *body)
+void tasks_reply_created(struct http_request *request, const struct admission *admission, const struct task *task)
 {
-    const struct store_task *stored = &submission->admission.tasks[0];
-    if (submission->brief) {
-        put_id(body, stored->id);
-        return;
+    const struct store_new *item = &admission->addition.add.items[0];
+    char location[sizeof "/v1/tasks/" + ID_TEXT_SIZE] = "/v1/tasks/";
+    struct buf body = {0};
+    id_format(location + strlen(location), ID_TASK, item->task->id);
+    if (task) {
+        struct task_view view = {.stored = item->task, .task = task, .jobs = item->jobs, .job_count = item->job_count};
+        buf_reserve(&body, TASK_TEXT_SIZE);
+        render_task(&body, &view, clock_now().wall_ms);
+    } else {
+        put_id(&body, item->task->id);
     }
-    buf_reserve(body, TASK_TEXT_SIZE);
-    struct task_view view = {.stored = stored, .task = &submission->task, .jobs = submission->admission.addition.add.items[0].jobs, .job_count = submission->admission.addition.add.items[0].job_count};
-    render_task(body, &view, clock_now().wall_ms);
+    reply_version(request, item->task->version);
+    http_header_set(request, "Location", location);
+    reply_json(request, 201, &body);
 }
 
 static void answer_existing(struct submission *submission, int64_t id)
@@ -145,13 +137,7 @@ static void answer_one(struct submission *submission)
         answer_existing(submission, item->existing_id);
         return;
     }
-    char location[sizeof "/v1/tasks/" + ID_TEXT_SIZE] = "/v1/tasks/";
-    id_format(location + strlen(location), ID_TASK, submission->admission.tasks[0].id);
-    struct buf body = {0};
-    put_task(submission, &body);
-    reply_version(request, submission->admission.tasks[0].version);
-    http_header_set(request, "Location", location);
-    reply_json(request, 201, &body);
+    tasks_reply_created(request, &submission->admission, submission->brief ? NULL : &submission->task);
 }
 
 // The id a document of a bulk has now, or 0 and why it has none.

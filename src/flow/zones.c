@@ -256,6 +256,16 @@ bool zones_schedule(struct zones *zones, const struct task *task, int64_t task_i
     return !err;
 }
 
+enum err zones_check(struct zones *zones, const struct task *task, int64_t now_ms, struct arena *arena, struct problem *why)
+{
+    struct schedule schedule;
+    if (!task_recurs(task))
+        return ERR_OK;
+    if (!zones_schedule(zones, task, 0, now_ms, arena, &schedule, why))
+        return why->err;
+    return recurrence_check_ahead(task, &schedule, now_ms, why);
+}
+
 void zones_version(struct zones *zones, char ret_version[ZONE_VERSION_SIZE])
 {
     pthread_mutex_lock(&zones->lock);

@@ -15,10 +15,15 @@ void zones_free(struct zones *zones);     // accepts NULL
 // zone of this name, or its file cannot be used; `why` says which, and what would help.
 err_check enum err zones_find(struct zones *zones, struct str name, const struct zone **ret_zone, char why[ERR_WHY_MAX]);
 
-// The schedule of a task that recurs (task_schedule()), in its zone. False: there is no such zone, or the document is not as it was
-// when it was accepted; `why` says which.
+// The schedule of a task that recurs (task_schedule()), in its zone. False: there is no such zone, or the document is not as it
+// was when it was accepted; `why` says which.
 bool zones_schedule(struct zones *zones, const struct task *task, int64_t task_id, int64_t since_ms, struct arena *arena,
                     struct schedule *ret_schedule, struct problem *why);
+
+// Refuses a task that recurs and whose schedule cannot be followed from now on: its time zone does not exist here, or no instant
+// lies ahead. What can be said of a document alone, task_parse() has said.
+err_check enum err zones_check(struct zones *zones, const struct task *task, int64_t now_ms, struct arena *arena,
+                               struct problem *why);
 
 void zones_version(struct zones *zones, char ret_version[ZONE_VERSION_SIZE]); // of tzdata, "2025b"; empty: it is not known
 

@@ -269,6 +269,15 @@ bool zones_schedule(struct zones *zones, const struct task *task, int64_t task_i
     return !why->err;
 }
 
+enum err zones_check(struct zones *zones, const struct task *task, int64_t now_ms, struct arena *arena, struct problem *why)
+{
+    struct schedule schedule;
+    if (!task_recurs(task))
+        return ERR_OK;
+    return zones_schedule(zones, task, 0, now_ms, arena, &schedule, why) ? recurrence_check_ahead(task, &schedule, now_ms, why)
+                                                                         : why->err;
+}
+
 void lease_reports_submit(struct lease_reports *lease_reports, struct lease_report *op)
 {
     assert_non_null(fake.on_lease_report);

@@ -347,6 +347,34 @@ static void a_job_that_does_not_wait_is_not_changed(void **state)
     arena_done(&arena);
 }
 
+static void a_whole_document_takes_the_place_of_the_old_one(void **state)
+{
+    static const struct {
+        const char *whole;
+        bool replanned, same;
+    } cases[] = {
+        {"{" U ",\"cron\":\"0 3 * * *\",\"priority\":2}", false, true},
+        {"{\"priority\": 2, \"cron\":\"0 3 * * *\", " U ",\"method\":\"POST\"}", false, true},
+        {"{" U ",\"cron\":\"0 3 * * *\"}", false, false},
+        {"{" U ",\"cron\":\"0 4 * * *\",\"priority\":2}", true, false},
+        {"{" U ",\"every\":\"1h\",\"priority\":2}", true, false},
+        {"{" U ",\"cron\":\"0 3 * * *\",\"priority\":2,\"timezone\":\"Europe/Berlin\"}", true, false},
+    };
+    static const char doc[] = "{" U ",\"cron\":\"0 3 * * *\",\"priority\":2}";
+    struct arena arena;
+    struct patched patched;
+    struct problem why = {0};
+    arena_init(&arena);
+    for (size_t i = 0; i < array_count(cases); i++) {
+        assert_int_equal(patch_replace(&patched, str_of(doc), checked(cases[i].whole), &arena, &why), ERR_OK);
+        assert_true(str_is(patched.doc, cases[i].whole));
+        assert_int_equal(patched.replanned, cases[i].replanned);
+        assert_int_equal(patch_changes_nothing(&patched.task, str_of(doc), &arena), cases[i].same);
+    }
+    assert_int_equal(patch_replace(&patched, str_of(doc), checked("{\"cron\":\"0 3 * * *\"}"), &arena, &why), ERR_MISSING_FIELD);
+    arena_done(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -358,6 +386,7 @@ int main(void)
         cmocka_unit_test(a_recurring_task_stays_one_and_a_one_time_task_too),
         cmocka_unit_test(what_would_not_be_a_task_is_refused_as_if_it_were_submitted),
         cmocka_unit_test(a_task_does_not_grow_beyond_its_bound),
+        cmocka_unit_test(a_whole_document_takes_the_place_of_the_old_one),
         cmocka_unit_test(a_waiting_job_follows_to_its_new_time),
         cmocka_unit_test(a_job_whose_time_is_not_changed_keeps_it),
         cmocka_unit_test(a_job_that_waits_for_its_retry_is_not_replanned),

@@ -178,12 +178,13 @@ static struct json without_replaced(struct json target, struct json patch, struc
 }
 
 // A name is a field of when, too, because the times of a recurring task are spread by it.
+static const char *const fields_of_when[] = {"cron",    "timezone",  "every",   "anchor",   "dst_gap", "dst_overlap",
+                                             "exclude", "starts_at", "ends_at", "max_runs", "jitter",  "name"};
+
 static bool says_when(struct json patch, const struct task *task)
 {
-    static const char *const names[] = {"cron",    "timezone",  "every",   "anchor",   "dst_gap", "dst_overlap",
-                                        "exclude", "starts_at", "ends_at", "max_runs", "jitter",  "name"};
-    for (size_t i = 0; task_recurs(task) && i < array_count(names); i++)
-        if (has(patch, names[i]))
+    for (size_t i = 0; task_recurs(task) && i < array_count(fields_of_when); i++)
+        if (has(patch, fields_of_when[i]))
             return true;
     return has(patch, "at") || has(patch, "in");
 }
@@ -218,6 +219,35 @@ enum err patch_task(struct patched *ret_patched, struct str doc, struct json pat
     if (!err)
         ret_patched->replanned = says_when(patch, &ret_patched->task);
     return why->err = err;
+}
+
+static bool says_when_otherwise(struct json doc, struct json whole)
+{
+    for (size_t i = 0; i < array_count(fields_of_when); i++) {
+        struct str name = str_of(fields_of_when[i]);
+        if (!str_eq(json_member(doc, name).raw, json_member(whole, name).raw))
+            return true;
+    }
+    return false;
+}
+
+enum err patch_replace(struct patched *ret_patched, struct str doc, struct json whole, struct arena *arena, struct problem *why)
+{
+    ret_patched->doc = arena_copy(arena, whole.raw);
+    ret_patched->replanned = says_when_otherwise((struct json){JSON_OBJECT, doc}, whole);
+    return why->err = task_parse(&ret_patched->task, (struct json){JSON_OBJECT, ret_patched->doc}, arena, why);
+}
+
+bool patch_changes_nothing(const struct task *task, struct str doc, struct arena *arena)
+{
+    struct task was;
+    char why[ERR_WHY_MAX];
+    buf_auto struct buf before = {0}, after = {0};
+    if (!task_read(&was, doc, arena, why))
+        return false;
+    task_render(&was, &before);
+    task_render(task, &after);
+    return str_eq(buf_str(&before), buf_str(&after));
 }
 
 // What is not replanned keeps its time: an `in` counts from when it was given. A job of a recurring task keeps it here, too,

@@ -15,5 +15,12 @@ struct patched {
 err_check enum err patch_task(struct patched *ret_patched, struct str doc, struct json patch, struct arena *arena,
                               struct problem *why);
 
+// The task becomes what `whole` says, a checked object, whatever its document `doc` said.
+err_check enum err patch_replace(struct patched *ret_patched, struct str doc, struct json whole, struct arena *arena,
+                                 struct problem *why);
+
+// Does the task say the same as a stored document, however that is written down?
+bool patch_changes_nothing(const struct task *task, struct str doc, struct arena *arena);
+
 // The same for a job that waits: its time (if no attempt of it was made yet), expiry and priority.
 err_check enum err patch_job(const struct patched *patched, struct job *job, int64_t now_ms, struct problem *why);

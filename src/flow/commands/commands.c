@@ -357,18 +357,6 @@ static void do_merge(struct work *work, const struct command_next *next)
     work->op->merge(work->op);
 }
 
-static bool says_the_same(const struct task *task, struct str doc, struct arena *arena)
-{
-    struct task was;
-    char why[ERR_WHY_MAX];
-    buf_auto struct buf before = {0}, after = {0};
-    if (!task_read(&was, doc, arena, why))
-        return false;
-    task_render(&was, &before);
-    task_render(task, &after);
-    return str_eq(buf_str(&before), buf_str(&after));
-}
-
 // Can its schedule be followed, if it recurs?
 static bool schedule_fits(struct work *work, int64_t now_ms, struct problem *why)
 {
@@ -383,6 +371,17 @@ static bool schedule_fits(struct work *work, int64_t now_ms, struct problem *why
     return !why->err;
 }
 
+// A task is found by the name that it has reserved, so it keeps that name.
+static bool name_stays(const struct work *work, struct problem *why)
+{
+    const struct plan *plan = work->revision.get.task.plan;
+    if (!plan || !plan->reserved.n || str_eq(plan->reserved, work->patched.task.name))
+        return true;
+    problem_set(why, ERR_INVALID_FIELD, "/name",
+                "This task was declared by PUT under its name and keeps it: PUT another name, and delete this task.");
+    return false;
+}
+
 // Only what was read is looked at, which nobody touches meanwhile.
 void commands_merge(struct commands *commands, struct command *op, int64_t now_ms)
 {
@@ -390,10 +389,10 @@ void commands_merge(struct commands *commands, struct command *op, int64_t now_m
     const struct store_task *task = &work->revision.get.task;
     arena_done(&work->merged);
     op->problem = (struct problem){0};
-    if (!patch_task(&work->patched, task->doc, op->patch, &work->merged, &op->problem) &&
-        schedule_fits(work, now_ms, &op->problem)) {
+    enum err err = (op->whole ? patch_replace : patch_task)(&work->patched, task->doc, op->patch, &work->merged, &op->problem);
+    if (!err && name_stays(work, &op->problem) && schedule_fits(work, now_ms, &op->problem)) {
         work->past.merged_from = task->version;
-        work->past.changes_nothing = says_the_same(&work->patched.task, task->doc, &work->merged);
+        work->past.changes_nothing = patch_changes_nothing(&work->patched.task, task->doc, &work->merged);
     }
     mailbox_post(&commands->merged, &op->link);
 }

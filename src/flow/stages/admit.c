@@ -106,7 +106,11 @@ static void plan_again(struct admission *admission, size_t i, int64_t now_ms)
     if (!zones_schedule(admission->admit->zones, task, admission->tasks[i].id, admission->tasks[i].created_at, arena, &schedule,
                         &why))
         return; // it was checked
-    *plan = (struct plan){.task_id = admission->tasks[i].id, .tenant = admission->tenant, .version = 1, .revision = 1};
+    *plan = (struct plan){.task_id = admission->tasks[i].id,
+                          .tenant = admission->tenant,
+                          .version = 1,
+                          .revision = 1,
+                          .reserved = admission->reserved};
     plan_begin(plan, admission->tasks[i].created_at);
     plan_extend(plan, &schedule, &task->recurs.rules, now_ms, arena, rows);
     admission->tasks[i].plan = plan;

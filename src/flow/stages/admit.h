@@ -18,6 +18,7 @@ struct admission {
     struct store_task *tasks;   // .id is known after admit_submit()
     struct job *jobs;           // of one-time tasks
     const struct task **recurs; // for each task, what it is if it recurs; NULL: it does not
+    struct str reserved;        // the name that its only task reserves, which recurs (store/plans.h); "": none
     bool pushes;                // counted by node_push_begin
     size_t count, max;
     int32_t tenant;
@@ -32,9 +33,9 @@ void admit_free(struct admit *admit);
 void admission_init(struct admission *admission, int32_t tenant, size_t max);
 void admission_done(struct admission *admission); // frees all but the struct
 
-// Adds a parsed task; its document, and what of the task points elsewhere, must live until done(). The schedule of one that recurs
-// has been checked (zones_schedule()). A refusal leaves the admission as it was. `digest`, when the task
-// has a key: SHA-256 of task_render_for_key().
+// Adds a parsed task; its document, and what of the task points elsewhere, must live until done(). The schedule of one that
+// recurs has been checked (zones_schedule()). A refusal leaves the admission as it was. `digest`, when the task has a key:
+// SHA-256 of task_render_for_key().
 err_check enum err admission_add(struct admission *admission, const struct task *task, struct str doc, const uint8_t *digest,
                                  int64_t now_ms, struct problem *why);
 
