@@ -8,8 +8,6 @@ import pytest
 from support.fake import Fake, reply
 from support.rota import run_cli
 
-pytestmark = pytest.mark.skipif("\n  apply" not in run_cli("help").stdout, reason="the server does not have the routes by name yet")
-
 FILE = """
 [[task]]
 name = "night/ly"

@@ -2,7 +2,7 @@
 // nothing.
 //
 // A task is found by its name. What apply makes has a label with the name of its set; --prune removes what has this label and is
-// in no file, and nothing else. It is not in the table of verbs yet: the server has to have the routes by name first.
+// in no file, and nothing else.
 #include "base/text/json.h"
 #include "cli/apply_file.h"
 #include "cli/server/failure.h"

@@ -1,0 +1,81 @@
+"""rota apply against the server itself: what the stand-in of test_apply.py promises is what a real one answers."""
+
+import json
+import urllib.parse
+
+import pytest
+
+CREATED = "+"
+
+
+def toml(*tasks):
+    return "\n".join("[[task]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in task.items()) for task in tasks)
+
+
+def task(target, name, **fields):
+    return {"name": name, "url": target.url("/ok"), "cron": "0 3 * * *", **fields}
+
+
+def by_name(api, name):
+    return api.get("/v1/tasks/by-name/" + urllib.parse.quote(name, safe=""))
+
+
+@pytest.fixture
+def apply(rota, tmp_path):
+    def run(text, *args, code=0):
+        (tmp_path / "tasks.toml").write_text(text)
+        done = rota.cli("apply", str(tmp_path / "tasks.toml"), *args)
+        assert done.returncode == code, done
+        return done.stdout.splitlines()
+    return run
+
+
+def test_a_file_is_applied_changed_and_pruned(api, target, apply):
+    first = toml(task(target, "night/ly"), task(target, "hourly", cron="@hourly"))
+    assert apply(first) == ["+ night/ly", "+ hourly"]
+    assert apply(first) == ["= night/ly", "= hourly"]
+    nightly = by_name(api, "night/ly").json
+    assert nightly["version"] == 1 and nightly["labels"] == {"rota.set": "default"}
+    second = toml(task(target, "night/ly", priority=2), task(target, "weekly", cron="@weekly"))
+    assert apply(second, "--prune", "--dry-run") == ["~ night/ly", "+ weekly", "- hourly"]
+    assert by_name(api, "night/ly").json == nightly and by_name(api, "weekly").status == 404
+    assert apply(second, "--prune") == ["~ night/ly", "+ weekly", "- hourly"]
+    changed = by_name(api, "night/ly").json
+    assert (changed["id"], changed["version"], changed["priority"]) == (nightly["id"], 2, 2)
+    assert by_name(api, "hourly").status == 404
+    assert apply(second, "--prune") == ["= night/ly", "= weekly"]
+
+
+def test_prune_leaves_other_sets_and_submitted_tasks_alone(api, target, apply):
+    apply(toml(task(target, "theirs")), "--set", "b")
+    posted = api.post("/v1/tasks", task(target, "posted", labels={"rota.set": "a"})).json
+    apply(toml(task(target, "old"), task(target, "kept")), "--set", "a")
+    assert apply(toml(task(target, "kept")), "--set", "a", "--prune") == ["= kept", "- old"]
+    assert by_name(api, "theirs").status == 200 and api.task(posted["id"])["state"] == "active"
+
+
+def test_a_task_that_is_refused_does_not_keep_others_from_being_applied(api, target, apply):
+    text = toml(task(target, "wrong", timezone="Mars/Olympus"), task(target, "right"))
+    assert apply(text, code=3) == ["+ right"]
+    assert by_name(api, "wrong").status == 404
+
+
+def test_a_cancelled_task_is_made_anew(api, target, apply):
+    text = toml(task(target, "a"))
+    apply(text)
+    api.post(f"/v1/tasks/{by_name(api, 'a').json['id']}/cancel")
+    assert apply(text, "--dry-run") == ["+ a"]
+    assert apply(text) == ["+ a"]
+    assert apply(text) == ["= a"]
+
+
+def test_applies_at_the_same_time_make_each_task_once(rota, api, target, tmp_path):
+    names = [f"n{number}" for number in range(20)]
+    (tmp_path / "tasks.toml").write_text(toml(*(task(target, name) for name in names)))
+    with rota.cli_begun("apply", str(tmp_path / "tasks.toml")) as first, rota.cli_begun("apply", str(tmp_path / "tasks.toml")) as second:
+        outputs = [process.communicate(timeout=60)[0].splitlines() for process in (first, second)]
+        assert first.returncode == second.returncode == 0
+    signs = {name: sorted(line[0] for output in outputs for line in output if line[2:] == name) for name in names}
+    assert all(CREATED in made and len(made) == 2 for made in signs.values()), signs
+    assert sum(made.count(CREATED) for made in signs.values()) == len(names)
+    assert sorted(item["name"] for item in api.read("/v1/tasks?limit=1000")["items"]) == sorted(names)
