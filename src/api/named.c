@@ -63,10 +63,10 @@ static void changed(struct http_request *request, void *state)
         declaration->merging = false;
         http_wait(request, changed, declaration);
         commands_merge(declaration->call.api->commands, &declaration->op, clock_now().wall_ms);
+    } else if (op->err == ERR_NOT_FOUND || op->err == ERR_ILLEGAL_TRANSITION) { // it has gone or ended since, or lost the name
+        look_again(declaration);
     } else if (op->problem.err) {
         problem_reply(request, &op->problem);
-    } else if (op->err == ERR_NOT_FOUND || op->err == ERR_ILLEGAL_TRANSITION) { // it has gone or ended since
-        look_again(declaration);
     } else if (op->err) {
         problem_store(request, op->err, op->why);
     } else {

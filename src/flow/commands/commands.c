@@ -371,14 +371,19 @@ static bool schedule_fits(struct work *work, int64_t now_ms, struct problem *why
     return !why->err;
 }
 
-// A task is found by the name that it has reserved, so it keeps that name.
+// A task is found by the name that it has reserved, so it keeps that name. A whole document is meant for the task that has the
+// name, and another may have it by now.
 static bool name_stays(const struct work *work, struct problem *why)
 {
     const struct plan *plan = work->revision.get.task.plan;
-    if (!plan || !plan->reserved.n || str_eq(plan->reserved, work->patched.task.name))
+    struct str reserved = plan ? plan->reserved : (struct str){0};
+    if ((!reserved.n && !work->op->whole) || str_eq(reserved, work->patched.task.name))
         return true;
-    problem_set(why, ERR_INVALID_FIELD, "/name",
-                "This task was declared by PUT under its name and keeps it: PUT another name, and delete this task.");
+    if (work->op->whole)
+        problem_set(why, ERR_ILLEGAL_TRANSITION, NULL, "Another task has the name by now.");
+    else
+        problem_set(why, ERR_INVALID_FIELD, "/name",
+                    "This task was declared by PUT under its name and keeps it: PUT another name, and delete this task.");
     return false;
 }
 

@@ -24,7 +24,7 @@ struct command {
     int64_t task_id, job_id; // one of them, the other 0: CANCEL takes either, RETRY, RECALL and UNBLOCK a job, the others a task
     bool running;            // DELETE: those that run are cancelled, too
     struct json patch;       // PATCH: a merge patch; the caller's until done()
-    bool whole;              // … or the whole document, in place of the one that there is
+    bool whole;              // … or the whole document of a task that has reserved its name
     struct str note, by;     // PAUSE: why, and who asks for it: "" by hand; the caller's until done()
     bool runs_missed;        // RESUME of a recurring task: instants that came meanwhile run as `missed` says; otherwise none does
     enum plan_misfire missed;
