@@ -4,25 +4,13 @@
 // When it is expected to start is reckoned from how many go before it, in the store and in this node's hand, and from how long
 // calls take. Of other nodes it is assumed that they do as much as this one; what lies in another's hand only that one knows, and
 // where nobody can tell, no time is given.
+#include "api/explanation.h"
 #include "api/read.h"
-#include "api/render.h"
 #include "api/reply.h"
 #include "base/clock.h"
-#include "base/text/when.h"
 #include "store/jobs.h"
 
 enum { REASONS_MAX = 3, AHEAD_MAX = 100000 };
-
-// One thing a job waits for.
-struct reason {
-    const char *what;
-    const char *limit;   // which limit holds it; NULL: none
-    struct str id;       // of what it waits for, or empty
-    struct str detail;   // a sentence
-    struct str way;      // another one: how to end the waiting over HTTP, or empty
-    int64_t expected_at; // when it is expected to start, if this is all; 0: nobody can tell
-    bool later;          // a time to come: true beside a pause, too
-};
 
 struct question {
     struct arena *arena;
@@ -38,23 +26,9 @@ struct question {
     int64_t now_ms;
 };
 
-static struct str in_words(struct arena *arena, int64_t ms)
-{
-    long long s = ms / 1000, m = s / 60, h = m / 60;
-    if (ms < 1000)
-        return arena_printf(arena, "%lld ms", (long long)ms);
-    if (m < 1)
-        return arena_printf(arena, "%lld s", s);
-    if (h < 1)
-        return arena_printf(arena, "%lldm %llds", m, s % 60);
-    return h < 24 ? arena_printf(arena, "%lldh %lldm", h, m % 60) : arena_printf(arena, "%lldd %lldh", h / 24, h % 24);
-}
-
 static struct str when_in_words(const struct question *question, int64_t ms)
 {
-    char text[WHEN_TEXT_SIZE];
-    when_format(text, ms);
-    return arena_printf(question->arena, "%s (in " STR_FMT ")", text, STR_ARG(in_words(question->arena, ms - question->now_ms)));
+    return explanation_when(question->arena, ms, question->now_ms);
 }
 
 static struct reason wait_for_task(const struct question *question)
@@ -149,16 +123,6 @@ static struct reason wait_for_time(const struct question *question)
         reason.detail = arena_printf(question->arena, "It is planned for " STR_FMT ".", STR_ARG(when));
     }
     return reason;
-}
-
-static struct reason wait_for_queue(const struct question *question)
-{
-    struct str queue = question->task->queue;
-    return (struct reason){
-        .what = "queue_paused",
-        .id = queue,
-        .detail = arena_printf(question->arena, "Its queue \"" STR_FMT "\" is paused.", STR_ARG(queue)),
-        .way = arena_printf(question->arena, " Let it go with POST /v1/queues/" STR_FMT "/resume.", STR_ARG(queue))};
 }
 
 static struct reason wait_elsewhere(const struct question *question)
@@ -269,24 +233,46 @@ static struct reason wait_for_end(const struct question *question)
         return wait_for_word(question);
     char id[ID_TEXT_SIZE];
     id_format(id, ID_INCARNATION, job->holder);
-    return (struct reason){.what = "attempt",
-                           .id = arena_copy(question->arena, str_of(id)),
-                           .detail = arena_printf(question->arena, "Attempt %d has been running for " STR_FMT ", on node %s.",
-                                                  (int)job->attempts,
-                                                  STR_ARG(in_words(question->arena, question->now_ms - job->started_at)), id),
-                           .expected_at = job->started_at};
+    return (struct reason){
+        .what = "attempt",
+        .id = arena_copy(question->arena, str_of(id)),
+        .detail = arena_printf(question->arena, "Attempt %d has been running for " STR_FMT ", on node %s.", (int)job->attempts,
+                               STR_ARG(explanation_duration(question->arena, question->now_ms - job->started_at)), id),
+        .expected_at = job->started_at};
+}
+
+// It waits by `overlap: queue` until a run before it has ended.
+static struct reason wait_for_run(const struct question *question)
+{
+    const struct plan *plan = question->task->plan;
+    char id[ID_TEXT_SIZE];
+    size_t before = 0;
+    if (!plan->active_count)
+        return (struct reason){.what = "overlap", .detail = STR("What it waited for has ended, and it is about to be let go.")};
+    while (before < plan->queued_count && plan->queued[before] != question->job->id)
+        before++;
+    id_format(id, ID_JOB, plan->active[0]);
+    struct str words = arena_printf(question->arena, "It waits until a run of its task has ended: " STR_FMT " %s active.",
+                                    STR_ARG(explanation_jobs(question->arena, plan->active, plan->active_count)),
+                                    plan->active_count == 1 ? "is" : "are");
+    if (before)
+        words =
+            arena_printf(question->arena, STR_FMT " %zu %s before it.", STR_ARG(words), before, before == 1 ? "waits" : "wait");
+    return (struct reason){.what = "overlap", .id = arena_copy(question->arena, str_of(id)), .detail = words};
 }
 
 static struct reason find_reason(const struct question *question, bool queue_paused)
 {
     const struct job *job = question->job;
+    if (job->state == JOB_BLOCKED && question->task->plan)
+        return wait_for_run(question);
     if (job->state == JOB_RESERVED)
         return wait_for_end(question);
     switch (job_wait(job, queue_paused, question->now_ms)) {
     case WAIT_TIME:
         return wait_for_time(question);
     case WAIT_QUEUE:
-        return wait_for_queue(question);
+        return explanation_queue_paused(question->arena, question->task->queue);
     case WAIT_EXPIRED:
         return (struct reason){.what = "expiry",
                                .detail = STR("It has not started by its not_after, and is about to be cancelled.")};
@@ -306,37 +292,11 @@ static size_t find_reasons(const struct question *question, struct reason ret_re
     if (question->task->paused && !begun)
         ret_reasons[count++] = wait_for_task(question);
     if (queue_paused && !begun)
-        ret_reasons[count++] = wait_for_queue(question);
+        ret_reasons[count++] = explanation_queue_paused(question->arena, question->task->queue);
     struct reason reason = find_reason(question, queue_paused);
     if (count == 0 || (reason.later && !put_off))
         ret_reasons[count++] = reason;
     return count;
-}
-
-static void put_reason(struct buf *body, const struct reason *reason)
-{
-    buf_printf(body, "{\"what\":\"%s\"", reason->what);
-    if (reason->limit)
-        buf_printf(body, ",\"limit\":\"%s\"", reason->limit);
-    if (reason->id.n) {
-        buf_puts(body, ",\"id\":");
-        json_put_string(body, reason->id);
-    }
-    buf_puts(body, ",\"detail\":");
-    json_put_string(body, reason->detail);
-    buf_putc(body, '}');
-}
-
-static void put_expected(struct buf *body, int64_t ms)
-{
-    char text[WHEN_TEXT_SIZE];
-    buf_puts(body, ",\"expected_start\":");
-    if (!ms) {
-        buf_puts(body, "null");
-        return;
-    }
-    when_format(text, ms);
-    buf_printf(body, "\"%s\"", text);
 }
 
 // What has ended waits for nothing.
@@ -351,24 +311,13 @@ static void put_explanation(struct buf *body, const struct question *question)
 {
     const struct job *job = question->job;
     struct reason reasons[REASONS_MAX] = {{0}};
-    size_t count = job_state_final(job->state) ? 0 : find_reasons(question, reasons);
-    buf_auto struct buf text = {0};
-    buf_printf(body, "{\"state\":\"%s\",\"waiting_for\":[", job_state_text(job_state_at(job, question->now_ms)));
-    for (size_t i = 0; i < count; i++) {
-        if (i)
-            buf_putc(body, ',');
-        put_reason(body, &reasons[i]);
-        buf_puts(&text, i ? " " : "");
-        buf_put(&text, reasons[i].detail);
-        buf_put(&text, reasons[i].way);
-    }
-    if (!count)
-        buf_put(&text, end_in_words(question));
-    buf_putc(body, ']');
-    put_expected(body, count == 1 ? reasons[0].expected_at : 0);
-    buf_puts(body, ",\"text\":");
-    json_put_string(body, buf_str(&text));
-    buf_putc(body, '}');
+    struct explanation explanation = {.state = job_state_text(job_state_at(job, question->now_ms)), .reasons = reasons};
+    if (job_state_final(job->state))
+        explanation_note(&explanation, end_in_words(question));
+    else
+        explanation.count = find_reasons(question, reasons);
+    explanation.expected_at = explanation.count == 1 ? reasons[0].expected_at : 0;
+    explanation_put(body, &explanation);
 }
 
 // ---- the request: reads the job, then how many are ahead of it, then asks the slots
@@ -521,16 +470,19 @@ static void ask(struct http_request *request, void *state)
     store_submit(explaining->call.api->store, &explaining->get.op);
 }
 
+void explain_job(const struct api_call *call, int64_t job_id)
+{
+    struct explaining *explaining = arena_alloc(http_arena(call->request), sizeof *explaining);
+    *explaining = (struct explaining){.call = *call, .arena = http_arena(call->request)};
+    explaining->get.tenant = call->tenant;
+    explaining->get.job_id = job_id;
+    store_op_init(&explaining->get.op, STORE_GET, found);
+    gate_enter(&call->api->reads, READS_MAX, &explaining->wait, call->request, ask, explaining);
+}
+
 void jobs_explain(const struct api_call *call)
 {
     int64_t id;
-    if (!read_path_id(call, ID_JOB, &id))
-        return;
-    struct explaining *explaining = arena_alloc(http_arena(call->request), sizeof *explaining);
-    explaining->call = *call;
-    explaining->arena = http_arena(call->request);
-    explaining->get.tenant = call->tenant;
-    explaining->get.job_id = id;
-    store_op_init(&explaining->get.op, STORE_GET, found);
-    gate_enter(&call->api->reads, READS_MAX, &explaining->wait, call->request, ask, explaining);
+    if (read_path_id(call, ID_JOB, &id))
+        explain_job(call, id);
 }

@@ -28,6 +28,7 @@ void tasks_pause(const struct api_call *call);
 void tasks_resume(const struct api_call *call);
 void tasks_patch(const struct api_call *call);
 void tasks_delete(const struct api_call *call);
+void tasks_explain(const struct api_call *call);
 void jobs_show(const struct api_call *call);
 void jobs_list(const struct api_call *call);
 void jobs_explain(const struct api_call *call);

@@ -145,11 +145,18 @@ class TestExplain:
         assert done.stdout == ("Its queue is paused. Let it go with: rota resume --queue mail\nAll busy.\n\n"
                                "state     ready\n")
 
-    def test_of_a_task_it_is_about_its_job(self):
+    def test_of_a_task_the_server_is_asked_about_the_task(self):
         with Fake(self.answer) as fake:
             done = run_cli("explain", TASK, server=fake.url)
         assert done.returncode == OK and "paused" in done.stdout
-        assert [path for _, path, _ in fake.asked] == [f"/v1/tasks/{TASK}", f"/v1/jobs/{JOB}/explain"]
+        assert [path for _, path, _ in fake.asked] == [f"/v1/tasks/{TASK}/explain"]
+
+    def test_notes_stand_behind_what_is_waited_for(self):
+        why = {**self.WHY, "notes": ["Its last run failed.", "Its schedule has ended."]}
+        with Fake(lambda handler: answer_json(handler, why)) as fake:
+            assert run_cli("explain", TASK, server=fake.url).stdout == (
+                "Its queue is paused. Let it go with: rota resume --queue mail\nAll busy.\nIts last run failed.\nIts schedule has ended.\n\n"
+                "state     ready\n")
 
     def test_get_says_what_a_due_job_waits_for(self):
         with Fake(self.answer) as fake:

@@ -345,8 +345,14 @@ void show_put_waits(struct buf *buf, const struct value *explanation, const char
 
 void show_put_explanation(struct buf *buf, const struct show *show, const struct value *explanation)
 {
+    const struct value *notes = value_at(explanation, "notes"), *note;
     size_t before = buf->n;
-    show_put_waits(buf, explanation, "\n");
+    if (value_item(value_at(explanation, "waiting_for"), 0) || !value_item(notes, 0))
+        show_put_waits(buf, explanation, "\n");
+    for (size_t i = 0; (note = value_item(notes, i)); i++) {
+        buf_puts(buf, buf->n > before ? "\n" : "");
+        text_put_short(buf, value_text(note), SENTENCE_MAX);
+    }
     buf_puts(buf, buf->n > before ? "\n\n" : "");
     put_lines(buf, show, explanation, explanation_lines, array_count(explanation_lines));
 }
