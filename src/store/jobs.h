@@ -278,7 +278,8 @@ struct store_cursor {
 //
 // Rows that have failed or were cancelled are found without looking at others, if one or two such states are all that is asked
 // for; so are rows by a tag. If several of these are asked for, rows are found by the one that has fewest rows behind `before`,
-// or by the first if all have STORE_RARE or more; whether a row has the others, too, is looked up.
+// or by the first if all have STORE_RARE or more; whether a row has the others, too, is looked up. Recurring tasks are found by
+// their plans, without looking at other tasks, if nothing else that finds rows is asked for.
 //
 // The page also ends behind the row with which its records have `bytes_max` bytes (store_…_bytes below), so at least one row is
 // given, and no more than that is ever held in memory. Rows that do not match cost none.
@@ -292,6 +293,7 @@ struct store_list {
     struct str key;         // of the task with that key; .p == NULL: of all. Not with task_id
     int64_t tags[TAGS_MAX]; // of tasks that have all of these tags. Not with task_id
     size_t tag_count;
+    bool recurring; // tasks that have a plan; false: all. Not with jobs
     struct store_cursor before;
     size_t max, look;
     size_t bytes_max;         // 0: however many

@@ -434,6 +434,11 @@ bool store_list_by_tag(const struct store_list *list, size_t lead)
     return store_list_candidates(list) && lead < list->tag_count;
 }
 
+bool store_list_by_plan(const struct store_list *list)
+{
+    return list->recurring && !list->key.p && !store_list_candidates(list);
+}
+
 int64_t store_list_tag(const struct store_list *list, size_t candidate)
 {
     return list->jobs ? store_tag_of_jobs(list->tags[candidate]) : list->tags[candidate];

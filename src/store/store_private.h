@@ -83,7 +83,8 @@ typedef void store_counter(void *ctx, size_t candidates, int64_t ret_counts[STOR
 // The candidate by which rows are found: the one with fewest rows, of several the first. They are counted only where there is a
 // choice.
 size_t store_list_lead(const struct store_list *list, store_counter *count, void *ctx);
-bool store_list_by_tag(const struct store_list *list, size_t lead);      // is it a tag?
+bool store_list_by_tag(const struct store_list *list, size_t lead);
+bool store_list_by_plan(const struct store_list *list); // rows are found by the plans of tasks      // is it a tag?
 int64_t store_list_tag(const struct store_list *list, size_t candidate); // the tag that its rows have
 
 // The tag of a task's jobs: they are found in another order than tasks.

@@ -397,9 +397,11 @@ static void step_list(struct pair *pair, struct store_op *ops[2])
     struct store_list found_by = {0};
     if (!task_id && below(pair, 2))
         found_by.tag_count = some_tags(pair, found_by.tags);
-    BOTH(store_list, STORE_LIST, .tenant = tenant, .jobs = jobs, .key = key, .tag_count = found_by.tag_count,
-         .tags = {found_by.tags[0], found_by.tags[1], found_by.tags[2]}, .task_id = task_id, .states = states, .queue = queue,
-         .name = name, .before = before, .max = max, .look = look, .bytes_max = bytes_max, .max_jobs = max_jobs, .docs = docs)
+    bool recurring = !jobs && below(pair, 3) == 0;
+    BOTH(store_list, STORE_LIST, .tenant = tenant, .jobs = jobs, .recurring = recurring, .key = key,
+         .tag_count = found_by.tag_count, .tags = {found_by.tags[0], found_by.tags[1], found_by.tags[2]}, .task_id = task_id,
+         .states = states, .queue = queue, .name = name, .before = before, .max = max, .look = look, .bytes_max = bytes_max,
+         .max_jobs = max_jobs, .docs = docs)
 }
 
 // As a task is changed: mostly it recurs if it did before.

@@ -421,6 +421,43 @@ static void plans_that_are_asked_for_come_by_id(void **state)
     assert_plans(read_plans(world, ids, 0, NOW + MINUTE, 10), NULL, 0); // none is asked for
 }
 
+// ---- lists
+
+static void recurring_tasks_are_found_without_looking_at_others(void **state)
+{
+    struct world *world = *state;
+    int64_t oldest = add_usual(world);
+    assert_int_equal(try_add_recurring(world, (struct sample){.tenant = 8}, plan_new(), 1)->err, ERR_OK);
+    for (int i = 0; i < 20; i++)
+        add(world, (struct sample){0});
+    int64_t newest = add_recurring(world, plan_new(), 0);
+    struct store_list *page = list(world, (struct store_list){.recurring = true, .look = 2});
+    assert_int_equal(page->task_count, 2);
+    assert_int_equal(page->tasks[0].id, newest);
+    assert_int_equal(page->tasks[1].id, oldest);
+    assert_non_null(page->tasks[1].plan);
+    assert_int_equal(page->found_count, AHEAD);
+    assert_false(page->more);
+    page = list(world, (struct store_list){.recurring = true, .look = 1});
+    assert_true(page->more && page->next.id == newest);
+    page = list(world, (struct store_list){.recurring = true, .look = 1, .before = page->next});
+    assert_true(!page->more && page->task_count == 1 && page->tasks[0].id == oldest);
+}
+
+static void what_is_found_in_another_way_must_recur_too(void **state)
+{
+    enum { TAG = 20 };
+    struct world *world = *state;
+    add(world, (struct sample){.tags = {TAG}, .queue = "mail"});
+    int64_t both = try_add_recurring(world, (struct sample){.tags = {TAG}, .queue = "mail"}, plan_new(), 1)->task->id;
+    add_usual(world);
+    struct store_list *page = list(world, (struct store_list){.recurring = true, .tags = {TAG}, .tag_count = 1, .look = 2});
+    assert_true(page->task_count == 1 && page->tasks[0].id == both && !page->more);
+    page = list(world, (struct store_list){.recurring = true, .queue = STR("mail")});
+    assert_true(page->task_count == 1 && page->tasks[0].id == both);
+    assert_int_equal(list(world, (struct store_list){.recurring = true, .queue = STR("none")})->task_count, 0);
+}
+
 int contract_plans(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +482,8 @@ int contract_plans(void)
         PROMISE(whoever_was_declared_dead_plans_nothing),
         PROMISE(plans_to_be_carried_on_come_by_time),
         PROMISE(plans_that_are_asked_for_come_by_id),
+        PROMISE(recurring_tasks_are_found_without_looking_at_others),
+        PROMISE(what_is_found_in_another_way_must_recur_too),
     };
     return cmocka_run_group_tests_name("store plans", tests, NULL, NULL);
 }

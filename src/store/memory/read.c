@@ -133,7 +133,7 @@ static bool has_tags(const struct memory_task *task, const struct store_list *li
 static bool task_matches(const struct store_list *list, const struct memory_task *task)
 {
     return (!list->queue.p || str_eq(list->queue, task->task.queue)) && (!list->name.p || str_eq(list->name, task->task.name)) &&
-           has_tags(task, list);
+           (!list->recurring || task->plan) && has_tags(task, list);
 }
 
 static bool queue_matches(const struct memory *memory, const struct store_list *list, const struct memory_job *job)
@@ -170,6 +170,8 @@ struct source {
 static bool is_candidate(const struct source *source, size_t candidate, const struct memory_task *task, const struct job *job)
 {
     const struct store_list *list = source->list;
+    if (store_list_by_plan(list))
+        return task->plan;
     if (!store_list_candidates(list))
         return true;
     if (candidate < list->tag_count)

@@ -49,7 +49,8 @@ static const char count_failed[] =
 // The rows of a page: their keys and how many bytes they have. $1 tenant, $2 and $3 the place it begins behind, $4 look, $5 max, $6
 // the task or 0, $7 the tag that rows are found by or 0, $8 the queue, $9 the name, and then the other tags.
 //
-// `looked` are the rows that are looked at and one more, found by a tag (`by_tag`) or by the index of the list; `page` are those of
+// `looked` are the rows that are looked at and one more, found by a tag (`by_tag`), by the plans of tasks (`by_plan`) or by the
+// index of the list; `page` are those of
 // them that match. Of jobs, `live` and `final` say in which of the tables a state is wanted; `failed` and `failed_too` are on when
 // no other states are, which have an index of their own.
 #define IF_THERE_IS_THE_QUEUE "{queue: AND EXISTS (SELECT FROM @lanes WHERE tenant=$1 AND queue=$8)}"
@@ -70,8 +71,11 @@ static const char find_rows[] =
     "{not final:, job AS (SELECT * FROM live)}"
     ", looked AS MATERIALIZED (SELECT tagged.at, tagged.id, job.task_id, job.lane, job.state, job.bytes, job.day FROM tagged"
     "   LEFT JOIN job ON job.id=tagged.id AND job.at=tagged.at)}}"
-    "{not by_tag:{tasks:WITH looked AS MATERIALIZED (SELECT 0::bigint AS at, t.id, t.lane, t.name, " TASK_BYTES " AS bytes"
-    "   FROM @tasks t WHERE t.tenant=$1 AND t.id<$3{one_task: AND t.id=$6}" IF_THERE_IS_THE_QUEUE " ORDER BY t.id DESC LIMIT $4+1)}"
+    "{not by_tag:{tasks:WITH {by_plan:planned AS MATERIALIZED (SELECT p.task_id FROM @plans p WHERE p.tenant=$1 AND p.task_id<$3"
+    "   ORDER BY p.task_id DESC LIMIT $4+1), }"
+    "looked AS MATERIALIZED (SELECT 0::bigint AS at, t.id, t.lane, t.name, " TASK_BYTES " AS bytes"
+    "   FROM @tasks t WHERE t.tenant=$1{by_plan: AND t.id=" PG_ANY("SELECT task_id FROM planned") "}"
+    "   AND t.id<$3{one_task: AND t.id=$6}" IF_THERE_IS_THE_QUEUE " ORDER BY t.id DESC LIMIT $4+1)}"
     "{jobs:WITH looked AS MATERIALIZED (SELECT * FROM ("
     "   {live:" NEWEST_OF("@jobs", "-1", "") "{final: UNION ALL }}"
     "   {final:" NEWEST_OF("@jobs_done", "j.day", "{failed: AND j.state>={first_failed} AND j.state={failed}}") "}"
@@ -85,6 +89,7 @@ static const char find_rows[] =
     "   {by_tag: AND r.lane IS NOT NULL}"
     "   {states: AND r.state IN ({states})}"
     "   {queue: AND r.lane=" PG_ANY("SELECT id FROM @lanes WHERE tenant=$1 AND queue=$8") "}"
+    "   {recurring: AND EXISTS (SELECT FROM @plans p WHERE p.task_id=r.id)}"
     "   {other_tags}"
     "   {name:{jobs: AND EXISTS (SELECT FROM @tasks t WHERE t.id=r.task_id AND t.name=$9)}{tasks: AND r.name=$9}}"
     "   ORDER BY r.rank LIMIT $5)"
@@ -305,9 +310,10 @@ static void ask_rows(struct page *page)
     put_other_tags(&other_tags, page);
     pg_put_with(session, find_rows, PG_IF("by_tag", by_tag(page)), PG_IF("jobs", list->jobs), PG_IF("tasks", !list->jobs),
                 PG_IF("live", wants_final(list, false)), PG_IF("final", wants_final(list, true)),
-                PG_IF("one_task", page->task_id), PG_IF("queue", list->queue.p), PG_IF("name", list->name.p),
-                PG_IF("docs", list->docs), {"states", .on = list->jobs && list->states, .sql = states.p},
-                PG_TEXT_OF("other_tags", other_tags.p), {"failed", .on = failed.count, .sql = failed.texts[0]},
+                PG_IF("one_task", page->task_id), PG_IF("by_plan", store_list_by_plan(list)), PG_IF("recurring", list->recurring),
+                PG_IF("queue", list->queue.p), PG_IF("name", list->name.p), PG_IF("docs", list->docs),
+                {"states", .on = list->jobs && list->states, .sql = states.p}, PG_TEXT_OF("other_tags", other_tags.p),
+                {"failed", .on = failed.count, .sql = failed.texts[0]},
                 {"failed_too", .on = failed.count > 1, .sql = failed.texts[1]});
     pg_send(session, read_rows, page);
     pg_sync(session);

@@ -1,7 +1,7 @@
 // A page of tasks or jobs, newest first.
 //
-// Rows are found by what has fewest of them: a tag, the states that failed, one task; otherwise all of the tenant's are looked
-// at. What else was asked for is compared row by row.
+// Rows are found by what has fewest of them: a tag, the states that failed, one task, the plans; otherwise all of the tenant's
+// are looked at. What else was asked for is compared row by row.
 #include "store/sqlite/sqlite.h"
 
 // Where the rows of a page are looked for.
@@ -61,10 +61,12 @@ static sqlite3_stmt *select_jobs(const struct source *source)
 static sqlite3_stmt *select_tasks(const struct source *source)
 {
     const struct store_list *list = source->list;
-    bool tagged = by_tag(source);
-    enum sql sql = source->task_id ? SQL_LIST_ONE_TASK : tagged ? SQL_LIST_TAGGED_TASKS : SQL_LIST_TASKS;
+    enum sql sql = source->task_id            ? SQL_LIST_ONE_TASK
+                   : by_tag(source)           ? SQL_LIST_TAGGED_TASKS
+                   : store_list_by_plan(list) ? SQL_LIST_RECURRING_TASKS
+                                              : SQL_LIST_TASKS;
     sqlite3_stmt *stmt = db_sql(source->db, sql, list->tenant, list->before.id, store_limit(list->look + 1));
-    if (sql != SQL_LIST_TASKS)
+    if (sql == SQL_LIST_ONE_TASK || sql == SQL_LIST_TAGGED_TASKS)
         sqlite3_bind_int64(stmt, 4, source->task_id ? source->task_id : store_list_tag(list, source->lead));
     return stmt;
 }
@@ -87,6 +89,12 @@ static bool has_tags(const struct source *source, struct store_cursor key)
             !db_found(source->db, db_sql(source->db, SQL_HAS_TAG, list->tenant, store_list_tag(list, i), key.at, key.id), &one))
             return false;
     return true;
+}
+
+static bool is_recurring(struct db *db, int64_t task_id)
+{
+    int64_t one;
+    return db_found(db, db_sql(db, SQL_HAS_PLAN, task_id), &one);
 }
 
 static bool lane_matches(const struct source *source, int64_t lane)
@@ -140,10 +148,13 @@ static void list_jobs(const struct source *source, struct store_list *list, stru
 // Says whether the row, which has no more than id, lane and name, is one of those that are asked for.
 static bool task_matches(const struct source *source, sqlite3_stmt *stmt)
 {
+    const struct store_list *list = source->list;
+    int64_t id = sqlite3_column_int64(stmt, 0);
     struct str name = {.p = sqlite3_column_blob(stmt, 2)};
     name.n = (size_t)sqlite3_column_bytes(stmt, 2);
-    return lane_matches(source, sqlite3_column_int64(stmt, 1)) && (!source->list->name.p || str_eq(source->list->name, name)) &&
-           has_tags(source, (struct store_cursor){0, sqlite3_column_int64(stmt, 0)});
+    return lane_matches(source, sqlite3_column_int64(stmt, 1)) && (!list->name.p || str_eq(list->name, name)) &&
+           has_tags(source, (struct store_cursor){0, id}) &&
+           (!list->recurring || store_list_by_plan(list) || is_recurring(source->db, id));
 }
 
 // Only the documents of tasks that match are read, because documents may be large.

@@ -345,6 +345,12 @@ const struct statement statements[SQL_TOTAL] = {
         " FROM tags CROSS JOIN tasks AS task ON task.id=tags.id"
         " WHERE tags.tenant=?1 AND tags.tag=?4 AND tags.at=0 AND tags.id<?2 ORDER BY tags.id DESC LIMIT ?3"},
     [SQL_LIST_ONE_TASK] = {READER, "SELECT id, lane, name FROM tasks WHERE tenant=?1 AND id=?4 AND id<?2 LIMIT ?3"},
+    [SQL_LIST_RECURRING_TASKS] = {READER,
+        "SELECT task.id, task.lane, task.name"
+        " FROM plans CROSS JOIN tasks AS task ON task.id=plans.task_id"
+        " WHERE task.tenant=?1 AND plans.task_id<?2 ORDER BY plans.task_id DESC LIMIT ?3"},
+    // Does a task that was found in another way recur?
+    [SQL_HAS_PLAN] = {READER, "SELECT 1 FROM plans WHERE task_id=?1"},
 
     // ---- lists of jobs, newest first: ?1 the tenant, ?2 and ?3 behind which time and id, ?4 how many, ?5 (and ?6) by what they
     // are found. All; those in one or two states that failed; those with a tag; those of a task

@@ -141,6 +141,8 @@ enum sql {
     SQL_LIST_TASKS,
     SQL_LIST_TAGGED_TASKS,
     SQL_LIST_ONE_TASK,
+    SQL_LIST_RECURRING_TASKS,
+    SQL_HAS_PLAN,
 
     // lists of jobs
     SQL_LIST_JOBS,
