@@ -1,12 +1,15 @@
-// What a cron pattern means, before anybody relies on it: in words, and the instants at which it fires. The instants come from
-// the functions that plan.
+// What a cron pattern means, before anybody relies on it, or the schedule of a task: in words, and the instants at which it
+// fires. The instants come from the functions that plan.
 #include "api/params.h"
+#include "api/read.h"
 #include "api/reply.h"
 #include "base/clock.h"
 #include "base/text/json.h"
 #include "base/text/when.h"
 #include "core/task/recurrence.h"
+#include "flow/commands/match.h"
 #include "flow/zones.h"
+#include "store/jobs.h"
 
 enum {
     RUNS_DEFAULT = 10,
@@ -22,7 +25,7 @@ static bool read_pattern(const struct api_call *call, struct schedule *schedule)
     char why[ERR_WHY_MAX];
     struct str text = http_query(call->request, "cron"), name = http_query(call->request, "name");
     if (!text.p) {
-        problem_say(call->request, ERR_INVALID_FIELD, "cron", "cron is the pattern to show, like 30 2 * * *.");
+        problem_say(call->request, ERR_INVALID_FIELD, "cron", "cron is the pattern to show, like 30 2 * * *; or give a task.");
         return false;
     }
     enum err err = cron_parse(text, recurrence_hash(name, 0), &schedule->cron, why);
@@ -148,24 +151,144 @@ static void put_instants(struct buf *runs, struct buf *excluded, const struct sc
     }
 }
 
-void cron_preview(const struct api_call *call)
+static void describe(const struct schedule *schedule, struct buf *words)
 {
-    struct schedule schedule = {0};
-    int64_t count = RUNS_DEFAULT, from_ms = clock_now().wall_ms;
-    if (!read_pattern(call, &schedule) || !read_zone(call, &schedule) || !read_dst(call, &schedule) ||
-        !read_excludes(call, &schedule) || !params_number(call, "count", 1, RUNS_MAX, &count) ||
-        !params_time(call, "from", &from_ms))
+    char every[WHEN_TEXT_SIZE];
+    if (!schedule->every_ms) {
+        cron_describe(&schedule->cron, words);
         return;
+    }
+    duration_format(every, schedule->every_ms);
+    buf_printf(words, "every %s", every);
+}
+
+// `words`: what the schedule means.
+static void reply_preview(const struct api_call *call, const struct schedule *schedule, struct str words, int64_t from_ms,
+                          int64_t count)
+{
     struct buf body = {0};
-    buf_auto struct buf excluded = {0}, words = {0};
-    cron_describe(&schedule.cron, &words);
+    buf_auto struct buf excluded = {0};
     buf_puts(&body, "{\"description\":");
-    json_put_string(&body, buf_str(&words));
+    json_put_string(&body, words);
     buf_puts(&body, ",\"runs\":[");
     buf_putc(&excluded, '[');
-    put_instants(&body, &excluded, &schedule, from_ms, count);
+    put_instants(&body, &excluded, schedule, from_ms, count);
     buf_puts(&body, "],\"excluded\":");
     buf_put(&body, buf_str(&excluded));
     buf_puts(&body, "]}");
     reply_json(call->request, 200, &body);
+}
+
+// ---- of a task
+
+struct task_preview {
+    struct store_get get;
+    struct gate_wait wait;
+    struct api_call call;
+    int64_t from_ms, count;
+};
+
+static void reply_task(struct task_preview *preview)
+{
+    const struct store_task *stored = &preview->get.task;
+    struct http_request *request = preview->call.request;
+    struct arena *arena = http_arena(request);
+    buf_auto struct buf words = {0};
+    struct schedule schedule;
+    struct problem why = {0};
+    struct task task;
+    if (!match_read(stored, &task, arena)) {
+        problem_store(request, ERR_INTERNAL, "");
+        return;
+    }
+    if (!task_recurs(&task)) {
+        problem_say(request, ERR_INVALID_FIELD, "task", "This task runs once: it has neither cron nor every.");
+        return;
+    }
+    if (!zones_schedule(preview->call.api->zones, &task, stored->id, stored->created_at, arena, &schedule, &why)) {
+        problem_reply(request, &why);
+        return;
+    }
+    describe(&schedule, &words);
+    reply_preview(&preview->call, &schedule, buf_str(&words), preview->from_ms, preview->count);
+}
+
+static void answer(struct http_request *request, void *state)
+{
+    struct task_preview *preview = state;
+    enum err err = preview->get.op.err;
+    if (err == ERR_NOT_FOUND)
+        problem_say(request, err, "task", "There is no such task.");
+    else if (err)
+        problem_store(request, err, preview->get.op.why);
+    else
+        reply_task(preview);
+    store_op_done(&preview->get.op);
+    gate_leave(&preview->call.api->reads, err == ERR_NOT_FOUND ? ERR_OK : err);
+}
+
+static void found(struct store_op *op)
+{
+    http_resume(container_of(op, struct task_preview, get.op)->call.request);
+}
+
+static void ask(struct http_request *request, void *state)
+{
+    struct task_preview *preview = state;
+    preview->get.op.err = preview->wait.failed;
+    if (preview->wait.failed) {
+        answer(request, preview);
+        return;
+    }
+    http_wait(request, answer, preview);
+    store_submit(preview->call.api->store, &preview->get.op);
+}
+
+// What the task says itself cannot be asked for otherwise beside it.
+static bool is_alone(const struct api_call *call)
+{
+    static const char *const others[] = {"cron", "timezone", "exclude", "dst_gap", "dst_overlap", "name"};
+    for (size_t i = 0; i < array_count(others); i++) {
+        if (!http_query(call->request, others[i]).p)
+            continue;
+        problem_say(call->request, ERR_INVALID_FIELD, others[i], "The task says this itself: with task only count and from go.");
+        return false;
+    }
+    return true;
+}
+
+static void preview_task(const struct api_call *call, struct str id, int64_t from_ms, int64_t count)
+{
+    struct task_preview *preview = arena_alloc(http_arena(call->request), sizeof *preview);
+    *preview = (struct task_preview){.call = *call, .from_ms = from_ms, .count = count};
+    preview->get.tenant = call->tenant;
+    if (!is_alone(call))
+        return;
+    if (!id_parse(id, ID_TASK, &preview->get.task_id) || preview->get.task_id <= 0) {
+        problem_say(call->request, ERR_NOT_FOUND, "task", "There is no such task.");
+        return;
+    }
+    store_op_init(&preview->get.op, STORE_GET, found);
+    gate_enter(&call->api->reads, READS_MAX, &preview->wait, call->request, ask, preview);
+}
+
+// ---- of either
+
+void cron_preview(const struct api_call *call)
+{
+    struct schedule schedule = {0};
+    buf_auto struct buf words = {0};
+    struct str task = http_query(call->request, "task");
+    int64_t count = RUNS_DEFAULT, from_ms = clock_now().wall_ms;
+    if (!params_number(call, "count", 1, RUNS_MAX, &count) || !params_time(call, "from", &from_ms))
+        return;
+    if (task.p) {
+        preview_task(call, task, from_ms, count);
+        return;
+    }
+    if (!read_pattern(call, &schedule) || !read_zone(call, &schedule) || !read_dst(call, &schedule) ||
+        !read_excludes(call, &schedule))
+        return;
+    describe(&schedule, &words);
+    reply_preview(call, &schedule, buf_str(&words), from_ms, count);
 }

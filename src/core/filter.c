@@ -87,6 +87,14 @@ static enum err set_sla_met(struct filter *filter, struct str name, struct str v
     return str_is(value, "true") || str_is(value, "false") ? ERR_OK : refuse(why, name, "sla_met is true or false.");
 }
 
+static enum err set_recurring(struct filter *filter, struct str name, struct str value, struct problem *why)
+{
+    if (filter->of == FILTER_JOBS)
+        return refuse(why, name, "recurring is asked of tasks, not of jobs.");
+    filter->recurring = str_is(value, "true") ? FILTER_RECURRING : FILTER_ONE_TIME;
+    return str_is(value, "true") || str_is(value, "false") ? ERR_OK : refuse(why, name, "recurring is true or false.");
+}
+
 static enum err set_late_stage(struct filter *filter, struct str name, struct str value, struct problem *why)
 {
     for (int stage = STAGE_NONE + 1; stage < STAGE_COUNT; stage++)
@@ -135,7 +143,8 @@ static const struct {
                {"sla_met", set_sla_met, true},
                {"late_stage", set_late_stage},
                {"tracing_id", set_tracing_id},
-               {"created_by", set_created_by}};
+               {"created_by", set_created_by},
+               {"recurring", set_recurring, true}};
 
 bool filter_is_flag(struct str name)
 {
@@ -165,10 +174,9 @@ enum err filter_set(struct filter *filter, struct str name, struct str value, st
             return setters[i].set(filter, name, value, why);
     if (str_starts(name, STR("label.")) && name.n > 6)
         return set_label(filter, name, value, why);
-    refuse(
-        why, name,
-        "There is no such filter; there are state, queue, name, key, label.KEY, due_before, sla_met, late_stage, tracing_id and "
-        "created_by.");
+    refuse(why, name,
+           "There is no such filter; there are state, queue, name, key, label.KEY, due_before, sla_met, late_stage, tracing_id, "
+           "created_by and, of tasks, recurring.");
     return why->err = ERR_UNKNOWN_FIELD;
 }
 
@@ -189,7 +197,7 @@ bool filter_needs_task(const struct filter *filter)
 bool filter_takes_all(const struct filter *filter)
 {
     return !filter->states && !filter->queue.p && !filter->name.p && !filter->key.p && !filter->due_before && !filter->sla &&
-           !filter->late_stage && !filter_needs_task(filter);
+           !filter->late_stage && !filter->recurring && !filter_needs_task(filter);
 }
 
 static bool labels_match(const struct filter *filter, const struct task *task, struct arena *arena)
@@ -220,6 +228,8 @@ bool filter_takes(const struct filter *filter, const struct filter_row *row, int
     unsigned is = filter->of == FILTER_TASKS ? row->words : BIT(job_state_at(row->job, now_ms));
     if (filter->states && !(filter->states & is))
         return false;
+    if (filter->recurring && (filter->recurring == FILTER_RECURRING) != row->recurring)
+        return false;
     bool of_job = filter->due_before || filter->sla || filter->late_stage;
     if (of_job && (!row->job || !job_matches(filter, row)))
         return false;
@@ -236,7 +246,7 @@ static uint64_t mix(uint64_t hash, struct str text)
 
 uint32_t filter_digest(const struct filter *filter)
 {
-    int64_t numbers[] = {filter->of, filter->states, filter->due_before, filter->sla, filter->late_stage};
+    int64_t numbers[] = {filter->of, filter->states, filter->due_before, filter->sla, filter->late_stage, filter->recurring};
     uint64_t hash = mix(FNV_START, (struct str){(const char *)numbers, sizeof numbers});
     hash = mix(mix(mix(mix(mix(hash, filter->queue), filter->name), filter->key), filter->tracing_id), filter->created_by);
     for (size_t i = 0; i < filter->label_count; i++)

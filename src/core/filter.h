@@ -11,6 +11,9 @@ enum { FILTER_LABELS_MAX = TASK_LABELS_MAX };
 // The query names of both, as a route lists them: `label.*` stands for label.k with any k.
 #define FILTER_NAMES "state queue name key label.* due_before sla_met late_stage tracing_id created_by"
 
+// Of tasks one can ask besides: recurring.
+enum filter_recurring { FILTER_RECURRING_ANY, FILTER_RECURRING, FILTER_ONE_TIME };
+
 struct filter {
     enum filter_of of;
     unsigned states;                                     // of tasks bits of enum task_word, of jobs of enum job_state; 0: any
@@ -18,6 +21,7 @@ struct filter {
     int64_t due_before;                                  // 0: any
     enum job_sla sla;                                    // of the job; JOB_SLA_OPEN: any
     enum job_stage late_stage;                           // STAGE_NONE: any
+    enum filter_recurring recurring;                     // of tasks
     struct {
         struct str key, value;
     } labels[FILTER_LABELS_MAX];
@@ -38,6 +42,7 @@ struct filter_row {
     const struct task *task; // may be NULL when filter_needs_task() is false
     unsigned words;          // of a task: task_words()
     enum job_sla sla;        // of the job
+    bool recurring;          // of a task: it has a plan
 };
 
 // What a store cannot check by itself: does it take the task, and does a row match?

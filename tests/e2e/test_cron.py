@@ -27,6 +27,38 @@ def test_the_next_runs_are_shown_in_utc_and_by_the_clocks_of_the_zone(shared_api
         "excluded": []}
 
 
+def test_of_a_task_its_own_schedule_is_shown(shared_api, target):
+    task = shared_api.post("/v1/tasks", {"url": target.url("/ok"), "cron": "H 3 * * *", "timezone": "Europe/Berlin", "exclude": ["12-25"]}).json
+    answer = preview(shared_api, task=task["id"], count=5)
+    planned = sorted(job["nominal_at"] for job in shared_api.jobs(task["id"]))
+    assert len(planned) == 5 and runs(answer) == planned
+    christmas = preview(shared_api, task=task["id"], count=1, **{"from": "2030-12-24T12:00:00Z"}).json
+    assert christmas["runs"][0]["at"].startswith("2030-12-26") and len(christmas["excluded"]) == 1
+    every = shared_api.post("/v1/tasks", {"url": target.url("/ok"), "every": "90m"}).json
+    answer = preview(shared_api, task=every["id"], count=1)
+    assert (answer.json["description"], runs(answer)) == ("every 90m", [every["next_at"]])
+
+
+@pytest.mark.parametrize("query, status, field", [
+    ({"task": "t0000000000001"}, 404, "task"), ({"task": "nonsense"}, 404, "task"),
+    ({"task": "t0000000000001", "cron": "* * * * *"}, 422, "cron"), ({"task": "t0000000000001", "timezone": "UTC"}, 422, "timezone")])
+def test_a_task_that_cannot_be_shown_is_refused(shared_api, query, status, field):
+    answer = preview(shared_api, **query)
+    assert (answer.status, answer.json["field"]) == (status, field)
+
+
+def test_a_task_that_runs_once_has_no_schedule(shared_api, target):
+    task = shared_api.post("/v1/tasks", {"url": target.url("/ok"), "in": "1h"}).json
+    answer = preview(shared_api, task=task["id"])
+    assert answer.status == 422 and "runs once" in answer.json["detail"]
+
+
+def test_the_command_line_shows_the_schedule_of_a_task(shared, target):
+    task_id = shared.cli("submit", target.url("/ok"), "--every", "1h").stdout.strip()
+    assert shared.cli("cron", "preview", "--task", task_id).stdout.startswith("every 1h\n\n")
+    assert shared.cli("cron", "preview").returncode == 2 == shared.cli("cron", "preview", "* * * * *", "--task", task_id).returncode
+
+
 def test_from_is_exclusive_and_ten_runs_are_shown_by_default(shared_api):
     answer = preview(shared_api, cron="0 * * * *", **{"from": "2026-01-01T00:00:00Z"})
     assert runs(answer) == [f"2026-01-01T{hour:02}:00:00.000Z" for hour in range(1, 11)]

@@ -258,3 +258,39 @@ def test_what_could_never_run_as_meant_is_refused(shared_api, target, fields, co
     answer = shared_api.post("/v1/tasks", {"url": target.url("/ok"), **fields})
     assert_problem(answer, 422, code)
     assert answer.json["field"] == field
+
+
+class TestList:
+    def test_recurring_tasks_are_found_among_others(self, shared_api, target):
+        labels = {"list": "recurring"}
+        once = recurring(shared_api, target.url("/ok"), labels=labels, **{"in": "1h"})["id"]
+        tasks = [recurring(shared_api, target.url("/ok"), every="1h", labels=labels)["id"] for _ in range(3)]
+
+        def found(**query):
+            words = "&".join(f"{name}={value}" for name, value in query.items())
+            return [task["id"] for task in shared_api.read(f"/v1/tasks?label.list=recurring&{words}")["items"]]
+
+        assert found(recurring="true") == tasks[::-1] and found(recurring="false") == [once]
+        assert found(recurring="true", limit=1) == tasks[2:]
+        assert {task["id"] for task in shared_api.read("/v1/tasks?recurring=true&limit=1000")["items"]} >= set(tasks)
+        assert all("next_at" in task for task in shared_api.read("/v1/tasks?recurring=true&limit=1000")["items"])
+
+    def test_recurring_is_true_or_false_and_asked_of_tasks(self, shared_api):
+        assert_problem(shared_api.get("/v1/tasks?recurring=1"), 422, "invalid_field")
+        assert_problem(shared_api.get("/v1/jobs?recurring=true"), 422, "unknown_field")
+        assert_problem(shared_api.post("/v1/bulk", {"action": "retry", "filter": {"recurring": True}}), 422, "invalid_field")
+
+    def test_a_bulk_pauses_all_schedules_of_a_queue(self, shared_api, target):
+        once = recurring(shared_api, target.url("/ok"), queue="bulk-recurring", **{"in": "1h"})["id"]
+        task = recurring(shared_api, target.url("/ok"), queue="bulk-recurring", every="1h")["id"]
+        bulk = shared_api.post("/v1/bulk", {"action": "pause", "filter": {"queue": "bulk-recurring", "recurring": True}}).json
+        wait_until(lambda: shared_api.read(f"/v1/bulk/{bulk['id']}")["state"] == "done")
+        assert (shared_api.task(task)["state"], shared_api.task(once)["state"]) == ("paused", "active")
+
+    def test_the_command_line_shows_them_in_words(self, shared, target):
+        shared.cli("submit", target.url("/ok"), "--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--name", "nightly", "--queue", "words")
+        shared.cli("submit", target.url("/ok"), "--in", "1h", "--queue", "words")
+        lines = shared.cli("list", "--schedules", "--queue", "words").stdout.splitlines()
+        assert lines[0].split() == ["task", "state", "name", "schedule", "next", "last", "outcome"]
+        assert len(lines) == 2 and "nightly" in lines[1] and "at 02:30 every day in Europe/Berlin" in lines[1]
+        assert shared.cli("list", "--schedules", "--jobs").returncode == 2

@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "cli/show/member.h"
 #include "cli/show/text.h"
+#include "core/id.h"
+#include "core/task/recurrence.h"
 
 enum { DAYS_SHOWN = 10 };
 
@@ -30,6 +32,30 @@ void recurrence_put_schedule(struct buf *buf, const struct show *show, const str
     if (value_at(task, "cron"))
         put_with(buf, show, task, " in ", "timezone");
     put_jitter(buf, show, task);
+}
+
+// The pattern in words. A pattern that this version cannot read is shown as it is.
+static bool put_cron_words(struct buf *buf, const struct value *task)
+{
+    struct cron cron;
+    char why[ERR_WHY_MAX];
+    int64_t id = 0;
+    struct str text = value_text(value_at(task, "cron"));
+    if (!text.n || !id_parse(value_text(value_at(task, "id")), ID_TASK, &id) ||
+        cron_parse(text, recurrence_hash(value_text(value_at(task, "name")), id), &cron, why))
+        return false;
+    cron_describe(&cron, buf);
+    return true;
+}
+
+void recurrence_put_words(struct buf *buf, const struct show *show, const struct value *task, const char *path)
+{
+    if (!put_cron_words(buf, task)) {
+        recurrence_put_schedule(buf, show, task, path);
+        return;
+    }
+    if (!str_is(value_text(value_at(task, "timezone")), "UTC"))
+        put_with(buf, show, task, " in ", "timezone");
 }
 
 void recurrence_put_missed(struct buf *buf, const struct show *show, const struct value *task, const char *path)

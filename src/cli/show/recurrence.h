@@ -7,6 +7,8 @@
 #include "cli/show/show.h"
 
 void recurrence_put_schedule(struct buf *buf, const struct show *show, const struct value *task, const char *path);
+// The same in words, for a table: "at 02:30 every day in Europe/Berlin"; without the jitter.
+void recurrence_put_words(struct buf *buf, const struct show *show, const struct value *task, const char *path);
 void recurrence_put_missed(struct buf *buf, const struct show *show, const struct value *task, const char *path);
 void recurrence_put_overlap(struct buf *buf, const struct show *show, const struct value *task, const char *path);
 void recurrence_put_clocks(struct buf *buf, const struct show *show, const struct value *task, const char *path);

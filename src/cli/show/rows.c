@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "cli/show/member.h"
+#include "cli/show/recurrence.h"
 #include "cli/show/text.h"
 
 // The jobs that wait for their time, or for other jobs.
@@ -42,6 +43,16 @@ static const struct table_column task_columns[] = {
     {"calls", member_put_call, .rank = 3, .least = 20, .shorten = shorten_call},
 };
 
+static const struct table_column schedule_columns[] = {
+    {"task", member_put_text, "id"},
+    {"state", member_put_text, "state", .state = true},
+    {"name", member_put_text, "name", .rank = 3, .least = 8},
+    {"schedule", recurrence_put_words, .rank = 2, .least = 12},
+    {"next", member_put_away, "next_at", .rank = 5, .least = 7},
+    {"last", member_put_away, "last_at", .rank = 4, .least = 7},
+    {"outcome", member_put_text, "outcome", .state = true, .rank = 1, .least = 7},
+};
+
 static const struct table_column job_columns[] = {
     {"job", member_put_text, "id"},
     {"state", member_put_text, "state", .state = true},
@@ -68,7 +79,8 @@ static const struct table_column queue_columns[] = {
 
 const char *rows_noun(enum rows_kind kind)
 {
-    static const char *const nouns[] = {[ROWS_TASKS] = "task", [ROWS_JOBS] = "job", [ROWS_QUEUES] = "queue"};
+    static const char *const nouns[] = {
+        [ROWS_TASKS] = "task", [ROWS_JOBS] = "job", [ROWS_QUEUES] = "queue", [ROWS_SCHEDULES] = "task"};
     return nouns[kind];
 }
 
@@ -81,6 +93,7 @@ struct table rows_table(enum rows_kind kind, const struct show *show)
         [ROWS_TASKS] = {task_columns, array_count(task_columns)},
         [ROWS_JOBS] = {job_columns, array_count(job_columns)},
         [ROWS_QUEUES] = {queue_columns, array_count(queue_columns)},
+        [ROWS_SCHEDULES] = {schedule_columns, array_count(schedule_columns)},
     };
     return (struct table){.columns = tables[kind].columns, .count = tables[kind].count, .show = show};
 }

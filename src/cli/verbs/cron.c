@@ -32,14 +32,15 @@ static const struct {
     const char *option, *param;
 } params[] = {
     {"timezone", "timezone"},       {"count", "count"}, {"from", "from"}, {"dst-gap", "dst_gap"},
-    {"dst-overlap", "dst_overlap"}, {"name", "name"},
+    {"dst-overlap", "dst_overlap"}, {"name", "name"},   {"task", "task"},
 };
 
 static void put_path(struct buf *path, const struct options *options)
 {
     buf_auto struct buf days = {0};
     buf_puts(path, "/v1/cron/preview");
-    call_put_query(path, STR("cron"), str_of(options->args[1]));
+    if (options->arg_count > 1)
+        call_put_query(path, STR("cron"), str_of(options->args[1]));
     for (size_t i = 0; i < array_count(params); i++) {
         const char *value = options_get(options, params[i].option);
         if (value)
@@ -59,6 +60,8 @@ static int preview(struct cli *cli)
     buf_auto struct buf path = {0};
     if (cli->options.arg_count > 2)
         return verb_misused(cli, "the pattern is one argument: put it in quotes, '30 2 * * *'");
+    if ((cli->options.arg_count == 2) == (options_get(&cli->options, "task") != NULL))
+        return verb_misused(cli, "either a pattern or --task is needed, and not both");
     int code = call_open(&caller, cli);
     if (code)
         return code;
@@ -76,6 +79,8 @@ static int run_cron(struct cli *cli)
     struct str what = str_of(cli->options.args[0]);
     if (str_is(what, "preview"))
         return preview(cli);
+    if (str_is(what, "import") && cli->options.arg_count < 2)
+        return verb_misused(cli, "something is missing: rota cron import CRONTAB takes a file, or - for stdin");
     if (str_is(what, "import"))
         return cron_import_run(cli);
     return verb_misused(cli, "%s is nothing that it does; rota cron preview 'PATTERN' and rota cron import CRONTAB are", what.p);
@@ -90,13 +95,14 @@ static const struct option cron_options[] = {
     {"dst-overlap", 0, "WHICH", "of a time that the clocks show twice: first (the default), last or both",
      .choices = "first last both"},
     {"name", 0, "NAME", "the name of the task, by which an H in the pattern is spread"},
+    {"task", 0, "ID", "show the schedule of this task instead of a pattern"},
     {0},
 };
 
 const struct verb verb_cron = {
     .name = "cron",
-    .args = "preview PATTERN | import CRONTAB",
-    .args_min = 2,
+    .args = "preview PATTERN | preview --task ID | import CRONTAB",
+    .args_min = 1,
     .args_max = SIZE_MAX,
     .output = true,
     .server = true,
@@ -104,6 +110,9 @@ const struct verb verb_cron = {
     .about =
         "preview shows when a pattern fires, and what it means. The pattern is one argument: put it in quotes. It has five "
         "fields (minute, hour, day of the month, month, weekday), six with the second in front, or seven with the year behind. "
+        "With --task the schedule of a task is shown, with its time zone, its excluded days and its own H; only --count and "
+        "--from go "
+        "with it. "
         "import reads a user's crontab, as in crontab -l | rota cron import - > tasks.toml, and prints a file of tasks (TOML) "
         "for the lines that call curl or wget once and need no shell for it. It asks no server, and takes no option but "
         "--timezone, which is that of lines for which the crontab has no CRON_TZ. Lines that it cannot take are named with the "

@@ -1,4 +1,4 @@
-// rota list: tasks, jobs or queues, page by page, until as many were shown as were wanted.
+// rota list: tasks, jobs, queues or schedules, page by page, until as many were shown as were wanted.
 #include "base/clock.h"
 #include "cli/filter.h"
 #include "cli/server/pages.h"
@@ -24,11 +24,12 @@ static int put_place(struct listing *listing, struct cli *cli)
 {
     const char *task = options_get(&cli->options, "task");
     bool jobs = task || options_get(&cli->options, "jobs"), queues = options_get(&cli->options, "queues");
-    if (jobs && queues)
-        return verb_misused(cli, "--jobs and --queues exclude each other");
-    listing->kind = jobs ? ROWS_JOBS : queues ? ROWS_QUEUES : ROWS_TASKS;
+    bool schedules = options_get(&cli->options, "schedules");
+    if (jobs + queues + schedules > 1)
+        return verb_misused(cli, "--jobs, --queues and --schedules exclude each other");
+    listing->kind = jobs ? ROWS_JOBS : queues ? ROWS_QUEUES : schedules ? ROWS_SCHEDULES : ROWS_TASKS;
     if (!task) {
-        buf_printf(&listing->path, "/v1/%ss", rows_noun(listing->kind));
+        buf_printf(&listing->path, "/v1/%ss%s", rows_noun(listing->kind), schedules ? "?recurring=true" : "");
         return CLI_OK;
     }
     if (task[0] != ID_TASK || !call_path(&listing->path, task, "/jobs"))
@@ -121,6 +122,7 @@ static int run_list(struct cli *cli)
 static const struct option options[] = {
     {"jobs", 0, NULL, "list jobs, not tasks"},
     {"queues", 0, NULL, "list queues, what waits in them and whether they are paused"},
+    {"schedules", 0, NULL, "list recurring tasks: when they run, ran last and run next"},
     {"task", 0, "ID", "list the jobs of this task"},
     {"limit", 0, "N", "how many at most (50)"},
     {"all", 0, NULL, "all that match"},
@@ -132,7 +134,7 @@ const struct verb verb_list = {.name = "list",
                                .args = "",
                                .output = true,
                                .server = true,
-                               .help = "List tasks, jobs or queues, newest first",
+                               .help = "List tasks, jobs, queues or schedules, newest first",
                                .about = "On a terminal the table is made to fit; elsewhere nothing is shortened. -o json is one "
                                         "array, -o jsonl one object a line.",
                                .example = "rota list --jobs --state aborted --limit 10",

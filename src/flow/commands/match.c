@@ -16,6 +16,7 @@ struct store_list match_query(const struct filter *filter, int32_t tenant)
                               .name = filter->name,
                               .key = filter->key,
                               .bytes_max = MATCH_BYTES_MAX,
+                              .recurring = filter->recurring == FILTER_RECURRING,
                               .docs = jobs && filter_needs_task(filter)};
     list.tag_count = tags_of_filter(filter, list.tags);
     return list;
@@ -59,6 +60,7 @@ static bool row_matches(struct match *match)
     if (match->stored && !match_read(match->stored, &match->task, arena))
         return false;
     assert(jobs || match->stored); // only a page of jobs may come without its tasks
+    row.recurring = !jobs && match->stored->plan;
     if (!jobs)
         row.words = task_words(match->stored->paused, plan_owes(match->stored->plan), match->jobs, match->job_count);
     if (row.job && match->filter->sla)
