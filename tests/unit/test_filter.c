@@ -35,6 +35,8 @@ static void each_name_sets_its_condition(void **state)
     assert_int_equal(filter_with(FILTER_JOBS, "sla_met", "true").sla, JOB_SLA_MET);
     assert_int_equal(filter_with(FILTER_TASKS, "sla_met", "false").sla, JOB_SLA_MISSED);
     assert_int_equal(filter_with(FILTER_JOBS, "late_stage", "queue").late_stage, STAGE_QUEUE);
+    assert_int_equal(filter_with(FILTER_TASKS, "recurring", "true").recurring, FILTER_RECURRING);
+    assert_int_equal(filter_with(FILTER_TASKS, "recurring", "false").recurring, FILTER_ONE_TIME);
     struct filter filter = filter_with(FILTER_TASKS, "label.team.x", "");
     assert_int_equal(filter.label_count, 1);
     assert_true(str_is(filter.labels[0].key, "team.x") && filter.labels[0].value.n == 0);
@@ -70,6 +72,8 @@ static void what_is_wrong_is_refused_by_its_name(void **state)
         {FILTER_JOBS, "sla_met", "", ERR_INVALID_FIELD},
         {FILTER_JOBS, "sla_met", "1", ERR_INVALID_FIELD},
         {FILTER_JOBS, "sla_met", "null", ERR_INVALID_FIELD},
+        {FILTER_TASKS, "recurring", "1", ERR_INVALID_FIELD},
+        {FILTER_JOBS, "recurring", "true", ERR_INVALID_FIELD},
         {FILTER_JOBS, "late_stage", "", ERR_INVALID_FIELD},
         {FILTER_JOBS, "late_stage", "store", ERR_INVALID_FIELD},
         {FILTER_JOBS, "tracing_id", "", ERR_INVALID_FIELD},
@@ -239,6 +243,19 @@ static void lateness_and_who_asked_are_matched(void **state)
     arena_done(&arena);
 }
 
+static void tasks_are_told_apart_by_whether_they_recur(void **state)
+{
+    struct arena arena = {0};
+    for (int recurring = 0; recurring < 2; recurring++)
+        for (int wanted = 0; wanted < 2; wanted++) {
+            struct filter filter = filter_with(FILTER_TASKS, "recurring", wanted ? "true" : "false");
+            assert_false(filter_takes_all(&filter) || filter_needs_task(&filter));
+            assert_int_equal(filter_takes(&filter, &(struct filter_row){.recurring = recurring}, NOW, &arena),
+                             recurring == wanted);
+        }
+    arena_done(&arena);
+}
+
 // Filters that differ in anything, as a user may give them one after the other.
 static size_t some_filters(struct filter ret_filters[24])
 {
@@ -262,6 +279,8 @@ static size_t some_filters(struct filter ret_filters[24])
         {FILTER_TASKS, "due_before", "2026-11-15T20:22:00.001Z"},
         {FILTER_TASKS, "sla_met", "true"},
         {FILTER_TASKS, "sla_met", "false"},
+        {FILTER_TASKS, "recurring", "true"},
+        {FILTER_TASKS, "recurring", "false"},
         {FILTER_TASKS, "late_stage", "queue"},
         {FILTER_TASKS, "late_stage", "target"},
         {FILTER_TASKS, "tracing_id", "ab"},
@@ -354,6 +373,7 @@ int main(void)
         cmocka_unit_test(the_state_of_a_task_is_what_it_is_asked_for),
         cmocka_unit_test(states_may_be_called_as_people_call_them),
         cmocka_unit_test(lateness_and_who_asked_are_matched),
+        cmocka_unit_test(tasks_are_told_apart_by_whether_they_recur),
         cmocka_unit_test(filters_that_differ_have_other_digests),
         cmocka_unit_test(a_cursor_comes_back_as_it_was_but_for_its_own_list_only),
         cmocka_unit_test(a_cursor_that_somebody_wrote_is_refused),
