@@ -24,6 +24,7 @@ struct api {
     struct admit *admit;
     struct commands *commands;
     struct bulk *bulk;
+    struct backfills *backfills;
     struct lease_reports *lease_reports;
     struct dispatch *dispatch; // NULL: nobody can say what slots wait for
     struct store *store;

@@ -1,11 +1,14 @@
-// Bulks: asked for, looked at, stopped. flow/commands/bulk carries them out.
-#include "flow/commands/bulk.h"
+// Bulks: asked for, looked at, stopped. flow/commands/bulk and flow/commands/backfills carry them out.
+#include "api/bulk.h"
+
 #include "api/params.h"
 #include "api/render.h"
 #include "api/reply.h"
 #include "base/clock.h"
 #include "base/text/when.h"
 #include "core/bulk_plan.h"
+#include "flow/commands/backfills.h"
+#include "flow/commands/bulk.h"
 #include "store/jobs.h"
 #include "store/journal.h"
 
@@ -27,6 +30,15 @@ static void put_time(struct buf *body, const char *name, int64_t ms)
     buf_printf(body, ms ? ",\"%s\":\"%s\"" : ",\"%s\":null", name, text);
 }
 
+static void put_member(struct buf *body, struct json doc, const char *name)
+{
+    struct json member = json_member(doc, str_of(name));
+    if (member.type == JSON_ABSENT)
+        return;
+    buf_printf(body, ",\"%s\":", name);
+    buf_put(body, member.raw);
+}
+
 static void put_row(struct buf *body, const struct store_bulk_row *row)
 {
     static const char *const states[] = {"running", "done", "stopped"};
@@ -35,8 +47,9 @@ static void put_row(struct buf *body, const struct store_bulk_row *row)
     render_id(body, ID_BULK, row->id);
     buf_puts(body, ",\"action\":");
     buf_put(body, json_member(doc, STR("action")).raw);
-    buf_puts(body, ",\"filter\":");
-    buf_put(body, json_member(doc, STR("filter")).raw);
+    put_member(body, doc, "filter");
+    put_member(body, doc, "task_id");
+    put_member(body, doc, "backfill");
     buf_printf(body, ",\"state\":\"%s\",\"matched\":%lld,\"changed\":%lld,\"unchanged\":%lld,\"failed\":%lld", states[row->state],
                (long long)row->matched, (long long)row->changed, (long long)row->unchanged, (long long)row->failed);
     put_time(body, "created_at", row->created_at);
@@ -71,7 +84,9 @@ static void answer_write(struct http_request *request, void *state)
         problem_store(request, err, bulking->write.op.why);
         return;
     }
-    if (!bulking->stop)
+    if (!bulking->stop && bulk_plan_is_backfill(bulking->write.row.doc))
+        backfills_poke(bulking->call.api->backfills);
+    else if (!bulking->stop)
         bulk_poke(bulking->call.api->bulk);
     reply_row(bulking, &bulking->write.row);
 }
@@ -169,23 +184,40 @@ static void find_newest(struct bulking *bulking)
     store_submit(bulking->call.api->store, &bulking->newest.op);
 }
 
-static void start(const struct api_call *call, const struct bulk_plan *plan, struct str doc)
+// Which bulk it is stands in the answer, also as its Location.
+static struct bulking *begin(const struct api_call *call, const struct store_bulk_row *row)
 {
     struct bulking *bulking = arena_alloc(http_arena(call->request), sizeof *bulking);
-    int64_t now_ms = clock_now().wall_ms;
-    int64_t id = node_make_id(call->api->node, now_ms);
-    struct cursor newest = filter_newest(&plan->filter, now_ms);
     char text[ID_TEXT_SIZE];
-    *bulking = (struct bulking){.call = *call, .status = 202};
-    id_format(text, ID_BULK, id);
+    *bulking = (struct bulking){.call = *call, .status = 202, .start = *row};
+    id_format(text, ID_BULK, row->id);
     http_header_set(call->request, "Location", arena_printf(http_arena(call->request), "/v1/bulk/%s", text).p);
+    return bulking;
+}
+
+struct store_bulk_row bulk_new_row(const struct api_call *call, struct str doc)
+{
+    int64_t now_ms = clock_now().wall_ms;
+    return (struct store_bulk_row){
+        .id = node_make_id(call->api->node, now_ms), .tenant = call->tenant, .created_at = now_ms, .doc = doc};
+}
+
+void bulk_begin(const struct api_call *call, const struct store_bulk_row *row)
+{
+    struct bulking *bulking = begin(call, row);
+    write_row(bulking, &bulking->start);
+}
+
+static void start(const struct api_call *call, const struct bulk_plan *plan, struct str doc)
+{
+    struct store_bulk_row row = bulk_new_row(call, doc);
+    struct cursor newest = filter_newest(&plan->filter, row.created_at);
     bool tasks = plan->filter.of == FILTER_TASKS;
-    bulking->start = (struct store_bulk_row){
-        .id = id, .tenant = call->tenant, .created_at = now_ms, .next = {newest.at, tasks ? id : newest.id}, .doc = doc};
+    row.next = (struct store_cursor){newest.at, tasks ? row.id : newest.id};
     if (tasks)
-        find_newest(bulking);
+        find_newest(begin(call, &row));
     else
-        write_row(bulking, &bulking->start);
+        bulk_begin(call, &row);
 }
 
 void bulks_start(const struct api_call *call)

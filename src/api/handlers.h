@@ -41,6 +41,7 @@ void queues_list(const struct api_call *call);
 void queues_pause(const struct api_call *call);
 void queues_resume(const struct api_call *call);
 void queues_delete(const struct api_call *call);
+void tasks_backfill(const struct api_call *call);
 void bulks_start(const struct api_call *call);
 void bulks_show(const struct api_call *call);
 void bulks_stop(const struct api_call *call);

@@ -40,6 +40,7 @@ static const struct route routes[] = {
     {"GET",  "/v1/bulk/{id}",            ROUTE_BODY_NONE,  TYPE_NONE, "",             bulks_show,     "how far it has come"},
     {"POST", "/v1/bulk/{id}/stop",       ROUTE_BODY_SMALL, TYPE_JSON, "",             bulks_stop,     "leave the rest as it is"},
     {"GET",  "/v1/tasks/{id}/explain",   ROUTE_BODY_NONE,  TYPE_NONE, "",             tasks_explain,  "what happens next to it; of a one-time task, what its job waits for"},
+    {"POST", "/v1/tasks/{id}/backfill",  ROUTE_BODY_SMALL, TYPE_JSON, "",             tasks_backfill, "run instants of its schedule that have passed"},
     {"GET",  "/v1/cron/preview",         ROUTE_BODY_NONE,  TYPE_NONE, "cron timezone count from exclude dst_gap dst_overlap name task", cron_preview, "when a cron pattern or a task's schedule fires, and what it means"},
     {"GET",  "/v1/backup",               ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_backup,    "a copy of the SQLite database, as it is at this moment"},
     {"GET",  "/v1/stats",                ROUTE_BODY_NONE,  TYPE_NONE, "",             stats_show,    "jobs per state; rates, lateness, SLA of the last minute"},

@@ -64,3 +64,8 @@ enum err bulk_plan_parse(struct bulk_plan *ret_plan, struct json doc, struct are
     enum err err = take_action(ret_plan, json_member(doc, STR("action")), arena, why);
     return err ? err : take_filter(ret_plan, json_member(doc, STR("filter")), arena, why);
 }
+
+bool bulk_plan_is_backfill(struct str doc)
+{
+    return str_is(json_member((struct json){JSON_OBJECT, doc}, STR("action")).raw, "\"backfill\"");
+}

@@ -26,3 +26,7 @@ struct bulk_plan {
 
 // Reads {"action": …, "filter": {…}} from a checked document. The filter's slices are of the document, or of the arena.
 err_check enum err bulk_plan_parse(struct bulk_plan *ret_plan, struct json doc, struct arena *arena, struct problem *why);
+
+// A backfill (core/schedule/backfill) is a bulk of its own kind, and its document another one, which the API has written:
+// {"action": "backfill", "task_id": …, "backfill": {…}}. Of a document that was checked.
+bool bulk_plan_is_backfill(struct str doc);

@@ -40,6 +40,7 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     flow->lane_scan = lane_scan_new(node, flow->peers);
     flow->assignment = assignment_new(node, flow->peers);
     flow->bulk = bulk_new(node, flow->peers, flow->commands);
+    flow->backfills = backfills_new(node, flow->peers, flow->recorder, config->zones);
     flow->peer_requests = peer_requests_new(node, flow->peers, flow->pull, flow->commands);
     flow->lease_reports = lease_reports_new(node, flow->recorder, config->seed + 2);
     flow->lease_expiry = lease_expiry_new(node, flow->peers, flow->recorder, config->seed + 3);
@@ -57,6 +58,7 @@ void flow_free(struct flow *flow)
     stats_writer_free(flow->stats_writer);
     event_relay_free(flow->relay);
     peer_requests_free(flow->peer_requests);
+    backfills_free(flow->backfills);
     bulk_free(flow->bulk);
     assignment_free(flow->assignment);
     lane_scan_free(flow->lane_scan);
@@ -93,6 +95,7 @@ int64_t flow_turn(struct flow *flow, struct now now)
     next = time_min(next, peer_requests_turn(flow->peer_requests, now));
     next = time_min(next, commands_turn(flow->commands, now));
     next = time_min(next, bulk_turn(flow->bulk, now));
+    next = time_min(next, backfills_turn(flow->backfills, now));
     next = time_min(next, lease_reports_turn(flow->lease_reports, now));
     next = time_min(next, lane_scan_turn(flow->lane_scan, now));
     next = time_min(next, event_relay_turn(flow->relay, now));

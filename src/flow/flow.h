@@ -1,6 +1,7 @@
 // All stages and tenders of one node, put together: the server runs it on threads, the simulator on virtual time.
 // Layer: flow. flow_turn belongs to the flow thread, flow_exec_turn to the exec thread.
 #pragma once
+#include "flow/commands/backfills.h"
 #include "flow/commands/bulk.h"
 #include "flow/commands/commands.h"
 #include "flow/commands/lease_reports.h"
@@ -45,6 +46,7 @@ struct flow {
     struct complete *complete;
     struct commands *commands;
     struct bulk *bulk;
+    struct backfills *backfills;
     struct peers *peers;
     struct reap *reap;
     struct beat *beat;

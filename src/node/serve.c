@@ -151,6 +151,7 @@ static bool start_http(struct server *server, const struct shares *shares, char 
                                .admit = flow->admit,
                                .commands = flow->commands,
                                .bulk = flow->bulk,
+                               .backfills = flow->backfills,
                                .lease_reports = flow->lease_reports,
                                .dispatch = flow->dispatch,
                                .store = server->store,

@@ -13,6 +13,7 @@
 
 #include "api/api.h"
 #include "base/mem.h"
+#include "flow/commands/backfills.h"
 #include "flow/commands/bulk.h"
 #include "flow/zones.h"
 #include "store/jobs.h"
@@ -326,6 +327,11 @@ int64_t slots_wait_ms(const struct slots_view *view, int64_t more)
 }
 
 void bulk_poke(struct bulk *bulk)
+{
+    fake.pokes++;
+}
+
+void backfills_poke(struct backfills *backfills)
 {
     fake.pokes++;
 }

@@ -104,9 +104,22 @@ static void what_is_wrong_is_refused_where_it_is(void **state)
     }
 }
 
+static void a_backfill_is_told_from_other_bulks_and_is_no_action_of_a_filter(void **state)
+{
+    struct arena arena;
+    struct bulk_plan plan;
+    struct problem why;
+    arena_init(&arena);
+    assert_true(bulk_plan_is_backfill(STR("{\"action\":\"backfill\",\"task_id\":\"t\",\"backfill\":{}}")));
+    assert_false(bulk_plan_is_backfill(STR("{\"action\":\"run\",\"filter\":{\"action\":\"backfill\"}}")));
+    assert_int_equal(parse(&plan, "{\"action\":\"backfill\",\"filter\":{}}", &arena, &why), ERR_INVALID_FIELD);
+    arena_done(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_backfill_is_told_from_other_bulks_and_is_no_action_of_a_filter),
         cmocka_unit_test(each_action_is_read_and_says_what_it_is_done_to),
         cmocka_unit_test(the_filter_means_what_a_list_means_by_it),
         cmocka_unit_test(what_is_wrong_is_refused_where_it_is),

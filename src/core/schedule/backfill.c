@@ -97,11 +97,11 @@ enum err backfill_parse(struct backfill *ret_backfill, struct json doc, struct a
 
 // ---- instants
 
-size_t backfill_list(const struct schedule *schedule, const struct backfill *backfill, int64_t after_ms,
-                     struct backfill_instant *ret_instants, size_t max)
+size_t backfill_list(const struct schedule *schedule, const struct backfill *backfill, struct backfill_instant *ret_instants,
+                     size_t max)
 {
     size_t count = 0;
-    int64_t at = time_max(after_ms, backfill->from_ms - 1);
+    int64_t at = backfill->from_ms - 1;
     while (count < max && (at = schedule_next_run(schedule, at, backfill->to_ms)) != TIME_NEVER) {
         if (ret_instants)
             ret_instants[count] = (struct backfill_instant){.at_ms = at};

@@ -41,10 +41,10 @@ struct backfill_instant {
     unsigned marks; // bits of enum backfill_mark
 };
 
-// The instants of the schedule in the window after `after_ms`, without excluded ones, earliest first. At most `max`; with
+// The instants of the schedule in the window, without excluded ones, earliest first. At most `max`; with
 // ret_instants == NULL they are only counted.
-size_t backfill_list(const struct schedule *schedule, const struct backfill *backfill, int64_t after_ms,
-                     struct backfill_instant *ret_instants, size_t max);
+size_t backfill_list(const struct schedule *schedule, const struct backfill *backfill, struct backfill_instant *ret_instants,
+                     size_t max);
 
 // Notes a job of the task at its instant, if that is among them. Backfill jobs that are planned for `begun_ms` or later are this
 // backfill's own.

@@ -3,17 +3,13 @@
 // do nothing the second time.
 //
 // A node that stops a bulk writes its row; the node that carries it out notices when it writes the next page.
-//
-// A holder that is not known here may just have joined. It is taken for dead only when it stayed unknown for as long as this node
-// may act without having seen the others.
 #include "flow/commands/bulk.h"
 
 #include "base/mem.h"
 #include "core/bulk_plan.h"
+#include "flow/commands/bulk_suspects.h"
 #include "flow/commands/commands.h"
 #include "flow/commands/match.h"
-#include "flow/peers/peers.h"
-#include "flow/tend/beat.h"
 #include "store/jobs.h"
 #include "store/journal.h"
 
@@ -24,8 +20,7 @@ enum {
     LOOK_MAX = 2000,     // rows that are looked at for a page
     IDLE_MS = 5000,      // how often it is looked for one that somebody else began, or left behind
     FAIL_WAIT_MS = 1000, // when the store failed
-    ROWS_MAX = 20,
-    ROUNDS_MAX = 3, // how often a page is tried again when it is not the store that fails
+    ROUNDS_MAX = 3,      // how often a page is tried again when it is not the store that fails
     KEPT_MS = 7 * 24 * 3600 * 1000,
 };
 
@@ -41,11 +36,7 @@ struct bulk {
     struct store_bulks look;
     struct store_bulk save;
     struct store_list page;
-    struct suspect {
-        int64_t id, holder;
-        int64_t since;    // monotonic
-    } suspects[ROWS_MAX]; // rows whose holder was not known to live when they were last looked at
-    size_t suspect_count;
+    struct bulk_suspects suspects;
 
     struct store_bulk_row row; // the one this node is at; id 0: none
     struct arena arena;        // of the row's document
@@ -107,7 +98,7 @@ static void let_go(struct bulk *bulk)
 
 static void look(struct bulk *bulk, int64_t id, int32_t tenant)
 {
-    bulk->look = (struct store_bulks){.id = id, .tenant = tenant, .max = ROWS_MAX};
+    bulk->look = (struct store_bulks){.id = id, .tenant = tenant, .max = BULK_ROWS_MAX};
     store_op_post(&bulk->look.op, STORE_BULKS, &bulk->answers);
     submit(bulk, &bulk->look.op);
 }
@@ -153,14 +144,6 @@ static void meet_row(struct bulk *bulk, const struct store_bulk_row *found, stru
     }
 }
 
-static int64_t silent_since(const struct bulk *bulk, const struct store_bulk_row *row, struct now now)
-{
-    for (size_t i = 0; i < bulk->suspect_count; i++)
-        if (bulk->suspects[i].id == row->id && bulk->suspects[i].holder == row->holder)
-            return bulk->suspects[i].since;
-    return now.mono_ms;
-}
-
 static void take_row(struct bulk *bulk, const struct store_bulk_row *found, struct now now)
 {
     struct json doc;
@@ -175,24 +158,14 @@ static void take_row(struct bulk *bulk, const struct store_bulk_row *found, stru
     save(bulk, now);
 }
 
-// Takes the first that nobody is at.
+// Takes the first that nobody is at. Backfills are carried out elsewhere (flow/commands/backfills).
 static void find_row(struct bulk *bulk, struct now now)
 {
-    struct suspect suspects[ROWS_MAX] = {{0}};
-    size_t count = 0;
-    for (size_t i = 0; i < bulk->look.row_count; i++) {
-        const struct store_bulk_row *row = &bulk->look.rows[i];
-        int64_t since = silent_since(bulk, row, now);
-        bool ours = !row->holder || row->holder == atomic_load(&bulk->node->incarnation) || peers_are_none(bulk->peers);
-        if (!ours && peers_lives(bulk->peers, row->holder))
-            continue;
-        if (!bulk->row.id && (ours || now.mono_ms - since >= BEAT_ALIVE_MS))
-            take_row(bulk, row, now);
-        else
-            suspects[count++] = (struct suspect){row->id, row->holder, since};
-    }
-    memcpy(bulk->suspects, suspects, count * sizeof *suspects);
-    bulk->suspect_count = count;
+    bool is_free[BULK_ROWS_MAX];
+    bulk_suspects_judge(&bulk->suspects, bulk->node, bulk->peers, &bulk->look, now, is_free);
+    for (size_t i = 0; i < bulk->look.row_count && !bulk->row.id; i++)
+        if (is_free[i] && !bulk_plan_is_backfill(bulk->look.rows[i].doc))
+            take_row(bulk, &bulk->look.rows[i], now);
 }
 
 static void take_look(struct bulk *bulk, struct now now)
