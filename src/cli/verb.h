@@ -43,7 +43,7 @@ void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION
 
 extern const struct verb verb_serve, verb_submit, verb_get, verb_list, verb_update, verb_wait, verb_cancel, verb_run, verb_retry,
     verb_pause, verb_resume, verb_delete, verb_explain, verb_cron, verb_stats, verb_tail, verb_backup, verb_config,
-    verb_completion, verb_version, verb_help, verb_apply;
+    verb_completion, verb_version, verb_help, verb_apply, verb_backfill;
 
 extern const struct verb *const verbs[]; // in the order they are shown; ends with NULL
 const struct verb *verb_find(const char *name);

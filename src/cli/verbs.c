@@ -25,6 +25,7 @@ const struct verb *const verbs[] = {
     &verb_pause,
     &verb_resume,
     &verb_delete,
+    &verb_backfill,
     &verb_explain,
     &verb_cron,
     &verb_stats,

@@ -228,3 +228,31 @@ class TestRefusals:
         task = shared_api.submit(target.url("/ok"), **{"in": "1h"})
         assert_problem(shared_api.post(f"/v1/tasks/{task['id']}/backfill", window(noons(2))), 422, "invalid_field")
         assert_problem(shared_api.post("/v1/tasks/t0000000000001/backfill", window(noons(2))), 404, "not_found")
+
+
+class TestVerb:
+    def test_a_dry_run_prints_the_runs(self, shared, target):
+        task_id = noonly(shared.api, target.url("/ok"))
+        instants = noons(102)
+        done = shared.cli("backfill", task_id, "--from", text(instants[0]), "--to", text(instants[-1]), "--dry-run")
+        lines = done.stdout.splitlines()
+        assert done.returncode == 0 and [to_ms(line) for line in lines[:100]] == instants[:100]
+        assert lines[100].startswith("… and 2 more") and len(lines) == 101
+        done = shared.cli("backfill", task_id, "--from", text(instants[0] + 1000), "--to", text(instants[0] + 2000), "--dry-run")
+        assert (done.returncode, done.stdout) == (0, "(nothing to run)\n")
+
+    def test_it_waits_for_the_end(self, shared, target):
+        task_id = noonly(shared.api, target.url("/ok"))
+        instants = noons(3)
+        when = ("--from", text(instants[0]), "--to", text(instants[-1]))
+        done = shared.cli("backfill", task_id, *when, "--max-active", "3", "--wait", "-o", "json")
+        assert done.returncode == 0 and '"changed": 3' in done.stdout, done
+        assert {job["state"] for job in backfilled(shared.api, task_id)} == {"success"}
+        assert shared.cli("backfill", task_id, *when, "--dry-run").stdout == "(nothing to run)\n"
+        done = shared.cli("backfill", task_id, *when, "--reprocess", "all")
+        assert done.returncode == 0 and f"backfill of {task_id} from" in done.stdout, done
+
+    def test_what_is_wrong_is_said(self, shared):
+        assert shared.cli("backfill", "t0000000000001").returncode == 2
+        assert shared.cli("backfill", "t0000000000001", "--from", "x", "--to", "y").returncode == 2
+        assert shared.cli("backfill", "t0000000000001", "--from", "2020-01-01T00:00:00Z", "--to", "2020-01-02T00:00:00Z").returncode == 3

@@ -420,9 +420,24 @@ static void put_counts(struct buf *buf, const struct show *show, const struct va
         buf_printf(buf, "%s%lld %s", i ? ", " : "", (long long)value_int(value_at(bulk, counts[i]), 0), counts[i]);
 }
 
+// What a backfill is for.
+static void put_window(struct buf *buf, const struct show *show, const struct value *bulk)
+{
+    buf_puts(buf, " of ");
+    member_put_text(buf, show, bulk, "task_id");
+    buf_puts(buf, " from ");
+    member_put_text(buf, show, bulk, "backfill.from");
+    buf_puts(buf, " to ");
+    member_put_text(buf, show, bulk, "backfill.to");
+}
+
 static void put_action(struct buf *buf, const struct show *show, const struct value *bulk, const char *path)
 {
     member_put_text(buf, show, bulk, "action");
+    if (value_at(bulk, "task_id")) {
+        put_window(buf, show, bulk);
+        return;
+    }
     buf_puts(buf, " where ");
     struct members filters = {.buf = buf};
     value_each(value_at(bulk, "filter"), put_label, &filters);

@@ -136,7 +136,7 @@ static void put_end(struct buf *out, const struct show *show, const struct value
     buf_putc(out, '\n');
 }
 
-static int follow(struct caller *caller, struct reply *reply)
+int bulk_follow(struct caller *caller, struct reply *reply)
 {
     buf_auto struct buf path = {0};
     const char *id = arena_copy(caller->arena, value_text(value_at(reply->value, "id"))).p;
@@ -164,7 +164,7 @@ static int begin(struct caller *caller, struct cli *cli)
     if (code)
         return code;
     call(caller, "POST", "/v1/bulk", buf_str(&body), &reply);
-    code = reply.code == CLI_OK ? follow(caller, &reply) : failure_tell(caller, &reply);
+    code = reply.code == CLI_OK ? bulk_follow(caller, &reply) : failure_tell(caller, &reply);
     reply_done(&reply);
     return code;
 }
