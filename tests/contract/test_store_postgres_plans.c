@@ -61,7 +61,9 @@ static void make_recur(struct world *world, int64_t task_id, int others)
 
 static void carry_on(struct world *world, int64_t task_id, int64_t from, bool unread)
 {
-    struct plan plan = {.task_id = task_id, .version = 1, .planned_through = from + 1, .check_at = TIME_NEVER};
+    // The first one is written without being read, and makes the revision 1.
+    struct plan plan = {
+        .task_id = task_id, .version = 1, .revision = !unread, .planned_through = from + 1, .check_at = TIME_NEVER};
     struct job job = {.id = ++world->last_id, .task_id = task_id, .tenant = TENANT, .token = 1, .trigger = TRIGGER_SCHEDULE};
     job.state = JOB_DELAYED;
     job.due_at = NOW + from;
