@@ -34,6 +34,7 @@ struct look {
     struct plan_pick pick;
     int64_t lets_go;           // a job that need not wait any more; 0: none
     bool pauses, more;         // it has failed too often; there is more to plan
+    bool is_read, again;       // its plan is being read, or was; something has happened since
     struct store_planned item; // what is to be written; .plan == NULL: nothing
 };
 
@@ -167,9 +168,12 @@ static void write_unread(struct recur *recur)
 
 static void look_after(struct recur *recur, int64_t task_id)
 {
-    if (map_get(&recur->looked, task_id))
+    struct look *look = map_get(&recur->looked, task_id);
+    if (look) {
+        look->again = look->is_read; // what was read may be older than what is to be looked at
         return;
-    struct look *look = mem_zero(sizeof *look);
+    }
+    look = mem_zero(sizeof *look);
     look->task_id = task_id;
     map_put(&recur->looked, task_id, look);
     list_append(&recur->waiting, &look->link);
@@ -339,7 +343,7 @@ static void look_free(struct recur *recur, struct look *look)
 static void follow_look(struct recur *recur, struct look *look)
 {
     int64_t task_id = look->task_id;
-    bool more = look->more;
+    bool more = look->more || look->again;
     if (look->order)
         follow_pick(recur, look);
     if (look->lets_go)
@@ -401,6 +405,7 @@ static void decide(struct recur *recur, struct look *look, const struct store_ta
 static void look_again(struct recur *recur, struct look *look)
 {
     look->item.plan = NULL;
+    look->is_read = look->again = false;
     list_append(&recur->waiting, &look->link);
 }
 
@@ -496,6 +501,7 @@ static void start_read(struct recur *recur)
             continue; // one decision a plan at a time
         map_put(&chosen, look->task_id, look);
         ids[count++] = look->task_id;
+        look->is_read = true;
         list_remove(link);
         list_append(&recur->reading, link);
     }
