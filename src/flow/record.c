@@ -176,6 +176,12 @@ static void emit_and_count(struct node *node, const struct store_step *step, con
     arena_done(&arena);
 }
 
+// A job that waits for another is looked at, too: the other may have ended before it was written that this one waits.
+static bool concerns_plan(const struct job *job)
+{
+    return job->trigger == TRIGGER_SCHEDULE && (job_state_final(job->state) || job->state == JOB_BLOCKED);
+}
+
 static void follow_step(struct recorder *recorder, const struct store_step *step, const struct record_subject *subject)
 {
     const struct job *job = step->job;
@@ -183,7 +189,7 @@ static void follow_step(struct recorder *recorder, const struct store_step *step
         emit_and_count(recorder->node, step, subject);
     if (!step->err && job_state_waiting(job->state))
         lanes_due(recorder->node->lanes, job->lane, job->due_at);
-    if (!step->err && job->trigger == TRIGGER_SCHEDULE && !subject->calm && job_state_final(job->state))
+    if (!step->err && !subject->calm && concerns_plan(job))
         recur_ended(recorder->recur, job->task_id);
     if (subject->held)
         pull_returned(recorder->pull, job->id, subject->held);
