@@ -17,6 +17,10 @@
 // is later already; the job is removed from `active` and `queued`; and `revision` is one more. It is counted when a job that was
 // not final becomes final; nothing is taken back. Steps of one STORE_CHANGE count in the order of their jobs' ids. STORE_AMEND
 // writes its plan before its steps count in it.
+//
+// When the row of a job that a schedule has made and that has not begun is removed from the database by anybody but the store,
+// its plan notes it: `missing` has its id and its instant from then on (core/schedule/plan_missing), check_at is 0, and
+// `revision` is one more.
 #pragma once
 #include "store/jobs.h"
 
@@ -28,6 +32,7 @@ struct store_planned {
     // Decided without reading: of the plan only task_id, version, planned_through, instants and check_at are looked at; instants
     // grow by plan->instants; and check_at is written only if the stored one is smaller than check_before. The revision grows all
     // the same: otherwise an AMEND that has read the plan before would write over what was planned since.
+    // A plan with a missing job must be read: it is ERR_MOVED_ON.
     bool unread;
     int64_t check_before;
     const struct plan

@@ -154,6 +154,7 @@ void assert_same_plan(const struct plan *is, const struct plan *as)
         assert_int_equal(is->queued[i], as->queued[i]);
     assert_true(str_eq(is->skips, as->skips) && str_eq(is->paused_note, as->paused_note) && str_eq(is->paused_by, as->paused_by));
     assert_true(str_eq(is->reserved, as->reserved));
+    assert_true(str_eq(is->missing, as->missing));
 }
 
 static const int64_t some_active[] = {INT64_MAX, 3, 5}, some_queued[] = {9, 8};
@@ -175,6 +176,7 @@ struct plan plan_full(void)
     plan.paused_at = NOW - 2;
     plan.paused_note = STR("a note");
     plan.paused_by = STR("failures");
+    plan.missing = STR("7 8;");
     return plan;
 }
 

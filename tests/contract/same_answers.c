@@ -50,6 +50,7 @@ static void put_plan(struct buf *buf, const struct plan *plan)
     put_bytes(buf, plan->skips);
     put_bytes(buf, plan->paused_note);
     put_bytes(buf, plan->paused_by);
+    put_bytes(buf, plan->missing);
 }
 
 static void put_task(struct buf *buf, const struct store_task *task)

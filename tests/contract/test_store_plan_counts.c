@@ -172,7 +172,7 @@ static void an_amendment_writes_the_plan_moves_jobs_and_adds_some(void **state)
         plan.active = &second;
         plan.active_count = 1;
         plan.paused_at = 0;
-        plan.paused_note = plan.paused_by = (struct str){0};
+        plan.paused_note = plan.paused_by = plan.missing = (struct str){0};
         struct store_amend *amend = amend_with(world, plan);
         struct job moved = job_now(world, retag ? second : first), added = job_at(world, id, plan.planned_through);
         moved.nominal_at += 7;

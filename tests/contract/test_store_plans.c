@@ -199,6 +199,18 @@ static void a_change_of_a_task_is_refused_behind_its_plan(void **state)
     }
 }
 
+static void a_plan_with_a_missing_job_must_be_read(void **state)
+{
+    struct world *world = *state;
+    struct plan plan = plan_new();
+    plan.missing = STR("1 2;");
+    struct plan was = plan_now(world, add_recurring(world, plan, AHEAD));
+    assert_int_equal(submit_plan(world, next_of(world, was, true)), ERR_MOVED_ON);
+    was.missing = (struct str){0};
+    assert_int_equal(submit_plan(world, next_of(world, was, false)), ERR_OK);
+    assert_int_equal(submit_plan(world, next_of(world, plan_now(world, was.task_id), true)), ERR_OK);
+}
+
 // A caller that has not read the plan does not depend on what was counted.
 static void a_plan_that_was_read_is_refused_behind_the_end_of_a_job(void **state)
 {
@@ -272,7 +284,9 @@ static void a_plan_that_was_read_is_written_but_for_what_is_counted(void **state
 static void of_a_plan_that_was_not_read_only_its_times_are_written(void **state)
 {
     struct world *world = *state;
-    struct plan was = plan_now(world, add_recurring(world, plan_full(), AHEAD)), expected = was;
+    struct plan full = plan_full();
+    full.missing = (struct str){0};
+    struct plan was = plan_now(world, add_recurring(world, full, AHEAD)), expected = was;
     const struct plan given = {.task_id = was.task_id, .version = 1, .check_at = was.check_at + 5};
     for (int i = 0; i < 3; i++) {
         struct plan plan = given;
@@ -471,6 +485,7 @@ int contract_plans(void)
         PROMISE(of_two_that_plan_from_one_read_one_does),
         PROMISE(a_plan_is_refused_behind_a_change_of_its_task),
         PROMISE(a_change_of_a_task_is_refused_behind_its_plan),
+        PROMISE(a_plan_with_a_missing_job_must_be_read),
         PROMISE(a_plan_that_was_read_is_refused_behind_the_end_of_a_job),
         PROMISE(a_plan_of_what_was_removed_is_not_found),
         PROMISE(a_task_is_not_removed_behind_its_plan),

@@ -107,11 +107,38 @@ static void a_plan_is_looked_up_however_many_there_are(void **state)
     assert_in_range(read, 1, OTHERS / 10);
 }
 
+// A job that the store itself takes out of `jobs`, because it is cancelled, is not missing.
+static void a_planned_job_that_is_removed_behind_its_back_is_noted(void **state)
+{
+    struct world *world = *state;
+    join(world, A);
+    int64_t id = add(world, (struct sample){0});
+    make_recur(world, id, 0);
+    carry_on(world, id, 1, true);
+    int64_t removed = world->last_id;
+    carry_on(world, id, 2, true);
+    struct job job = job_now(world, world->last_id);
+    job.state = JOB_CANCELLED;
+    job.completed_at = NOW;
+    job.purge_at = NOW + DAY;
+    assert_int_equal(change(world, job.token, job, NULL), ERR_OK);
+    assert_null(get_job(world, id)->task.plan->missing.p);
+    char sql[200];
+    snprintf(sql, sizeof sql, "UPDATE %s.jobs SET nominal_at=5 WHERE id=%lld; DELETE FROM %s.jobs WHERE id=%lld", world->schema,
+             (long long)removed, world->schema, (long long)removed);
+    session_do_as(false, sql);
+    snprintf(sql, sizeof sql, "%lld 5;", (long long)removed);
+    const struct plan *plan = get_job(world, id)->task.plan;
+    assert_true(str_is(plan->missing, sql));
+    assert_true(plan->check_at == 0 && plan->revision == 2); // of the end of a job, and of the removal
+}
+
 int contract_postgres_plans(void)
 {
     const struct CMUnitTest tests[] = {
         PROMISE(one_time_tasks_have_nothing_to_do_with_plans),
         PROMISE(a_plan_is_looked_up_however_many_there_are),
+        PROMISE(a_planned_job_that_is_removed_behind_its_back_is_noted),
     };
     return cmocka_run_group_tests_name("store postgres: plans", tests, NULL, NULL);
 }

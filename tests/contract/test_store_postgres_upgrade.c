@@ -29,9 +29,9 @@ static void migrations_go_on_after_a_cut_at_any_point(void **state)
 }
 
 // Take back what a step of the schema added, and those behind it.
-#define WITHOUT_STEP_18                                                                                   \
-    " DROP TABLE plans; ALTER TABLE jobs DROP COLUMN trigger; ALTER TABLE jobs_done DROP COLUMN trigger;" \
-    " ALTER TABLE counts RENAME amount TO job_count;"
+#define WITHOUT_STEP_18                                                                                                     \
+    " DROP TABLE plans; DROP TRIGGER jobs_removed ON jobs; DROP FUNCTION note_missing_job(); ALTER TABLE jobs DROP COLUMN " \
+    "trigger; ALTER TABLE jobs_done DROP COLUMN trigger; ALTER TABLE counts RENAME amount TO job_count;"
 #define WITHOUT_STEP_17                                                                                                  \
     WITHOUT_STEP_18                                                                                                      \
     " ALTER TABLE counts RENAME job_count TO jobs; ALTER TABLE lanes DROP COLUMN dispatch, ADD UNIQUE(tenant, queue);"   \

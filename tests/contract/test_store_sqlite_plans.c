@@ -18,7 +18,7 @@ static struct plan add_recurring(struct world *world)
     struct plan plan = {.task_id = task.id, .tenant = TENANT, .version = 1, .planned_through = NOW, .check_at = NOW};
     plan.active = plan.queued = jobs;
     plan.active_count = plan.queued_count = array_count(jobs);
-    plan.skips = plan.paused_note = plan.paused_by = STR("x");
+    plan.skips = plan.paused_note = plan.paused_by = plan.missing = STR("x");
     task.plan = &plan;
     item.job_count = 0;
     struct store_add *op = OP(world, store_add, STORE_ADD);
@@ -106,11 +106,32 @@ static void a_copy_has_the_plans(void **state)
     assert_true(read->tasks[0].plan->active_count == 2 && str_is(read->tasks[0].plan->skips, "x"));
 }
 
+static void a_planned_job_that_is_removed_behind_its_back_is_noted(void **state)
+{
+    struct world *world = *state;
+    struct plan plan = add_recurring(world);
+    plan.missing = (struct str){0};
+    carry_on(world, &plan, NOW + 5, 3);
+    int64_t last = world->last_id;
+    char sql[200];
+    end_job(world, last);
+    snprintf(sql, sizeof sql, "DELETE FROM jobs WHERE id IN (%lld, %lld)", (long long)last, (long long)last - 1);
+    execute(world, sql);
+    struct store_plans *read = OP(world, store_plans, STORE_PLANS);
+    *read = (struct store_plans){.op = read->op, .now_ms = 0, .max = 5};
+    assert_int_equal(call(world, &read->op), ERR_OK);
+    assert_int_equal(read->count, 1);
+    snprintf(sql, sizeof sql, "%lld %lld;", (long long)last - 1, (long long)NOW + 1);
+    assert_true(str_is(read->tasks[0].plan->missing, sql));
+    assert_int_equal(read->tasks[0].plan->revision, plan.revision + 2); // the end of a job, and the removal
+}
+
 int contract_sqlite_plans(void)
 {
     const struct CMUnitTest tests[] = {
         PROMISE(a_recurring_task_leaves_nothing_behind),
         PROMISE(a_copy_has_the_plans),
+        PROMISE(a_planned_job_that_is_removed_behind_its_back_is_noted),
     };
     return cmocka_run_group_tests_name("store sqlite: plans", tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static void a_newer_schema_is_refused_with_words(void **state)
 }
 
 // Take back what a step of the schema added, and those behind it.
-#define WITHOUT_STEP_11 "DROP TABLE plans; ALTER TABLE jobs DROP COLUMN trigger;"
+#define WITHOUT_STEP_11 "DROP TABLE plans; DROP TRIGGER jobs_removed; ALTER TABLE jobs DROP COLUMN trigger;"
 #define WITHOUT_STEP_10                                                                          \
     WITHOUT_STEP_11                                                                              \
     "DROP INDEX lanes_name; ALTER TABLE lanes DROP COLUMN dispatch;"                             \

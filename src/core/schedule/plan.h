@@ -65,6 +65,7 @@ struct plan {
     const int64_t *queued;   // jobs that wait for one of those to end, oldest first
     size_t queued_count;
     struct str skips;       // as plan_skips_write() writes them
+    struct str missing;     // jobs that were removed behind rota's back, which the store notes: see plan_take_missing()
     int64_t paused_at;      // 0: it is not paused
     struct str paused_note; // what was said when it was paused,
     struct str paused_by;   // … and by whom: "" by hand; "failures"
@@ -142,6 +143,21 @@ bool plan_pick_unread(const struct schedule *schedule, const struct plan_rules *
 
 // The job that is next to leave the queue; 0: none may.
 int64_t plan_next_queued(const struct plan *plan, const struct plan_rules *rules);
+
+// ---- jobs that are missing
+
+// A job that its schedule had made, and whose row was removed before it began, by somebody else than rota.
+struct plan_missing {
+    int64_t job_id;
+    struct plan_row row; // its instant, and when the job is due that is planned again for it
+    bool owed;           // the schedule has this instant; false: the task was changed since, and need not make it good
+};
+
+// Takes the next of the plan's missing jobs: it is missing no longer, and neither active nor queued. False: there is none.
+bool plan_take_missing(struct plan *plan, const struct schedule *schedule, struct arena *arena, struct plan_missing *ret_missing);
+
+// Forgets the missing jobs of instants after `after_ms`, because those are planned anew. Returns how many there were.
+size_t plan_forget_missing(struct plan *plan, int64_t after_ms, struct arena *arena);
 
 // ---- changing
 

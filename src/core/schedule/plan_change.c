@@ -6,11 +6,6 @@
 
 // ---- changing
 
-static bool has_run(const struct schedule *schedule, int64_t nominal_at)
-{
-    return schedule_next_run(schedule, nominal_at - 1, nominal_at) == nominal_at;
-}
-
 static size_t count_after(const struct plan_row *rows, size_t count, int64_t after_ms)
 {
     size_t after = 0;
@@ -61,6 +56,7 @@ static void go_back(struct plan *plan, const struct schedule *schedule, int64_t 
     plan_skips_load(&skips, plan);
     plan_skips_cut(&skips, schedule, from_ms);
     plan_skips_save(&skips, plan, arena);
+    ahead += plan_forget_missing(plan, from_ms, arena);
     plan->instants = time_max(plan->instants - (int64_t)ahead, 0);
     plan->planned_through = from_ms;
     plan->ended_with = 0;
@@ -78,7 +74,7 @@ void plan_change(struct plan *plan, const struct schedule *schedule, const struc
         plan_walk(&walk, arena, ret_rows);
     for (size_t i = 0; i < count; i++) {
         int64_t at = rows[i].nominal_at;
-        bool keeps = at > from_ms ? take_instant(ret_rows, at) : rows[i].stays || has_run(schedule, at);
+        bool keeps = at > from_ms ? take_instant(ret_rows, at) : rows[i].stays || schedule_has_run(schedule, at);
         ret_moved[i] =
             rows[i].stays ? (struct plan_moved){true, rows[i]} : (struct plan_moved){keeps, kept(schedule, rows[i], now_ms)};
     }

@@ -57,6 +57,11 @@ int64_t schedule_next_run(const struct schedule *schedule, int64_t after_ms, int
     return next.at_ms <= through_ms ? next.at_ms : TIME_NEVER;
 }
 
+bool schedule_has_run(const struct schedule *schedule, int64_t at_ms)
+{
+    return schedule_next_run(schedule, at_ms - 1, at_ms) == at_ms;
+}
+
 // ---- about one instant
 
 int64_t schedule_due(const struct schedule *schedule, int64_t nominal_at)

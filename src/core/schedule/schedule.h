@@ -36,6 +36,7 @@ struct schedule_instant schedule_next(const struct schedule *schedule, int64_t a
 // The first instant after `after_ms` and up to `through_ms` that is not excluded; TIME_NEVER: there is none. Excluded days are
 // passed over as a whole, so the work grows with the days in between and not with their instants.
 int64_t schedule_next_run(const struct schedule *schedule, int64_t after_ms, int64_t through_ms);
+bool schedule_has_run(const struct schedule *schedule, int64_t at_ms); // is this an instant that is not excluded?
 
 // When the job of an instant is due: the same whenever it is asked for. TIME_NEVER stays TIME_NEVER.
 int64_t schedule_due(const struct schedule *schedule, int64_t nominal_at);

@@ -25,6 +25,7 @@ static struct plan *copy_plan(const struct plan *from)
     plan->paused_note = memory_copy(from->paused_note);
     plan->paused_by = memory_copy(from->paused_by);
     plan->reserved = memory_copy(from->reserved);
+    plan->missing = memory_copy(from->missing);
     return plan;
 }
 
@@ -38,6 +39,7 @@ void memory_free_plan(struct plan *plan)
     memory_free_str(&plan->paused_note);
     memory_free_str(&plan->paused_by);
     memory_free_str(&plan->reserved);
+    memory_free_str(&plan->missing);
     mem_free(plan);
 }
 
@@ -62,6 +64,7 @@ const struct plan *memory_give_plan(struct arena *arena, const struct plan *from
     plan->paused_note = memory_give(arena, from->paused_note);
     plan->paused_by = memory_give(arena, from->paused_by);
     plan->reserved = memory_give(arena, from->reserved);
+    plan->missing = memory_give(arena, from->missing);
     return plan;
 }
 
@@ -149,7 +152,8 @@ static enum err plan_item(struct memory *memory, const struct store_planned *ite
     struct plan *is = task ? task->plan : NULL;
     if (!is)
         return ERR_NOT_FOUND;
-    if (is->version != as->version || is->planned_through != item->from || (!item->unread && is->revision != as->revision))
+    if (is->version != as->version || is->planned_through != item->from ||
+        (item->unread ? is->missing.n > 0 : is->revision != as->revision))
         return ERR_MOVED_ON;
     if (!memory_ids_are_free(memory, item->jobs, item->job_count))
         return ERR_INTERNAL;

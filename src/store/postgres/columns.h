@@ -59,7 +59,7 @@
     X(instants, bigint, DECIDED) X(ended_with, bigint, DECIDED) X(check_at, bigint, DECIDED) X(success, bigint, STORED) X(failed, bigint, STORED) \
     X(cancelled, bigint, STORED) X(failures_in_row, bigint, STORED) X(last_at, bigint, STORED) X(paused_at, bigint, DECIDED) \
     X(tenant, int, STORED) X(active, ids, DECIDED) X(queued, ids, DECIDED) X(skips, text, DECIDED) \
-    X(paused_note, bytea, DECIDED) X(paused_by, bytea, DECIDED) X(reserved, text, STORED)
+    X(paused_note, bytea, DECIDED) X(paused_by, bytea, DECIDED) X(reserved, text, STORED) X(missing, text, DECIDED)
 // clang-format on
 
 // The type of a column as CREATE TABLE has it.

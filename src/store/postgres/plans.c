@@ -23,7 +23,7 @@ static const char lock_plans[] = PG_LOCK_PLANS("ANY($1)");
 // anew by PostgreSQL, with its item. For an item that is not accepted the answer is NULL when there is no plan, 1 when an id that
 // is taken is the only reason, and otherwise 0.
 #define STANDS \
-    "p.version=item.version AND p.planned_through=item.from_ms{not unread: AND p.revision=item.revision}"
+    "p.version=item.version AND p.planned_through=item.from_ms{unread: AND p.missing IS NULL}{not unread: AND p.revision=item.revision}"
 #define IS_TAKEN "item.no=ANY(ARRAY(SELECT taken.item FROM taken))"
 static const char write_plans[] =
     "WITH item AS MATERIALIZED (SELECT * FROM {items} given"

@@ -211,6 +211,15 @@ static const char *const steps[][16] = {
         "CREATE INDEX plans_check ON @plans(check_at, task_id) WHERE check_at<" PG_NEVER,
         "CREATE INDEX plans_over ON @plans(task_id) WHERE over",
         "CREATE UNIQUE INDEX plans_reserved ON @plans(tenant, reserved) WHERE reserved IS NOT NULL",
+        // A planned job that has not begun leaves `jobs` when it is cancelled, and is in jobs_done then, or because somebody has
+        // removed it with a tool of the database. In that case its plan notes it, and is looked at with the next round.
+        "CREATE FUNCTION @note_missing_job() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN"
+        " IF NOT EXISTS (SELECT FROM @jobs_done WHERE id=OLD.id) THEN"
+        "  UPDATE @plans SET revision=revision+1, check_at=0,"
+        "   missing=concat(missing, OLD.id, ' ', OLD.nominal_at, ';') WHERE task_id=OLD.task_id;"
+        " END IF; RETURN NULL; END$$",
+        "CREATE TRIGGER jobs_removed AFTER DELETE ON @jobs FOR EACH ROW"
+        " WHEN (OLD.trigger=1 AND OLD.state<=2) EXECUTE FUNCTION @note_missing_job()",
     },
 };
 

@@ -51,5 +51,5 @@
 #define PLAN_NUMBERS(X) \
     X(revision)         \
     X(planned_through) X(instants) X(ended_with) X(check_at) X(success) X(failed) X(cancelled) X(failures_in_row) X(last_at) X(paused_at)
-#define PLAN_TEXTS(X) X(skips) X(paused_note) X(paused_by)
+#define PLAN_TEXTS(X) X(skips) X(paused_note) X(paused_by) X(missing)
 // `reserved` comes behind them all, and is written only with a task that is added.

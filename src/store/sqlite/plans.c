@@ -194,7 +194,7 @@ static enum err judge(struct db *db, struct store_planned *item, struct arena *a
     if (!db_row(db, stmt))
         return ERR_NOT_FOUND;
     bool stands = sqlite3_column_int64(stmt, 0) == plan->version && sqlite3_column_int64(stmt, 1) == item->from &&
-                  (item->unread || sqlite3_column_int64(stmt, 2) == plan->revision);
+                  (item->unread ? !sqlite3_column_int(stmt, 6) : sqlite3_column_int64(stmt, 2) == plan->revision);
     const char *tags = (const char *)sqlite3_column_text(stmt, 5);
     *ret_planning = (struct planning){item, sqlite3_column_int64(stmt, 3), sqlite3_column_int64(stmt, 4)};
     if (stands && tags && item->job_count)

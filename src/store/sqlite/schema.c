@@ -122,10 +122,15 @@ static const char *const schema_steps[] = {
     " planned_through INTEGER NOT NULL, instants INTEGER NOT NULL, ended_with INTEGER NOT NULL, check_at INTEGER NOT NULL,"
     " success INTEGER NOT NULL, failed INTEGER NOT NULL, cancelled INTEGER NOT NULL, failures_in_row INTEGER NOT NULL, last_at INTEGER NOT NULL,"
     " paused_at INTEGER NOT NULL, jobless INTEGER NOT NULL, tags TEXT, active BLOB, queued BLOB, skips TEXT, paused_note TEXT,"
-    " paused_by TEXT, tenant INTEGER NOT NULL, reserved TEXT);"
+    " paused_by TEXT, missing TEXT, tenant INTEGER NOT NULL, reserved TEXT);"
     "CREATE INDEX plans_check ON plans(check_at) WHERE check_at<>9223372036854775807;"
     "CREATE INDEX plans_over ON plans(task_id) WHERE jobless AND planned_through=9223372036854775807;"
-    "CREATE UNIQUE INDEX plans_reserved ON plans(tenant, reserved) WHERE reserved IS NOT NULL;",
+    "CREATE UNIQUE INDEX plans_reserved ON plans(tenant, reserved) WHERE reserved IS NOT NULL;"
+    // When somebody removes a planned job that has not begun with a tool of the database, its plan notes it, and is looked at
+    // with the next round. What the store itself removes fires no trigger (db.c).
+    "CREATE TRIGGER jobs_removed AFTER DELETE ON jobs WHEN old.trigger=1 AND old.state<=2 BEGIN"
+    " UPDATE plans SET revision=revision+1, check_at=0, missing=coalesce(missing, '')||old.id||' '||old.nominal_at||';'"
+    " WHERE task_id=old.task_id; END;",
 };
 
 enum { SCHEMA_VERSION = array_count(schema_steps), STEP_SQL_MAX = 8192 };

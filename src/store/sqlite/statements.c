@@ -200,7 +200,7 @@ const struct statement statements[SQL_TOTAL] = {
         "  jobless=excluded.jobless, revision=revision+1, planned_through=excluded.planned_through, instants=excluded.instants,"
         "  ended_with=excluded.ended_with,"
         "  check_at=excluded.check_at, paused_at=excluded.paused_at, active=excluded.active, queued=excluded.queued,"
-        "  skips=excluded.skips, paused_note=excluded.paused_note, paused_by=excluded.paused_by"},
+        "  skips=excluded.skips, paused_note=excluded.paused_note, paused_by=excluded.paused_by, missing=excluded.missing"},
     // Who has a name, and whether its plan owes an instant. With a task that is added: the name becomes its own, or nobody's.
     [SQL_RESERVED] = {READER,
         "SELECT task_id, planned_through<>{never} FROM plans INDEXED BY plans_reserved WHERE tenant=:tenant AND reserved=:name"},
@@ -209,12 +209,12 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_PLAN_REVISION] = {WRITER, "SELECT revision FROM plans WHERE task_id=:task"},
     // Before a plan is carried on: what it must still be, and where its jobs go.
     [SQL_PLAN_STANDING] = {WRITER,
-        "SELECT version, planned_through, revision, check_at, lane, tags FROM plans WHERE task_id=:task"},
+        "SELECT version, planned_through, revision, check_at, lane, tags, missing IS NOT NULL FROM plans WHERE task_id=:task"},
     // A plan is carried on: by a caller that has read it; by one that has not, without and with the time by which it must be
     // looked at again.
     [SQL_WRITE_PLAN] = {WRITER,
         "UPDATE plans SET revision=revision+1, jobless=jobless AND ?2, planned_through=?3, instants=?4, ended_with=?5,"
-        "  check_at=?6, paused_at=?7, active=?8, queued=?9, skips=?10, paused_note=?11, paused_by=?12"
+        "  check_at=?6, paused_at=?7, active=?8, queued=?9, skips=?10, paused_note=?11, paused_by=?12, missing=?13"
         " WHERE task_id=?1"},
     [SQL_CARRY_ON] = {WRITER, 
         "UPDATE plans SET revision=revision+1, jobless=jobless AND ?2, planned_through=?3, instants=instants+?4 WHERE task_id=?1"},
