@@ -88,6 +88,11 @@ void ops_ready(const struct api_call *call)
     struct buf body = {0};
     buf_puts(&body, ready ? "{\"status\":\"ready\",\"problems\":" : "{\"status\":\"not_ready\",\"problems\":");
     buf_put(&body, problems.n ? buf_str(&problems) : STR("[]"));
+    buf_puts(&body, ",\"warnings\":");
+    if (api->node)
+        warnings_put_json(api->node->warnings, clock_wall_ns() / 1000000, &body);
+    else
+        buf_puts(&body, "[]");
     buf_putc(&body, '}');
     if (!ready)
         http_header_set(call->request, "Retry-After", "1");

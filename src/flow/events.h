@@ -11,23 +11,25 @@
 #include <stdatomic.h>
 
 // name, text, what it means
-#define EVENT_TYPES(X)                                                         \
-    X(SUBMITTED, "submitted", "a job was accepted and stored")                 \
-    X(STARTED, "started", "an attempt began")                                  \
-    X(RETRIED, "retried", "an attempt failed, another follows")                \
-    X(LOST, "lost", "the node that ran an attempt died; the job is ready")     \
-    X(RELEASED, "released", "the node that ran an attempt stops; it is ready") \
-    X(SUCCESS, "success", "the job succeeded")                                 \
-    X(ABORTED, "aborted", "the job failed for good")                           \
-    X(BURIED, "buried", "the job was lost once too often")                     \
-    X(CANCELLED, "cancelled", "the job was cancelled, or expired")             \
-    X(TASK_PAUSED, "task_paused", "a task is paused")                          \
-    X(TASK_RESUMED, "task_resumed", "a task is let go")                        \
-    X(TASK_CHANGED, "task_changed", "a task was changed")                      \
-    X(TASK_DELETED, "task_deleted", "a task was ended and forgotten")          \
-    X(QUEUE_PAUSED, "queue_paused", "a queue is paused")                       \
-    X(QUEUE_RESUMED, "queue_resumed", "a queue is let go")                     \
-    X(QUEUE_DELETED, "queue_deleted", "a queue was forgotten")                 \
+#define EVENT_TYPES(X)                                                                      \
+    X(SUBMITTED, "submitted", "a job was accepted and stored")                              \
+    X(STARTED, "started", "an attempt began")                                               \
+    X(RETRIED, "retried", "an attempt failed, another follows")                             \
+    X(LOST, "lost", "the node that ran an attempt died; the job is ready")                  \
+    X(RELEASED, "released", "the node that ran an attempt stops; it is ready")              \
+    X(SUCCESS, "success", "the job succeeded")                                              \
+    X(ABORTED, "aborted", "the job failed for good")                                        \
+    X(BURIED, "buried", "the job was lost once too often")                                  \
+    X(CANCELLED, "cancelled", "the job was cancelled, or expired")                          \
+    X(TASK_PAUSED, "task_paused", "a task is paused")                                       \
+    X(TASK_RESUMED, "task_resumed", "a task is let go")                                     \
+    X(TASK_CHANGED, "task_changed", "a task was changed")                                   \
+    X(TASK_DELETED, "task_deleted", "a task was ended and forgotten")                       \
+    X(QUEUE_PAUSED, "queue_paused", "a queue is paused")                                    \
+    X(QUEUE_RESUMED, "queue_resumed", "a queue is let go")                                  \
+    X(QUEUE_DELETED, "queue_deleted", "a queue was forgotten")                              \
+    X(SCHEDULE_MISSING, "schedule_missing", "a planned job was removed behind rota's back") \
+    X(JOB_OVERDUE, "job_overdue", "an attempt goes on long after its timeout")              \
     X(GAP, "gap", "something may have been missed here")
 
 enum event_type {

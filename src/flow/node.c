@@ -9,11 +9,13 @@ void node_init(struct node *node, struct store *store, struct broker *broker, st
     *node = (struct node){.store = store, .broker = broker, .lanes = lanes, .flow_waker = flow_waker};
     pthread_mutex_init(&node->id_lock, NULL);
     node->events = events_new(flow_waker);
+    node->warnings = warnings_new();
 }
 
 void node_done(struct node *node)
 {
     events_free(node->events);
+    warnings_free(node->warnings);
     pthread_mutex_destroy(&node->id_lock);
 }
 

@@ -10,6 +10,7 @@
 #include "flow/failures.h"
 #include "flow/lanes.h"
 #include "flow/stats.h"
+#include "flow/warnings.h"
 #include "store/lives.h"
 
 #include <stdatomic.h>
@@ -27,6 +28,7 @@ struct node {
     struct event_relay *relay; // fills in what a beat says of events; NULL: nothing
     struct events *events;     // any thread
     struct stats stats;        // any thread
+    struct warnings *warnings; // any thread
 
     uint8_t secret[STORE_SECRET_SIZE]; // of the store. Set once, by the flow thread, before there is an incarnation
     bool has_secret;

@@ -23,7 +23,10 @@
     X(LATE_PULLER, "late_puller", "rota_sla_missed_total", "stage=\"puller\"",                                              \
       "Attempts that began too late, by the stage that took longest.")                                                      \
     X(LATE_QUEUE, "late_queue", "rota_sla_missed_total", "stage=\"queue\"", "")                                             \
-    X(LATE_TARGET, "late_target", "rota_sla_missed_total", "stage=\"target\"", "")
+    X(LATE_TARGET, "late_target", "rota_sla_missed_total", "stage=\"target\"", "")                                          \
+    X(MISSING, "missing", "rota_schedule_jobs_missing_total", "",                                                           \
+      "Planned jobs that were removed from the store by somebody else than rota.")                                          \
+    X(OVERDUE, "overdue", "rota_jobs_overdue_total", "", "Attempts that went on 30 seconds after their timeout.")
 
 // Symbol, name in the stored minutes, metric, its label, help.
 #define STATS_HISTOGRAMS(X)                                                                                                \

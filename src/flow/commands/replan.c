@@ -110,6 +110,7 @@ static enum err end(const struct replanning *replanning, struct plan *plan, cons
 {
     enum err err = ERR_OK;
     plan->planned_through = plan->check_at = TIME_NEVER;
+    plan->missing = (struct str){0}; // they would have been cancelled
     for (size_t i = 0; i < planned->count && !err; i++)
         if (!planned->rows[i].stays)
             err = cancel_job(replanning, planned->jobs[i], STR("cancelled by hand"));
@@ -159,6 +160,8 @@ enum err replan(const struct replanning *replanning, struct store_amend *amend, 
         err = go_on(replanning, plan, &planned, amend, arena, why);
     if (act == COMMAND_RESUME)
         amend->task.paused = plan->paused_at != 0; // so many instants were missed that it takes another step
+    if (plan->missing.n)
+        plan->check_at = 0; // the round plans them again
     amend->task.plan = plan;
     return err;
 }

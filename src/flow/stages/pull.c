@@ -128,6 +128,11 @@ size_t pull_count(const struct pull *pull)
     return pull->held.count;
 }
 
+bool pull_holds(const struct pull *pull, int64_t job_id)
+{
+    return map_get(&pull->held, job_id) != NULL;
+}
+
 // I16: what a lost answer left in this hand must have been found, too.
 bool pull_idle(const struct pull *pull)
 {

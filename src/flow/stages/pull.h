@@ -39,5 +39,6 @@ void pull_give_up(struct pull *pull, struct order *order, enum order_end end, st
 // The outcome of an order is written, or was refused: its place is free. Flow thread.
 void pull_returned(struct pull *pull, int64_t job_id, int64_t token);
 
-size_t pull_count(const struct pull *pull); // jobs in hand
-bool pull_idle(const struct pull *pull);    // stopping, nothing is in hand, and no answer is under way that could bring anything
+size_t pull_count(const struct pull *pull);               // jobs in hand
+bool pull_holds(const struct pull *pull, int64_t job_id); // is it in hand? Flow thread
+bool pull_idle(const struct pull *pull); // stopping, nothing is in hand, and no answer is under way that could bring anything

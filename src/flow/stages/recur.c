@@ -32,10 +32,12 @@ struct look {
     int64_t task_id;
     struct order *order; // of the job that is picked; NULL: the plan is to be looked after
     struct plan_pick pick;
-    int64_t lets_go;           // a job that need not wait any more; 0: none
-    bool pauses, more;         // it has failed too often; there is more to plan
-    bool is_read, again;       // its plan is being read, or was; something has happened since
-    struct store_planned item; // what is to be written; .plan == NULL: nothing
+    int64_t lets_go;               // a job that need not wait any more; 0: none
+    bool pauses, more;             // it has failed too often; there is more to plan
+    size_t missing;                // so many jobs were removed behind rota's back, and are planned again
+    const struct store_task *task; // that was read, until what was decided is written; NULL: it was not understood
+    bool is_read, again;           // its plan is being read, or was; something has happened since
+    struct store_planned item;     // what is to be written; .plan == NULL: nothing
 };
 
 // Something that is done by a command, because it is about another job or the whole task.
@@ -333,6 +335,26 @@ static void follow_pick(struct recur *recur, struct look *look)
     }
 }
 
+// Tells everybody who might want to know that somebody removes rows.
+static void report_missing(struct recur *recur, const struct look *look)
+{
+    const struct store_task *task = look->task;
+    char words[ERR_WHY_MAX], id[ID_TEXT_SIZE];
+    id_format(id, ID_TASK, task->id);
+    snprintf(words, sizeof words, "%zu planned %s removed from the store by somebody else, and planned again", look->missing,
+             look->missing == 1 ? "job was" : "jobs were");
+    stats_count(&recur->node->stats, STATS_MISSING, (int64_t)look->missing);
+    warnings_add(recur->node->warnings, WARNING_SCHEDULE_MISSING, task->id, recur->now.wall_ms, words);
+    log_warn("task %s: %s", id, words);
+    events_emit(recur->node->events, &(struct event_item){.type = EVENT_SCHEDULE_MISSING,
+                                                          .tenant = task->tenant,
+                                                          .at_ms = recur->now.wall_ms,
+                                                          .task_id = task->id,
+                                                          .queue = task->queue,
+                                                          .name = task->name,
+                                                          .reason = str_of(words)});
+}
+
 static void look_free(struct recur *recur, struct look *look)
 {
     if (map_get(&recur->looked, look->task_id) == look)
@@ -344,6 +366,8 @@ static void follow_look(struct recur *recur, struct look *look)
 {
     int64_t task_id = look->task_id;
     bool more = look->more || look->again;
+    if (look->missing)
+        report_missing(recur, look);
     if (look->order)
         follow_pick(recur, look);
     if (look->lets_go)
@@ -361,7 +385,8 @@ static bool plans_differ(const struct plan *a, const struct plan *b)
 {
     return a->planned_through != b->planned_through || a->instants != b->instants || a->check_at != b->check_at ||
            a->active != b->active || a->active_count != b->active_count || a->queued != b->queued ||
-           a->queued_count != b->queued_count || a->skips.p != b->skips.p || a->skips.n != b->skips.n;
+           a->queued_count != b->queued_count || a->skips.p != b->skips.p || a->skips.n != b->skips.n ||
+           a->missing.n != b->missing.n;
 }
 
 // A task that was resumed after its failures is paused again only when another job has failed.
@@ -370,6 +395,21 @@ static bool failed_too_often(const struct task *task, const struct store_task *s
     const struct plan *plan = stored->plan;
     return task->recurs.pause_after_failures && plan->failures_in_row >= task->recurs.pause_after_failures &&
            plan->last_at > stored->updated_at;
+}
+
+// Plans missing jobs again, as far as there is room in `rows`. One that is in hand runs all the same: SQLite's record of it does
+// not say that it was claimed, so its removal is noted, too.
+static void replace_missing(struct recur *recur, struct look *look, struct plan *plan, const struct schedule *schedule,
+                            struct arena *arena, struct plan_rows *rows)
+{
+    struct plan_missing missing;
+    while (rows->count < PLAN_ROWS_MAX && plan_take_missing(plan, schedule, arena, &missing)) {
+        look->missing++;
+        if (missing.owed && !pull_holds(recur->pull, missing.job_id))
+            rows->rows[rows->count++] = missing.row;
+    }
+    if (plan->missing.n)
+        rows->more = true;
 }
 
 // Decides what follows for a task that was read; what is to be written is in look->item. A task whose schedule cannot be known
@@ -385,6 +425,8 @@ static void decide(struct recur *recur, struct look *look, const struct store_ta
     int64_t now_ms = recur->now.wall_ms;
     *plan = *stored->plan;
     look->pick = (struct plan_pick){.verdict = PLAN_RUNS};
+    look->task = stored;
+    look->missing = 0;
     if (!task_read(&task, stored->doc, arena, words) ||
         !zones_schedule(recur->zones, &task, stored->id, stored->created_at, arena, &schedule, &why))
         return;
@@ -392,6 +434,7 @@ static void decide(struct recur *recur, struct look *look, const struct store_ta
         look->pick =
             plan_pick(plan, &schedule, &task.recurs.rules, look->order->job.id, row_of(&look->order->job), now_ms, arena);
     plan_extend(plan, &schedule, &task.recurs.rules, now_ms, arena, rows);
+    replace_missing(recur, look, plan, &schedule, arena, rows);
     look->more = rows->more;
     look->lets_go = plan_next_queued(plan, &task.recurs.rules);
     look->pauses = !stored->paused && failed_too_often(&task, stored);
