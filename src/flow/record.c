@@ -6,12 +6,14 @@
 #include "flow/record.h"
 
 #include "base/crash.h"
+#include "base/log.h"
 #include "base/mark.h"
 #include "base/mem.h"
 #include "flow/stages/pull.h"
 #include "flow/stages/recur.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 struct recorder {
     struct node *node;
@@ -43,6 +45,44 @@ void recorder_tell(struct recorder *recorder, struct recur *recur)
 }
 
 // ---- counts and events
+
+static void report_overdue(struct node *node, const struct job *job, const struct task *task, int64_t now_ms)
+{
+    char words[ERR_WHY_MAX], id[ID_TEXT_SIZE];
+    id_format(id, ID_JOB, job->id);
+    snprintf(words, sizeof words, "job %s goes on after %lld s, and its timeout is %lld s", id,
+             (long long)(now_ms - job->started_at) / 1000, (long long)task->policy.timeout_ms / 1000);
+    if (!warnings_add(node->warnings, WARNING_JOB_OVERDUE, job->task_id, now_ms, words))
+        return;
+    log_warn("%s", words);
+    stats_count(&node->stats, STATS_OVERDUE, 1);
+    events_emit(node->events, &(struct event_item){.type = EVENT_JOB_OVERDUE,
+                                                   .tenant = job->tenant,
+                                                   .at_ms = now_ms,
+                                                   .task_id = job->task_id,
+                                                   .job_id = job->id,
+                                                   .state = (enum job_state)job->state,
+                                                   .queue = task->queue,
+                                                   .name = task->name,
+                                                   .attempt = job->attempts,
+                                                   .reason = str_of(words)});
+}
+
+// What is held is read every half minute, so the warning stays while the job goes on. It is counted, and becomes an event, once.
+void record_overdue(struct node *node, const struct store_job *found, int64_t now_ms)
+{
+    int64_t since = found->job.started_at;
+    struct task task;
+    struct arena arena;
+    char why[ERR_WHY_MAX];
+    if (found->job.state != JOB_RESERVED || now_ms - since <= RECORD_OVERDUE_MS)
+        return;
+    arena_init(&arena);
+    bool known = task_read(&task, found->doc, &arena, why) && task.policy.timeout_ms >= 0;
+    if (known && now_ms - since > task.policy.timeout_ms + RECORD_OVERDUE_MS)
+        report_overdue(node, &found->job, &task, now_ms);
+    arena_done(&arena);
+}
 
 void record_started(struct node *node, const struct outcome *running)
 {

@@ -88,5 +88,10 @@ struct addition {
 };
 void recorder_add(struct recorder *recorder, struct addition *addition);
 
+// Counts, and says by an event and a warning, that an attempt goes on although its timeout has passed by more than
+// RECORD_OVERDUE_MS. Nothing is said of other jobs. Flow thread.
+enum { RECORD_OVERDUE_MS = 30000 };
+void record_overdue(struct node *node, const struct store_job *found, int64_t now_ms);
+
 // An attempt begins: nothing is written yet, but it is counted and becomes an event. The dispatcher's thread.
 void record_started(struct node *node, const struct outcome *running);

@@ -15,6 +15,7 @@
 #include "base/mark.h"
 #include "base/mem.h"
 #include "flow/commands/ticket.h"
+#include "flow/record.h"
 #include "flow/stages/recur.h"
 #include "store/jobs.h"
 
@@ -326,8 +327,10 @@ static void take_recount(struct pull *pull, struct now now)
     struct store_find *recount = &pull->recount;
     bool settled = !recount->op.err;
     pull->counting = false;
-    for (size_t i = 0; i < recount->job_count; i++)
+    for (size_t i = 0; i < recount->job_count; i++) {
         settled &= adopt(pull, &recount->jobs[i], now);
+        record_overdue(pull->node, &recount->jobs[i], now.wall_ms);
+    }
     if (recount->job_count)
         recount->after_id = recount->jobs[recount->job_count - 1].job.id;
     bool more = !recount->op.err && recount->more;
