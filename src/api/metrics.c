@@ -122,6 +122,9 @@ static void put_node(struct buf *buf, const struct api *api, bool reached)
     buf_printf(buf, "rota_node_info{incarnation=\"%s\"} 1\n", id);
     put_gauge(buf, "rota_store_up", reached, "1 while the store answers.");
     put_gauge(buf, "rota_nodes_alive", atomic_load(&api->node->nodes), "Nodes that share the store and live, this one included.");
+    put_gauge(buf, "rota_schedule_zones_missing",
+              warnings_count(api->node->warnings, WARNING_ZONE_MISSING, clock_wall_ns() / 1000000),
+              "Recurring tasks whose time zone is not installed any more, as this node found in the last ten minutes.");
     put_gauge(buf, "rota_event_streams", api->events ? event_streams_count(api->events) : 0, "Open streams of GET /v1/events.");
 }
 

@@ -1,12 +1,15 @@
 """Schedules that never silently stop: planned jobs that are removed from the database behind rota's back come again."""
 
 import contextlib
+import pathlib
+import shutil
 import sqlite3
 import urllib.parse
 
 import pytest
 
 from support.events import Events
+from support.rota import Rota
 from support.times import to_ms
 from support.wait import wait_until
 
@@ -100,3 +103,23 @@ def test_a_paused_task_gets_its_removed_jobs_back(rota, target, execute):
     execute(f"DELETE FROM jobs WHERE trigger=1 AND nominal_at>{before[1]}")
     wait_until(lambda: warnings(api, task_id), "the removal is noticed")
     wait_until(lambda: sorted(planned(api, task_id)) == before, "they are planned again")
+
+
+def test_a_zone_that_is_gone_is_named_and_the_planned_jobs_run(place, target, tmp_path):
+    zones = tmp_path / "zones"
+    (zones / "Europe").mkdir(parents=True)
+    system = pathlib.Path("/usr/share/zoneinfo")
+    shutil.copy(system / "Europe/Berlin", zones / "Europe/Berlin")
+    (zones / "tzdata.zi").write_text("# version 2025a\nZ Europe/Berlin 1 - CET\n")
+    rota = Rota(**place, env={"TZDIR": str(zones)})
+    rota.start()
+    try:
+        task_id = recurring(rota.api, target.url("/ok/zone"), cron="*/5 * * * * *", timezone="Europe/Berlin")
+        rota.stop()
+        (zones / "tzdata.zi").write_text("# version 2025b\nZ Europe/Paris 1 - CET\n")
+        rota.start()
+        wait_until(lambda: warnings(rota.api, task_id) == ["zone_missing"], "the zone is named")
+        assert metric(rota.api, "rota_schedule_zones_missing") == 1
+        target.wait_calls(2, path="/ok/zone")
+    finally:
+        rota.close()

@@ -412,13 +412,23 @@ static void replace_missing(struct recur *recur, struct look *look, struct plan 
         rows->more = true;
 }
 
+static bool know_schedule(struct recur *recur, const struct task *task, const struct store_task *stored, struct arena *arena,
+                          struct schedule *ret_schedule)
+{
+    struct problem why = {0};
+    if (zones_schedule(recur->zones, task, stored->id, stored->created_at, arena, ret_schedule, &why))
+        return true;
+    if (strcmp(why.field, "/timezone") == 0)
+        warnings_add(recur->node->warnings, WARNING_ZONE_MISSING, stored->id, recur->now.wall_ms, why.detail);
+    return false;
+}
+
 // Decides what follows for a task that was read; what is to be written is in look->item. A task whose schedule cannot be known
 // keeps its plan, and its jobs run: they were planned when it could.
 static void decide(struct recur *recur, struct look *look, const struct store_task *stored, struct arena *arena)
 {
     struct task task;
     struct schedule schedule;
-    struct problem why = {0};
     char words[ERR_WHY_MAX];
     struct plan *plan = arena_alloc(arena, sizeof *plan);
     struct plan_rows *rows = arena_alloc(arena, sizeof *rows);
@@ -427,8 +437,7 @@ static void decide(struct recur *recur, struct look *look, const struct store_ta
     look->pick = (struct plan_pick){.verdict = PLAN_RUNS};
     look->task = stored;
     look->missing = 0;
-    if (!task_read(&task, stored->doc, arena, words) ||
-        !zones_schedule(recur->zones, &task, stored->id, stored->created_at, arena, &schedule, &why))
+    if (!task_read(&task, stored->doc, arena, words) || !know_schedule(recur, &task, stored, arena, &schedule))
         return;
     if (look->order)
         look->pick =
