@@ -247,9 +247,9 @@ struct store_sweep {
     size_t removed; // out: jobs
 };
 
-// Reads a task (task_id, or the name that it has reserved) or one job and its task (job_id). ERR_NOT_FOUND: absent, or another tenant's. Only one job that is asked
-// for by its id comes with any result: otherwise those of more than STORE_LISTED_RESULT bytes are left out. And only its attempts
-// come with their responses. GET and LIST give touched_at of what has not ended.
+// Reads a task (task_id, or the name that it has reserved) or one job and its task (job_id). ERR_NOT_FOUND: absent, or another
+// tenant's. Only one job that is asked for by its id comes with any result: otherwise those of more than STORE_LISTED_RESULT
+// bytes are left out. And only its attempts come with their responses. GET and LIST give touched_at of what has not ended.
 enum { STORE_LISTED_RESULT = 4096 };
 _Static_assert((int)STORE_LISTED_RESULT >= (int)JOB_PROGRESS_MAX, "what a leased job said of its progress always comes along");
 

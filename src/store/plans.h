@@ -8,8 +8,8 @@
 // the first sweep after its plan is over.
 //
 // A plan may reserve a name (.reserved), which is then its task's alone among those of the tenant. The name is written with
-// STORE_ADD only (store/jobs.h) and goes with the plan. While the plan owes an instant the name is taken; after that a STORE_ADD of
-// another plan that reserves it takes it over, and the plan that had it has none from then on.
+// STORE_ADD only (store/jobs.h) and goes with the plan. While the plan owes an instant the name is taken; after that a STORE_ADD
+// of another plan that reserves it takes it over, and the plan that had it has none from then on.
 //
 // The step that ends a job (STORE_CHANGE, STORE_AMEND) whose .trigger is not TRIGGER_SUBMIT counts in the plan of its task, if
 // that has one, in the same transaction: success, failed (aborted or buried) or cancelled is one more; failures_in_row is one

@@ -30,7 +30,8 @@ static void a_planned_job_has_every_member(void **state)
     show_job(&buf, &job, NULL, 0);
     assert_true(str_is(
         buf_str(&buf),
-        "{\"id\":\"j0000000000001\",\"task_id\":\"t0000000000001\",\"parent_job_id\":null,\"trigger\":\"submit\",\"state\":\"delayed\","
+        "{\"id\":\"j0000000000001\",\"task_id\":\"t0000000000001\",\"parent_job_id\":null,\"trigger\":\"submit\",\"state\":"
+        "\"delayed\","
         "\"scheduled_at\":\"2027-01-15T08:00:00.005Z\",\"due_at\":\"2027-01-15T08:00:00.005Z\",\"nominal_at\":null,\"picked_at\":"
         "null,\"started_at\":null,\"completed_"
         "at\":null,\"updated_at\":\"2020-01-01T00:00:00.000Z\","

@@ -98,7 +98,8 @@ static void the_job_that_is_shown_is_the_one_that_matters(void **state)
         const struct job *shown = task_job_to_show(cases[i].jobs, count), *again = task_job_to_show(turned, count);
         if ((shown ? shown->id : 0) != cases[i].shown || (again ? again->id : 0) != cases[i].shown)
             fail_msg("%s: %lld is shown", cases[i].words, (long long)(shown ? shown->id : 0));
-        if (task_state_of(false, false, cases[i].jobs, count) != cases[i].state || task_state_of(false, false, turned, count) != cases[i].state)
+        if (task_state_of(false, false, cases[i].jobs, count) != cases[i].state ||
+            task_state_of(false, false, turned, count) != cases[i].state)
             fail_msg("%s: the task is %s", cases[i].words, task_state_text(task_state_of(false, false, cases[i].jobs, count)));
         assert_int_equal(task_state_of(true, false, turned, count), cases[i].state == TASK_ACTIVE ? TASK_PAUSED : cases[i].state);
     }

@@ -52,7 +52,7 @@ struct command_past {
     } beginning[COMMAND_JOBS_MAX]; // jobs in somebody's hand that have begun, or are about to
     size_t beginning_count;
     int64_t requested_id, request_began; // which job's holder was asked, and since when on the monotonic clock
-    int64_t merged_from; // the version of the task from which the changed document was made; 0: it was not made yet
+    int64_t merged_from;  // the version of the task from which the changed document was made; 0: it was not made yet
     bool changes_nothing; // that document says the same as the one it was made from
 };
 

@@ -50,6 +50,7 @@
 // the numbers and the texts. A text that is empty is NULL.
 #define PLAN_NUMBERS(X) \
     X(revision)         \
-    X(planned_through) X(instants) X(ended_with) X(check_at) X(success) X(failed) X(cancelled) X(failures_in_row) X(last_at) X(paused_at)
+    X(planned_through)  \
+    X(instants) X(ended_with) X(check_at) X(success) X(failed) X(cancelled) X(failures_in_row) X(last_at) X(paused_at)
 #define PLAN_TEXTS(X) X(skips) X(paused_note) X(paused_by) X(missing)
 // `reserved` comes behind them all, and is written only with a task that is added.

@@ -120,7 +120,8 @@ static const char *const schema_steps[] = {
     // Plans of recurring tasks (sqlite/plans.c). active and queued are ids of jobs, 8 bytes each.
     "CREATE TABLE plans(task_id INTEGER PRIMARY KEY, lane INTEGER NOT NULL, version INTEGER NOT NULL, revision INTEGER NOT NULL,"
     " planned_through INTEGER NOT NULL, instants INTEGER NOT NULL, ended_with INTEGER NOT NULL, check_at INTEGER NOT NULL,"
-    " success INTEGER NOT NULL, failed INTEGER NOT NULL, cancelled INTEGER NOT NULL, failures_in_row INTEGER NOT NULL, last_at INTEGER NOT NULL,"
+    " success INTEGER NOT NULL, failed INTEGER NOT NULL, cancelled INTEGER NOT NULL, failures_in_row INTEGER NOT NULL, last_at "
+    "INTEGER NOT NULL,"
     " paused_at INTEGER NOT NULL, jobless INTEGER NOT NULL, tags TEXT, active BLOB, queued BLOB, skips TEXT, paused_note TEXT,"
     " paused_by TEXT, missing TEXT, tenant INTEGER NOT NULL, reserved TEXT);"
     "CREATE INDEX plans_check ON plans(check_at) WHERE check_at<>9223372036854775807;"
