@@ -7,8 +7,8 @@
 
 #include "base/mark.h"
 #include "base/mem.h"
-#include "core/task/patch.h"
 #include "flow/commands/command_next.h"
+#include "flow/commands/merge.h"
 #include "flow/commands/replan.h"
 #include "flow/commands/revise.h"
 #include "flow/stages/pull.h"
@@ -357,36 +357,6 @@ static void do_merge(struct work *work, const struct command_next *next)
     work->op->merge(work->op);
 }
 
-// Can its schedule be followed, if it recurs?
-static bool schedule_fits(struct work *work, int64_t now_ms, struct problem *why)
-{
-    const struct store_task *stored = &work->revision.get.task;
-    const struct task *task = &work->patched.task;
-    struct schedule schedule;
-    if (!task_recurs(task))
-        return true;
-    if (!zones_schedule(work->commands->zones, task, stored->id, stored->created_at, &work->merged, &schedule, why))
-        return false;
-    why->err = work->patched.replanned ? recurrence_check_ahead(task, &schedule, now_ms, why) : ERR_OK;
-    return !why->err;
-}
-
-// A task is found by the name that it has reserved, so it keeps that name. A whole document is meant for the task that has the
-// name, and another may have it by now.
-static bool name_stays(const struct work *work, struct problem *why)
-{
-    const struct plan *plan = work->revision.get.task.plan;
-    struct str reserved = plan ? plan->reserved : (struct str){0};
-    if ((!reserved.n && !work->op->whole) || str_eq(reserved, work->patched.task.name))
-        return true;
-    if (work->op->whole)
-        problem_set(why, ERR_ILLEGAL_TRANSITION, NULL, "Another task has the name by now.");
-    else
-        problem_set(why, ERR_INVALID_FIELD, "/name",
-                    "This task was declared by PUT under its name and keeps it: PUT another name, and delete this task.");
-    return false;
-}
-
 // Only what was read is looked at, which nobody touches meanwhile.
 void commands_merge(struct commands *commands, struct command *op, int64_t now_ms)
 {
@@ -394,8 +364,8 @@ void commands_merge(struct commands *commands, struct command *op, int64_t now_m
     const struct store_task *task = &work->revision.get.task;
     arena_done(&work->merged);
     op->problem = (struct problem){0};
-    enum err err = (op->whole ? patch_replace : patch_task)(&work->patched, task->doc, op->patch, &work->merged, &op->problem);
-    if (!err && name_stays(work, &op->problem) && schedule_fits(work, now_ms, &op->problem)) {
+    struct merging merging = {.task = task, .patch = op->patch, .whole = op->whole, .zones = commands->zones, .now_ms = now_ms};
+    if (!merge_task(&merging, &work->patched, &work->merged, &op->problem)) {
         work->past.merged_from = task->version;
         work->past.changes_nothing = patch_changes_nothing(&work->patched.task, task->doc, &work->merged);
     }
