@@ -130,7 +130,7 @@ static void a_planned_job_that_is_removed_behind_its_back_is_noted(void **state)
     snprintf(sql, sizeof sql, "%lld 5;", (long long)removed);
     const struct plan *plan = get_job(world, id)->task.plan;
     assert_true(str_is(plan->missing, sql));
-    assert_true(plan->check_at == 0 && plan->revision == 2); // of the end of a job, and of the removal
+    assert_true(plan->check_at == 0 && plan->revision == 4); // of two plans, the end of a job, and the removal
 }
 
 int contract_postgres_plans(void)
