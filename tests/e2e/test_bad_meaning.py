@@ -333,7 +333,7 @@ def test_an_unknown_field_of_retry_is_named(unharmed, inner):
 
 @pytest.mark.parametrize(
     "fields",
-    [{"cron": "* * * * *"}, {"every": "15m"}, {"after": ["t0000000000001"]}, {"kind": "k", "args": {}}, {"artifact": "a1"}],
+    [{"after": ["t0000000000001"]}, {"kind": "k", "args": {}}, {"artifact": "a1"}],
     ids=lambda fields: next(iter(fields)),
 )
 def test_what_is_not_built_yet_is_refused_and_not_ignored(unharmed, fields):
