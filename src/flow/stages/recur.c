@@ -543,6 +543,7 @@ static void start_read(struct recur *recur)
     size_t count = 0;
     if (recur->busy || recur->now.mono_ms < recur->read_at || list_empty(&recur->waiting))
         return;
+    recur->read = (struct store_plans){0};
     store_op_post(&recur->read.op, STORE_PLANS, &recur->answers);
     int64_t *ids = arena_array(&recur->read.op.arena, int64_t, BATCH_MAX);
     list_each (&recur->waiting, link) {
@@ -599,10 +600,8 @@ static int64_t seek_overdue(struct recur *recur)
         recur->round_at = node_round(recur->node, now, ROUND_MS);
         return recur->now.wall_ms + recur->round_at - now;
     }
+    recur->overdue = (struct store_plans){.now_ms = recur->now.wall_ms, .max = OVERDUE_MAX};
     store_op_post(&recur->overdue.op, STORE_PLANS, &recur->answers);
-    recur->overdue.ids = NULL;
-    recur->overdue.now_ms = recur->now.wall_ms;
-    recur->overdue.max = OVERDUE_MAX;
     recur->seeking = true;
     store_submit(recur->node->store, &recur->overdue.op);
     return TIME_NEVER;
