@@ -1,10 +1,9 @@
 """A machine whose clock is wrong goes by the database's. The wrong clock is played by libfaketime."""
 
-import glob
-
 import pytest
 
-from support.rota import Rota, binary
+from support.clock import with_clock
+from support.rota import Rota
 from support.times import to_ms
 from support.wait import now_ms
 
@@ -13,12 +12,6 @@ pytestmark = pytest.mark.stores("postgres")
 WRONG_MS = 45_000
 EXACT_MS = 500  # a corrected clock is as exact as a beat is quick, and this machine may be busy
 NEAR_MS = WRONG_MS // 3  # what is nearer than this to the right time was not read from the wrong clock
-
-
-def with_clock(place, shift):
-    (library,) = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
-    fake = [f"LD_PRELOAD={library}", f"FAKETIME={shift}", "FAKETIME_DONT_FAKE_MONOTONIC=1"]
-    return Rota(**place, command=["env", *fake, binary()])
 
 
 @pytest.mark.parametrize("shift, words", [("+45s", "ahead of the database's"), ("-45s", "behind the database's")])

@@ -2,14 +2,14 @@
 Whatever happens, each instant has exactly one job or lies in one skip.
 """
 
-import glob
 import os
 
 import pytest
 
+from support.clock import with_clock
 from support.crash_points import crash_names
 from support.recurring import assert_every_instant_once, nominals, patch, recurring, scheduled, skipped, steer, wait_caught_up
-from support.rota import Rota, binary
+from support.rota import binary
 from support.times import to_ms, to_text
 from support.wait import now_ms, pass_time, wait_until
 
@@ -90,16 +90,10 @@ def test_a_schedule_survives_death_at(name, idle_rota, target):
 
 # ---- downtime
 
-def two_hours_ago(place):
-    (library,) = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
-    fake = [f"LD_PRELOAD={library}", "FAKETIME=-2h", "FAKETIME_DONT_FAKE_MONOTONIC=1"]
-    return Rota(**place, command=["env", *fake, binary()])
-
-
 @pytest.fixture
 def after_downtime(place, target):
     """A server that was down for two hours, with one schedule a minute. libfaketime plays the hours before."""
-    rota = two_hours_ago(place)
+    rota = with_clock(place, "-2h")
 
     def down(**fields):
         rota.start()
