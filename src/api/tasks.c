@@ -1,7 +1,7 @@
 // Submitting: one object, an array, or a line each (NDJSON). The body is checked, each document becomes a task of one admission,
 // and the answer follows its commit.
 //
-// The answer to a single submit is written from what was stored, not read back. A bulk answer holds only ids and refusals.
+// The answer to a single submit is written from what was stored, not read back. An answer to many holds only ids and refusals.
 // Nothing is allocated for a task but from the request's arena and the admission's arrays, which are made once with the right
 // size.
 #include "api/params.h"
@@ -20,7 +20,7 @@
 
 enum { BULK_MAX = 10000, TASK_TEXT_SIZE = 1536 };
 
-// What became of one document of a bulk.
+// What became of one document of many.
 struct item {
     uint32_t at;                   // its place in the admission
     uint32_t line;                 // of NDJSON, from 1 on; empty ones count
@@ -33,7 +33,7 @@ struct submission {
     struct task task; // of a single submit
     struct item *items;
     size_t count;
-    bool bulk, brief;
+    bool many, brief;
     struct task_headers headers;
     struct buf scratch;
     struct now now;
@@ -140,7 +140,7 @@ static void answer_one(struct submission *submission)
     tasks_reply_created(request, &submission->admission, submission->brief ? NULL : &submission->task);
 }
 
-// The id a document of a bulk has now, or 0 and why it has none.
+// The id a document of many has now, or 0 and why it has none.
 static int64_t item_id(const struct submission *submission, const struct item *item, struct problem *ret_problem)
 {
     if (item->problem) {
@@ -220,7 +220,7 @@ static size_t put_brief(const struct submission *submission, struct buf *body)
     return refused;
 }
 
-static void answer_bulk(struct submission *submission)
+static void answer_many(struct submission *submission)
 {
     struct buf body = {0};
     size_t refused = submission->brief ? put_brief(submission, &body) : put_results(submission, &body);
@@ -233,8 +233,8 @@ static void answer(struct http_request *request, void *state)
     const struct store_op *op = &submission->admission.addition.add.op;
     if (op->err)
         problem_store(request, op->err, op->why);
-    else if (submission->bulk)
-        answer_bulk(submission);
+    else if (submission->many)
+        answer_many(submission);
     else
         answer_one(submission);
     admission_done(&submission->admission);
@@ -275,7 +275,7 @@ static void submit_one(struct submission *submission, struct json doc)
     problem_reply(submission->call.request, &why);
 }
 
-// The documents of a bulk, one after the other, whichever way they are written down.
+// The documents of one request, one after the other, whichever way they are written down.
 struct source {
     bool lines;
     struct str rest;        // NDJSON: what is left of the body
@@ -347,12 +347,12 @@ static void take_documents(struct submission *submission, struct source *source)
     }
 }
 
-static void submit_bulk(struct submission *submission, struct source source)
+static void submit_many(struct submission *submission, struct source source)
 {
     struct http_request *request = submission->call.request;
     if (!params_no_key(&submission->call, "it names one task. In an array or NDJSON give each task its own `key`."))
         return;
-    submission->bulk = true;
+    submission->many = true;
     submission->count = count_documents(source);
     if (submission->count > BULK_MAX) {
         problem_say(request, ERR_TOO_LARGE, NULL, "At most %d tasks at once, these are %zu. Send them in parts.", BULK_MAX,
@@ -368,7 +368,7 @@ static void submit_bulk(struct submission *submission, struct source source)
     }
     // Nothing to be stored: the refusals are the whole answer.
     buf_done(&submission->scratch);
-    answer_bulk(submission);
+    answer_many(submission);
     admission_done(&submission->admission);
 }
 
@@ -380,7 +380,7 @@ static void submit_json(struct submission *submission)
     if (value.type == JSON_OBJECT)
         submit_one(submission, value);
     else if (value.type == JSON_ARRAY)
-        submit_bulk(submission, (struct source){.items = json_iter(value)});
+        submit_many(submission, (struct source){.items = json_iter(value)});
     else
         problem_say(submission->call.request, ERR_INVALID_FIELD, NULL, "The body is a task (an object) or an array of tasks.");
 }
@@ -418,7 +418,7 @@ void tasks_submit(const struct api_call *call)
     if (!submission || !params_flag(call, "brief", &submission->brief))
         return;
     if (route_type(http_header(call->request, "Content-Type")) == TYPE_NDJSON)
-        submit_bulk(submission, (struct source){.lines = true, .rest = http_body(call->request)});
+        submit_many(submission, (struct source){.lines = true, .rest = http_body(call->request)});
     else
         submit_json(submission);
 }

@@ -1,4 +1,4 @@
-// The executor port: carries out attempts.
+// The exec port: carries out attempts.
 // Layer: port. Everything on one thread, the dispatcher's.
 #pragma once
 #include "base/clock.h"
@@ -10,8 +10,8 @@
 struct exec_attempt {
     struct order *order;
     struct outcome
-        *outcome; // ->job is the record as the attempt began, ->result is the executor's to fill in. NULL before start()
-    void *own;    // the executor's
+        *outcome; // ->job is the record as the attempt began, ->result is the exec's to fill in. NULL before start()
+    void *own;    // the exec's
 };
 
 struct exec;

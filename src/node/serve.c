@@ -83,7 +83,7 @@ static int64_t turn_flow(void *ctx, struct now now)
     return next;
 }
 
-// The executor's own wait is the thread's sleep, so the loop is told to come back at once.
+// The exec's own wait is the thread's sleep, so the loop is told to come back at once.
 static int64_t turn_exec(void *ctx, struct now now)
 {
     struct server *server = ctx;

@@ -279,17 +279,17 @@ static void counters_of_past_periods_are_added_up(void **state)
     for (int i = 0; i < 3; i++) {
         add(world, (struct sample){0});
         snprintf(sql, sizeof sql,
-                 "WITH u AS (UPDATE @counts SET slot=slot%%16384+16384*%d WHERE slot>16384*9 RETURNING 1)"
+                 "WITH u AS (UPDATE @counts SET stripe=stripe%%16384+16384*%d WHERE stripe>16384*9 RETURNING 1)"
                  " SELECT count(*) FROM u",
                  i + 2);
         assert_true(session_ask_in(world->schema, sql) > 0);
     }
     add(world, (struct sample){0}); // this is the present one
     assert_ready(world, 4);
-    assert_true(session_ask_in(world->schema, "SELECT count(*) FROM @counts WHERE slot>0 AND lane=0") > 1);
+    assert_true(session_ask_in(world->schema, "SELECT count(*) FROM @counts WHERE stripe>0 AND lane=0") > 1);
     sweep(world, NOW, 100);
-    assert_int_equal(session_ask_in(world->schema, "SELECT count(*) FROM @counts WHERE slot>0 AND lane=0"), 1);
-    assert_int_equal(session_ask_in(world->schema, "SELECT amount FROM @counts WHERE slot=0 AND lane=0"), 3);
+    assert_int_equal(session_ask_in(world->schema, "SELECT count(*) FROM @counts WHERE stripe>0 AND lane=0"), 1);
+    assert_int_equal(session_ask_in(world->schema, "SELECT amount FROM @counts WHERE stripe=0 AND lane=0"), 3);
     assert_ready(world, 4);
 }
 
@@ -303,10 +303,10 @@ static void a_lane_that_came_back_stays_when_its_counters_are_added_up(void **st
     int64_t token = job.token++;
     job.state = JOB_SUCCESS;
     assert_int_equal(change(world, token, job, NULL), ERR_OK);
-    assert_true(session_ask_in(world->schema, "WITH u AS (UPDATE @counts SET slot=slot%16384+16384*2 RETURNING 1)"
+    assert_true(session_ask_in(world->schema, "WITH u AS (UPDATE @counts SET stripe=stripe%16384+16384*2 RETURNING 1)"
                                               " SELECT count(*) FROM u") > 0);
     sweep(world, NOW, 100);
-    assert_int_equal(session_ask_in(world->schema, "SELECT count(*) FROM @counts WHERE slot>0"), 0);
+    assert_int_equal(session_ask_in(world->schema, "SELECT count(*) FROM @counts WHERE stripe>0"), 0);
     assert_true(is_listed(world, TENANT, "a"));
     assert_int_equal(drop(world, TENANT, "a")->op.err, ERR_OK);
     assert_false(is_listed(world, TENANT, "a"));

@@ -32,7 +32,7 @@ struct revoke {
     int64_t job_id, token;
 };
 
-// Whether the executor knows all that an attempt needs (exec_ops.prepare).
+// Whether the exec knows all that an attempt needs (exec_ops.prepare).
 enum needs { UNPREPARED, PREPARING, PREPARED };
 
 // An order that is here. It lives in the order's arena.
@@ -40,7 +40,7 @@ struct work {
     struct slots_user user; // its link is in a list below, or the slots'
     struct exec_attempt attempt;
     enum needs needs;
-    enum order_end end; // of what runs: what it is reported as, if the executor has to stop it
+    enum order_end end; // of what runs: what it is reported as, if the exec has to stop it
     int64_t mono_start; // when it was started, on the clock that does not jump
 };
 
@@ -63,7 +63,7 @@ struct dispatch {
     struct map works;       // job id -> struct work, waiting or running
     struct list fresh;      // running, not reported yet, oldest first
     struct list reported;   // running, reported as begun
-    struct list preparing;  // waiting, but not for a slot: the executor finds out what they need
+    struct list preparing;  // waiting, but not for a slot: the exec finds out what they need
     struct list asked;      // questions that are not answered yet
     struct recent *recent;  // job id -> the token it went back with
     struct recent *revoked; // job id -> the token up to which it was called off before it came

@@ -14,7 +14,7 @@ static const char make_lane[] =
     " SELECT coalesce(max(id),0)+1, $1, $5, $4, " PG_QUEUE_PAUSED("$1", "$5") " FROM @lanes"
     " HAVING EXISTS (SELECT FROM @tasks WHERE id=$2 AND tenant=$1 AND version=$3) ON CONFLICT(tenant,queue,dispatch) DO NOTHING";
 
-// AMEND. $1 slot, $2 task, $3 tenant, $4 version, $5 paused, $6 retag, $7 queue, $8 name, $9 document, $10 tags, $11 when, $12 kind
+// AMEND. $1 stripe, $2 task, $3 tenant, $4 version, $5 paused, $6 retag, $7 queue, $8 name, $9 document, $10 tags, $11 when, $12 kind
 // of dispatch. `allowed` is the task, if all tokens stand; `hit` are its steps. `old_tags` are the rows of tags that there are and
 // `new_tags` those that there shall be: jobs may be planned for another time. What a part is on for:
 //
@@ -225,7 +225,7 @@ static void send_task(struct pg_session *session, struct store_amend *amend)
     pg_new_jobs_put(&list, amend->jobs, amend->job_count, 0);
     pg_new_jobs_rows(&list, &jobs, &session->arena);
     pg_begin_query(session);
-    int64_t values[] = {pg_slot(session), task->id, task->tenant, task->version, task->paused, amend->retag};
+    int64_t values[] = {pg_stripe(session), task->id, task->tenant, task->version, task->paused, amend->retag};
     pg_param_each(session, values, array_count(values));
     pg_param_text(session, task->queue);
     pg_param_text(session, task->name);

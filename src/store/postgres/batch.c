@@ -25,7 +25,7 @@ static const char make_lanes[] =
     " SELECT item.no, coalesce(item.lane, made.id) FROM item"
     " LEFT JOIN made ON made.tenant=item.tenant AND made.queue=coalesce(item.queue,'') AND made.dispatch=item.dispatch";
 
-// New tasks without keys that have one job each. $1 slot, $2 the ids. Parts are on when some task is `tagged`, and some job is
+// New tasks without keys that have one job each. $1 stripe, $2 the ids. Parts are on when some task is `tagged`, and some job is
 // `in_hand`, `final` or `waits`.
 static const char add_plain[] =
     "WITH new_job AS MATERIALIZED (SELECT given.*, given.id AS task_id FROM {items} given WHERE given.lane>0"
@@ -50,7 +50,7 @@ static const char add_plain[] =
     ", counted AS (" PG_COUNT("SELECT lane, state, count(*) AS n FROM new_job GROUP BY 1,2") ")"
     " SELECT no FROM new_job";
 
-// Any items: new tasks (`new_tasks`), or jobs for tasks that are there. $1 slot, $2 the tasks that are there.
+// Any items: new tasks (`new_tasks`), or jobs for tasks that are there. $1 stripe, $2 the tasks that are there.
 //
 // `taken` are items one of whose ids is taken. That never happens unless somebody makes a mistake, so a new task is looked up only
 // after its group was refused for it (`careful`). `planned`: some of the tasks recur. `reserving`: some of them reserve a name, which
@@ -348,7 +348,7 @@ static void send_items(struct batch *batch, const struct pg_new_jobs *list, bool
     plan_rows(batch, &plans);
     pg_new_jobs_rows(list, &jobs, &session->arena);
     pg_begin_query(session);
-    pg_param_int(session, pg_slot(session));
+    pg_param_int(session, pg_stripe(session));
     if (!of_new)
         pg_param_ints(session, items.columns[0].ints, items.count);
     pg_put_with(session, add_items, PG_ROWS("items", &items), PG_ROWS("jobs", &jobs), PG_ROWS("plans", &plans),
@@ -421,7 +421,7 @@ static void send_plain(struct batch *batch, const struct pg_new_jobs *list)
     pg_rows_job(&rows, list->jobs, pg_job_all & ~(PG_BIT(id) | PG_BIT(task_id) | PG_BIT(tenant) | PG_BIT(lane)));
     pg_rows_day(&rows, list->jobs);
     pg_begin_query(session);
-    pg_param_int(session, pg_slot(session));
+    pg_param_int(session, pg_stripe(session));
     pg_param_ints(session, rows.columns[0].ints, rows.count);
     pg_put_with(session, add_plain, PG_ROWS("items", &rows), PG_IF("tagged", any_tagged(batch->part, batch->part_count)),
                 PG_IF("final", list->final), PG_IF("in_hand", list->held), PG_IF("waits", list->waiting));

@@ -55,7 +55,7 @@ static const char lock_tasks_of_moved[] =
     "   active=" WITHOUT("p.active", "of_task.ids") ", queued=" WITHOUT("p.queued", "of_task.ids") \
     "   FROM of_task WHERE " PG_IS("p.task_id", "of_task.task_id") ")}"
 
-// CHANGE: any steps. $1 slot. `table` is where the jobs are looked for: `jobs`, or (`done`) jobs_done. What a part is on for:
+// CHANGE: any steps. $1 stripe. `table` is where the jobs are looked for: `jobs`, or (`done`) jobs_done. What a part is on for:
 //
 //   final, live    some steps end their job; some do not
 //   planned        steps that plan a job for another time are left out
@@ -106,7 +106,7 @@ static const char change_jobs[] =
     " SELECT step.no, (" STANDS ")::int, (locked.scheduled_at<>step.scheduled_at)::int FROM step JOIN locked ON locked.id=step.id";
 
 // CHANGE: steps that end jobs which have no lease. The ids come sorted and are looked up in their order, so rows are locked in that
-// order here, too. A row that another had meanwhile is looked at anew by PostgreSQL, with its step. $1 slot, $2 how many there are
+// order here, too. A row that another had meanwhile is looked at anew by PostgreSQL, with its step. $1 stripe, $2 how many there are
 // at most, which PostgreSQL would overestimate.
 static const char end_jobs[] =
     "WITH ended AS (DELETE FROM @jobs j USING {steps} step WHERE " PG_IS("j.id", "step.id") " AND j.token=step.expected"
@@ -219,7 +219,7 @@ static const char *table_of(enum way way)
     return way == AMONG_DONE ? "@jobs_done" : "@jobs";
 }
 
-// Begins a statement for the steps of a batch; $1 is the slot.
+// Begins a statement for the steps of a batch; $1 is the stripe.
 static struct kinds begin_batch(struct pg_session *session, const struct batch *batch, struct pg_rows *ret_steps,
                                 struct pg_rows *ret_attempts)
 {
@@ -227,7 +227,7 @@ static struct kinds begin_batch(struct pg_session *session, const struct batch *
     step_rows(session, ret_steps, batch, &kinds);
     attempt_rows(session, ret_attempts, batch);
     pg_begin_query(session);
-    pg_param_int(session, pg_slot(session));
+    pg_param_int(session, pg_stripe(session));
     return kinds;
 }
 

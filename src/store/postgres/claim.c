@@ -25,7 +25,7 @@ static const char fence[] = "SELECT 1 FROM @incarnations WHERE id=$1 AND NOT dea
 // Of a millisecond with very many jobs, those that are in hand or gone are passed without being looked at.
 #define FROM_ON(floor, from_id) "(j.due_at,j.id)>=(" floor "," from_id ")"
 
-// CLAIM. $1 slot, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows; then the wants. Rows come in the
+// CLAIM. $1 stripe, $2 holder, $3 now, $4 until, $5 the state after, $6 by how much the token grows; then the wants. Rows come in the
 // order in which they were found and locked, and so do their documents, whose tasks `told` writes down for the next statement.
 static const char claim_jobs[] =
     "WITH wanted AS MATERIALIZED (SELECT want.*, " LOOK_FROM " AS floor FROM {wants} want JOIN @lanes l ON l.id=want.lane"
@@ -62,7 +62,7 @@ static const char next_due[] =
         FROM_ON(LOOK_FROM, "want.from_id") " ORDER BY j.due_at, j.id LIMIT 1) at_place"
     "   ORDER BY at_place.due_at, at_place.id LIMIT 1) next";
 
-// DUE. $1 slot, $2 lane, $3 from, $4 to, $5 from_id, $6 max. Of each place one more than wanted is looked at, to know whether there
+// DUE. $1 stripe, $2 lane, $3 from, $4 to, $5 from_id, $6 max. Of each place one more than wanted is looked at, to know whether there
 // is more. The statement waits for rows that are locked, in order of id as in a CHANGE; it leaves those as they are
 // that are no longer delayed then.
 static const char make_ready[] =
@@ -197,7 +197,7 @@ static void send_part(struct pg_session *session, struct store_claim *claim, siz
     want_rows(session, &rows, part);
     if (wants_any(part)) {
         pg_begin_query(session);
-        int64_t values[] = {pg_slot(session), claim->holder, claim->now_ms, claim->until_ms, sample.state, sample.token};
+        int64_t values[] = {pg_stripe(session), claim->holder, claim->now_ms, claim->until_ms, sample.state, sample.token};
         pg_param_each(session, values, array_count(values));
         pg_put_with(session, claim_jobs, PG_ROWS("wants", &rows));
         pg_send(session, read_claimed, part);
@@ -246,6 +246,6 @@ static void read_due(void *ctx, const PGresult *result)
 void pg_due_send(struct pg_session *session, struct store_op *op)
 {
     struct store_due *due = container_of(op, struct store_due, op);
-    pg_sql(session, make_ready, read_due, due, pg_slot(session), due->lane, due->from_ms, due->to_ms, due->from_id,
+    pg_sql(session, make_ready, read_due, due, pg_stripe(session), due->lane, due->from_ms, due->to_ms, due->from_id,
            store_limit(due->max));
 }

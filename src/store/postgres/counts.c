@@ -1,9 +1,9 @@
-// How many jobs there are of each state, by lane. Each session counts in rows of its own (`slot`), which are others every ten
+// How many jobs there are of each state, by lane. Each session counts in rows of its own (`stripe`), which are others every ten
 // seconds; a sweep adds up those of the past.
 #include "core/id.h"
 #include "store/postgres/postgres.h"
 
-_Static_assert((ID_RANGE_NODES + 1) * 8 <= PG_SLOTS, "each session of each node has a slot of its own");
+_Static_assert((ID_RANGE_NODES + 1) * 8 <= PG_STRIPES, "each session of each node has a stripe of its own");
 
 enum { FOLD_MAX = 5000 };
 
@@ -16,13 +16,13 @@ static const char counts_of_tenant[] =
 
 // SWEEP. $1 the period, $2 max. A session that still counts in a past period is left alone.
 static const char fold_counts[] =
-    "WITH past AS MATERIALIZED (SELECT lane, state, slot FROM @counts WHERE slot/{slots} NOT IN (0,$1,$1-1) LIMIT $2"
+    "WITH past AS MATERIALIZED (SELECT lane, state, stripe FROM @counts WHERE stripe/{stripes} NOT IN (0,$1,$1-1) LIMIT $2"
     "   FOR UPDATE SKIP LOCKED),"
-    " taken AS (DELETE FROM @counts c USING past WHERE c.lane=past.lane AND c.state=past.state AND c.slot=past.slot"
+    " taken AS (DELETE FROM @counts c USING past WHERE c.lane=past.lane AND c.state=past.state AND c.stripe=past.stripe"
     "   RETURNING c.lane, c.state, c.amount),"
-    " folded AS (INSERT INTO @counts AS counted(slot,lane,state,amount)"
+    " folded AS (INSERT INTO @counts AS counted(stripe,lane,state,amount)"
     "   SELECT 0, lane, state, sum(amount)::bigint FROM taken GROUP BY lane, state"
-    "   ON CONFLICT(lane,state,slot) DO UPDATE SET amount=counted.amount+excluded.amount)"
+    "   ON CONFLICT(lane,state,stripe) DO UPDATE SET amount=counted.amount+excluded.amount)"
     " SELECT count(*) FROM taken";
 
 // clang-format on
@@ -33,9 +33,9 @@ static int64_t period(void)
     return 1 + clock_now().wall_ms / PERIOD_MS % PERIODS;
 }
 
-int64_t pg_slot(const struct pg_session *session)
+int64_t pg_stripe(const struct pg_session *session)
 {
-    return period() * PG_SLOTS + (int64_t)(atomic_load(&session->pg->node) + 1) * 8 + session->number;
+    return period() * PG_STRIPES + (int64_t)(atomic_load(&session->pg->node) + 1) * 8 + session->number;
 }
 
 static void read_folded(void *ctx, const PGresult *result)

@@ -59,20 +59,20 @@
 
 // ---- counters
 
-// Adds up moves (lane, state, n) into the session's own rows; $1 is its slot, which is another every few seconds: a row that is
+// Adds up moves (lane, state, n) into the session's own rows; $1 is its stripe, which is another every few seconds: a row that is
 // updated again and again keeps all its versions while anybody holds a snapshot, and each update goes through all of them. A
-// sweep adds what was counted in past periods to slot 0.
+// sweep adds what was counted in past periods to stripe 0.
 #define PG_COUNT(moves) \
-    "INSERT INTO @counts AS counted(slot,lane,state,amount) SELECT $1, coalesce(move.lane,0), move.state, sum(move.n)::bigint" \
+    "INSERT INTO @counts AS counted(stripe,lane,state,amount) SELECT $1, coalesce(move.lane,0), move.state, sum(move.n)::bigint" \
     " FROM (" moves ") move GROUP BY GROUPING SETS ((move.lane,move.state),(move.state)) HAVING sum(move.n)<>0 ORDER BY 2,3" \
-    " ON CONFLICT(lane,state,slot) DO UPDATE SET amount=counted.amount+excluded.amount"
+    " ON CONFLICT(lane,state,stripe) DO UPDATE SET amount=counted.amount+excluded.amount"
 // The moves of jobs that were counted (lane, was, state, n) before: of a batch there are few.
 #define PG_MOVES(changed) \
     "SELECT changed.lane, side.state, side.n FROM (" changed ") changed" \
     " CROSS JOIN LATERAL (VALUES (changed.was,-changed.n),(changed.state,changed.n)) side(state,n)"
 
 // Whether a lane is to be shown: it was not dropped, or has had a job since that is not final. A DROP removes the lane's counters of
-// states that are not final, which add up to nothing, and an ADD of such a job writes one (slot 0 keeps it when a sweep adds it up).
+// states that are not final, which add up to nothing, and an ADD of such a job writes one (stripe 0 keeps it when a sweep adds it up).
 // So an ADD that comes at the same time brings the lane back, and neither looks at its row nor waits for it. It is no EXISTS, for
 // which PostgreSQL might read all counters instead of looking up those of one lane.
 #define PG_SHOWN(lane) \

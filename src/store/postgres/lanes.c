@@ -24,13 +24,13 @@ static const char pause_queue[] =
 // that are written meanwhile are not among them, and stay. If those that are add up to nothing in each lane and state, they can go.
 static const char drop_queue[] =
     "WITH lane AS MATERIALIZED (SELECT id, paused, dropped FROM @lanes WHERE tenant=$1 AND queue=$2 ORDER BY id FOR UPDATE),"
-    " open AS MATERIALIZED (SELECT lane, state, slot, amount FROM @counts WHERE lane=" PG_ANY("SELECT id FROM lane")
-    "   AND state<{first_final} ORDER BY lane, state, slot FOR UPDATE),"
+    " open AS MATERIALIZED (SELECT lane, state, stripe, amount FROM @counts WHERE lane=" PG_ANY("SELECT id FROM lane")
+    "   AND state<{first_final} ORDER BY lane, state, stripe FOR UPDATE),"
     " found AS MATERIALIZED (SELECT bool_or(paused) AS paused, bool_or(NOT dropped) OR EXISTS (SELECT FROM open) AS shown,"
     "   coalesce((SELECT sum(amount) FROM open),0)::bigint AS jobs,"
     "   EXISTS (SELECT FROM open GROUP BY lane, state HAVING sum(amount)<>0) AS busy FROM lane HAVING count(*)>0),"
     " cleared AS (DELETE FROM @counts c USING open, found WHERE found.shown AND NOT found.paused AND NOT found.busy"
-    "   AND c.lane=open.lane AND c.state=open.state AND c.slot=open.slot),"
+    "   AND c.lane=open.lane AND c.state=open.state AND c.stripe=open.stripe),"
     " hidden AS (UPDATE @lanes l SET dropped=true FROM found"
     "   WHERE l.id=" PG_ANY("SELECT id FROM lane") " AND found.shown AND NOT found.paused AND NOT found.busy)"
     " SELECT shown::int, CASE WHEN busy THEN greatest(jobs,1) ELSE 0 END, paused::int FROM found";
@@ -158,7 +158,7 @@ static void read_drop(void *ctx, const PGresult *result)
     store_drop_judge(ctx, known, known ? pg_int(result, 0, 1) : 0, known && pg_int(result, 0, 2));
 }
 
-// A sweep moves rows from slot to slot, so none is to be under way.
+// A sweep moves rows from stripe to stripe, so none is to be under way.
 void pg_drop_send(struct pg_session *session, struct store_op *op)
 {
     struct store_drop *drop = container_of(op, struct store_drop, op);

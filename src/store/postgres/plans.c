@@ -18,7 +18,7 @@
 
 static const char lock_plans[] = PG_LOCK_PLANS("ANY($1)");
 
-// PLAN. $1 slot. `unread`: the items were decided without reading the plan; `adds`: there are jobs to add. The items come in order
+// PLAN. $1 stripe. `unread`: the items were decided without reading the plan; `adds`: there are jobs to add. The items come in order
 // of their tasks, so plans are looked up and locked in that order. A plan that another transaction wrote meanwhile is looked at
 // anew by PostgreSQL, with its item. For an item that is not accepted the answer is NULL when there is no plan, 1 when an id that
 // is taken is the only reason, and otherwise 0.
@@ -121,7 +121,7 @@ static void send_part(struct pg_session *session, struct part *part, bool unread
     item_rows(session, &items, part);
     pg_new_jobs_rows(&list, &jobs, &session->arena);
     pg_begin_query(session);
-    pg_param_int(session, pg_slot(session));
+    pg_param_int(session, pg_stripe(session));
     pg_put_with(session, write_plans, PG_ROWS("items", &items), PG_ROWS("jobs", &jobs), PG_IF("unread", unread),
                 PG_IF("adds", list.count), PG_IF("tagged", true), PG_NEW_JOBS_PARTS(session, &list));
     pg_send(session, read_items, part);

@@ -22,7 +22,7 @@ enum {
     LAST_TRY_MS = 500,
     BACK_OFF_MIN_MS = 100,
     BACK_OFF_MAX_MS = 1000,
-    BULK_ROWS = 16,  // so many tasks in one operation are added in bulk
+    MANY_ROWS = 16,  // so many tasks in one operation are added by a thread of their own
     CROWD_ROWS = 500 // so many wait before the other queue for adding helps
 };
 
@@ -36,7 +36,7 @@ struct pg_queue {
     int64_t back_off_ms;
 };
 
-enum { QUEUE_ADD, QUEUE_BULK, QUEUE_TEND, QUEUE_CHANGE, QUEUE_READ, QUEUE_COUNT };
+enum { QUEUE_ADD, QUEUE_ADD_MANY, QUEUE_TEND, QUEUE_CHANGE, QUEUE_READ, QUEUE_COUNT };
 
 // A group has only one of both: a PLAN locks plans before lanes, which an ADD may have locked already.
 static void add_or_plan(struct pg_session *session, struct list *group)
@@ -49,7 +49,7 @@ static const struct {
     const char *name;
     void (*run)(struct pg_session *session, struct list *group);
 } queue_rows[QUEUE_COUNT] = {
-    [QUEUE_ADD] = {"store-add", add_or_plan},     [QUEUE_BULK] = {"store-bulk", add_or_plan},
+    [QUEUE_ADD] = {"store-add", add_or_plan},     [QUEUE_ADD_MANY] = {"store-add-many", add_or_plan},
     [QUEUE_TEND] = {"store-tend", pg_tend_group}, [QUEUE_CHANGE] = {"store-change", pg_change_group},
     [QUEUE_READ] = {"store-read", pg_read_group},
 };
@@ -354,7 +354,7 @@ static enum err pg_open(struct store **ret_store, const char *url, char why[ERR_
 
 static int queue_for_add(struct pg *pg, const struct store_add *add)
 {
-    int mine = add->count < BULK_ROWS ? QUEUE_ADD : QUEUE_BULK, other = add->count < BULK_ROWS ? QUEUE_BULK : QUEUE_ADD;
+    int mine = add->count < MANY_ROWS ? QUEUE_ADD : QUEUE_ADD_MANY, other = add->count < MANY_ROWS ? QUEUE_ADD_MANY : QUEUE_ADD;
     size_t rows = op_queue_waiting(&pg->queues[mine].queue);
     return rows >= CROWD_ROWS && rows > op_queue_waiting(&pg->queues[other].queue) ? other : mine;
 }
@@ -362,8 +362,8 @@ static int queue_for_add(struct pg *pg, const struct store_add *add)
 // A PLAN adds jobs, and goes where less waits.
 static int queue_for_plan(struct pg *pg)
 {
-    size_t rows = op_queue_waiting(&pg->queues[QUEUE_BULK].queue);
-    return rows > op_queue_waiting(&pg->queues[QUEUE_ADD].queue) ? QUEUE_ADD : QUEUE_BULK;
+    size_t rows = op_queue_waiting(&pg->queues[QUEUE_ADD_MANY].queue);
+    return rows > op_queue_waiting(&pg->queues[QUEUE_ADD].queue) ? QUEUE_ADD : QUEUE_ADD_MANY;
 }
 
 static void pg_submit(struct store *store, struct store_op *op)

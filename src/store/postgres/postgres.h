@@ -108,9 +108,9 @@ void pg_drop_days(struct pg_session *session, int64_t today); // those that have
 
 // ---- counts.c: the jobs of each state
 
-enum { PG_SLOTS = 16384 };
-int64_t pg_slot(const struct pg_session *session); // where it counts: $1 of PG_COUNT
-void pg_fold_counts(struct pg_session *session);   // when it is time to
+enum { PG_STRIPES = 16384 };
+int64_t pg_stripe(const struct pg_session *session); // where it counts: $1 of PG_COUNT
+void pg_fold_counts(struct pg_session *session);     // when it is time to
 void pg_stats_send(struct pg_session *session, struct store_op *op);
 
 // ---- lanes.c

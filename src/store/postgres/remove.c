@@ -7,9 +7,9 @@
 // caller asks again. So there is no circle in which two could wait for each other.
 #include "store/postgres/postgres.h"
 
-// REMOVE. $1 slot, $2 task, $3 tenant, $4 version, $5 the last state in which a job keeps its task, $6 max, $7 now, $8 until when
-// the key stays, $9 whether it goes on. The jobs that go now are among the task's own and the first $6+1 of the others: so a step
-// reads no more than it removes, but for the first, which judges all jobs.
+// REMOVE. $1 stripe, $2 task, $3 tenant, $4 version, $5 the last state in which a job keeps its task, $6 max, $7 now, $8 until
+// when the key stays, $9 whether it goes on. The jobs that go now are among the task's own and the first $6+1 of the others: so a
+// step reads no more than it removes, but for the first, which judges all jobs.
 // clang-format off
 #define FIRST_OF_TASK "SELECT $2 UNION (SELECT e.id FROM @extras e WHERE e.task_id=$2 ORDER BY e.id LIMIT $6+1)"
 #define FROM_FIRST(table) " FROM " table " j WHERE j.id=" PG_ANY(FIRST_OF_TASK) " AND j.task_id=$2"
@@ -60,6 +60,6 @@ void pg_remove_send(struct pg_session *session, struct store_op *op)
 {
     struct store_remove *remove = container_of(op, struct store_remove, op);
     pg_lock_task(session, remove->task_id);
-    pg_sql(session, remove_task, read_remove, remove, pg_slot(session), remove->task_id, remove->tenant, remove->version,
+    pg_sql(session, remove_task, read_remove, remove, pg_stripe(session), remove->task_id, remove->tenant, remove->version,
            store_remove_last(remove), (int64_t)remove->max, remove->now_ms, remove->keys_until, remove->goes_on);
 }

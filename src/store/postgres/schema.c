@@ -200,7 +200,9 @@ static const char *const steps[][16] = {
         // A rota of a version before would run jobs of schedules without planning the next, so from here on it writes no job: it
         // finds no column `job_count`.
         "ALTER TABLE @counts RENAME COLUMN job_count TO amount",
-        // What made a job (enum job_trigger). Until now all jobs were made by a submit.
+        "ALTER TABLE @counts RENAME COLUMN slot TO stripe", // a slot is room for a call
+                                                            // What made a job (enum job_trigger). Until now all jobs were made by
+                                                            // a submit.
         "ALTER TABLE @jobs ADD COLUMN IF NOT EXISTS trigger smallint NOT NULL DEFAULT 0",
         "ALTER TABLE @jobs_done ADD COLUMN IF NOT EXISTS trigger smallint NOT NULL DEFAULT 0",
         // The plans of recurring tasks. `lane` is the task's, so that jobs are added without a look at the task. Each job that

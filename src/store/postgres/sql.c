@@ -202,7 +202,7 @@ static const struct word {
     {"called", TARGET_CALLED, 0},
     {"places", STORE_PLACES, 0},           // of a lane, as many numbers are kept for it
     {"last_place", JOB_PRIORITIES - 1, 0}, // as many of them are used: one for each priority
-    {"slots", PG_SLOTS, 0},
+    {"stripes", PG_STRIPES, 0},
     {"small_doc", STORE_SMALL_DOC, 0},
     {"page_bytes", STORE_PAGE_BYTES, 0},
     {"listed_result", STORE_LISTED_RESULT, 0},

@@ -21,7 +21,7 @@ static const char find_due[] =
 static const char find_over[] = "SELECT task_id FROM @plans WHERE over ORDER BY task_id LIMIT $1";
 static const char lock_tasks[] = "SELECT FROM @tasks WHERE id=ANY($1) ORDER BY id FOR UPDATE";
 
-// $1 slot, $2 now, $3 the day of now, $4 the jobs that were found.
+// $1 stripe, $2 now, $3 the day of now, $4 the jobs that were found.
 static const char remove_jobs[] =
     "WITH due AS MATERIALIZED (SELECT j.id FROM @jobs_done j"
     "   WHERE j.id=ANY($4) AND j.purge_at>0 AND j.purge_at<=$2 AND j.day<=$3 FOR UPDATE SKIP LOCKED),"
@@ -162,7 +162,7 @@ static void remove_due(struct pg_session *session, struct sweeping *sweeping, in
     lock_tasks_of(session, sweeping);
     pg_begin_query(session);
     pg_put(session, remove_jobs);
-    pg_param_int(session, pg_slot(session));
+    pg_param_int(session, pg_stripe(session));
     pg_param_int(session, now_ms);
     pg_param_int(session, today);
     pg_param_ints(session, sweeping->jobs, sweeping->count);
