@@ -119,7 +119,7 @@ static void note_running(const struct question *question, struct explanation *ex
 
 static void note_end(const struct question *question, struct explanation *explanation)
 {
-    const struct recurrence *recurs = &question->task.recurs;
+    const struct recurrence *recurs = question->task.recurs;
     const struct plan *plan = question->plan;
     struct arena *arena = question->arena;
     if (!plan_owes(plan) && plan->ended_with)
@@ -134,7 +134,7 @@ static void note_end(const struct question *question, struct explanation *explan
 
 static void note_max_runs(const struct question *question, struct explanation *explanation)
 {
-    int64_t most = question->task.recurs.rules.max_runs;
+    int64_t most = question->task.recurs->rules.max_runs;
     if (most && plan_owes(question->plan))
         explanation_note(explanation,
                          arena_printf(question->arena, "Its schedule ends after %lld runs, %lld of which are past or planned.",
@@ -143,7 +143,7 @@ static void note_max_runs(const struct question *question, struct explanation *e
 
 static void note_failures(const struct question *question, struct explanation *explanation)
 {
-    long long failures = question->plan->failures_in_row, most = question->task.recurs.pause_after_failures;
+    long long failures = question->plan->failures_in_row, most = question->task.recurs->pause_after_failures;
     if (!failures || str_is(question->plan->paused_by, "failures"))
         return;
     struct str words =
@@ -236,7 +236,7 @@ static enum err reply_schedule(struct explaining *explaining)
                                 .next = find_next(get),
                                 .queue_paused = get->job_count && lanes_is_paused(call->api->lanes, get->jobs[0].lane),
                                 .now_ms = clock_now().wall_ms};
-    if (!match_read(&get->task, &question.task, question.arena))
+    if (!match_read(&get->task, &question.task, question.arena) || !task_recurs(&question.task))
         return ERR_INTERNAL;
     put_explanation(&body, &question);
     reply_json(call->request, 200, &body);

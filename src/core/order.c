@@ -27,7 +27,8 @@ static void read_doc(struct order *order)
 struct order *order_new(const struct job *job, struct str doc)
 {
     struct arena arena;
-    arena_init_for(&arena, sizeof(struct order) + doc.n + 1 + ROOM);
+    size_t recurrence = job->trigger == TRIGGER_SUBMIT ? 0 : sizeof(struct recurrence); // only a one-time task has jobs by submit
+    arena_init_for(&arena, sizeof(struct order) + doc.n + 1 + recurrence + ROOM);
     struct order *order = arena_alloc(&arena, sizeof *order);
     order->job = *job;
     order->doc = arena_copy(&arena, doc);

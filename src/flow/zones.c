@@ -247,7 +247,11 @@ bool zones_schedule(struct zones *zones, const struct task *task, int64_t task_i
 {
     const struct zone *zone;
     char words[ERR_WHY_MAX];
-    enum err err = zones_find(zones, task->recurs.timezone, &zone, words);
+    if (!task_recurs(task)) { // of a task with a plan: somebody else has changed its document in the database
+        problem_set(why, ERR_INVALID_FIELD, "/cron", "The document has neither cron nor every.");
+        return false;
+    }
+    enum err err = zones_find(zones, task->recurs->timezone, &zone, words);
     if (err)
         err = problem_set(why, err, "/timezone", "%s", words);
     else

@@ -21,7 +21,7 @@ SOURCE = re.compile(r"(?<![\w./:-])(?:src/)?((?:base|core|store|broker|http|exec
 VERB = re.compile(r"\./dev ([a-z]+)\b")
 CODE = re.compile(r"^```.*?^```", re.M | re.S)
 ROUTE = re.compile(r'^    \{"([A-Z]+)", +"(/[^"]*)"', re.M)
-FIELD = re.compile(r'\{ROW\("([a-z_]+)"')
+FIELD = re.compile(r'\{(?:ROW|RECURRENCE)\("([a-z_]+)"')
 RUN_PAGES = ["README.md", "docs/guide.md"]
 
 

@@ -43,7 +43,7 @@ static void check_same(const struct task *a, const struct task *b)
     must(a->not_after_in_ms == b->not_after_in_ms && a->policy.timeout_ms == b->policy.timeout_ms && a->priority == b->priority);
     must(memcmp(a->target.http.success_codes, b->target.http.success_codes, sizeof a->target.http.success_codes) == 0);
     must(same_policy(a->policy, b->policy));
-    must(same_recurrence(&a->recurs, &b->recurs));
+    must(!a->recurs == !b->recurs && (!a->recurs || same_recurrence(a->recurs, b->recurs)));
 }
 
 static void check_shown(const struct task *task, struct arena *arena)
@@ -89,7 +89,8 @@ static void check_schedule(const struct task *task, struct arena *arena)
 {
     struct schedule schedule;
     struct problem why = {0};
-    must(!task->at_ms && task->in_ms < 0 && !task->not_after_ms && (task->recurs.cron.p == NULL) == (task->recurs.every_ms > 0));
+    must(!task->at_ms && task->in_ms < 0 && !task->not_after_ms &&
+         (task->recurs->cron.p == NULL) == (task->recurs->every_ms > 0));
     enum err err = task_schedule(task, 1, NOW_MS, &zone_utc, arena, &schedule, &why);
     must(!err || (err == ERR_CRON_NEVER && schedule.cron.hashed && !task->name.n));
     must(schedule.exclude_count <= EXCLUDES_MAX);

@@ -35,15 +35,15 @@ static void take_doc(struct plan_shadow *plan, struct str doc, int64_t created_a
     struct arena arena;
     arena_init(&arena);
     struct task task = read_doc(doc, &arena);
-    bool every = task.recurs.every_ms > 0;
-    int64_t step = every ? task.recurs.every_ms : step_of_cron(task.recurs.cron), anchor = every ? created_at % step : 0;
+    bool every = task.recurs->every_ms > 0;
+    int64_t step = every ? task.recurs->every_ms : step_of_cron(task.recurs->cron), anchor = every ? created_at % step : 0;
     plan->rescheduled |= plan->step_ms && (plan->step_ms != step || plan->anchor_ms != anchor);
     plan->step_ms = step;
     plan->anchor_ms = anchor;
-    plan->jitter_ms = task.recurs.jitter_ms;
-    plan->max_runs = task.recurs.rules.max_runs;
-    plan->overlap = task.recurs.rules.overlap;
-    plan->max_active = task.recurs.rules.max_active;
+    plan->jitter_ms = task.recurs->jitter_ms;
+    plan->max_runs = task.recurs->rules.max_runs;
+    plan->overlap = task.recurs->rules.overlap;
+    plan->max_active = task.recurs->rules.max_active;
     arena_done(&arena);
 }
 

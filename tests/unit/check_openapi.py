@@ -97,7 +97,7 @@ def field_rows(table):
     numbers = dict(re.findall(r"(\w+_MAX|JOB_PRIORITIES) = (\d+)", text))
     rows = re.search(rf"{table}\[\] = \{{(.*?)\n\}};", text, re.S).group(1)
     found = {}
-    for name, kind, rest in re.findall(r'ROW\("(\w+)", (\w+), [\w.]+\)(.*)\}', rows):
+    for name, kind, rest in re.findall(r'(?:ROW|RECURRENCE)\("(\w+)", (\w+), [\w.]+\)(.*)\}', rows):
         limits = {}
         for limit, value in re.findall(r"\.(min|max) = ([^,}]+)", rest):
             value = re.sub(r"[A-Z_]{3,}", lambda word: numbers.get(word[0], "0"), value)

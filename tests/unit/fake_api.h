@@ -262,7 +262,7 @@ bool zones_schedule(struct zones *zones, const struct task *task, int64_t task_i
 {
     const struct zone *zone;
     char words[ERR_WHY_MAX];
-    why->err = zones_find(zones, task->recurs.timezone, &zone, words);
+    why->err = zones_find(zones, task->recurs->timezone, &zone, words);
     if (why->err)
         problem_set(why, why->err, "/timezone", "%s", words);
     else

@@ -252,6 +252,43 @@ static void null_gives_no_field_of_a_form(void **state)
     assert_int_equal(letter.address.kind, HOUSE);
 }
 
+// Few houses have a garden.
+struct home {
+    int rooms;
+    const struct garden *garden;
+};
+struct garden {
+    int trees, gates;
+};
+
+static void the_fields_of_a_group_take_room_only_in_an_object_that_gives_one(void **state)
+{
+    static const struct garden garden_defaults = {.gates = 1};
+    static const struct field_group garden = {
+        .pointer = offsetof(struct home, garden), .size = sizeof garden_defaults, .defaults = &garden_defaults};
+    static const struct field rows[] = {
+        {ROW_OF(garden, "trees", number, trees), .max = 9, .group = &garden},
+        {ROW_OF(home, "rooms", number, rooms), .max = 9},
+        {ROW_OF(garden, "gates", number, gates), .max = 9, .group = &garden},
+    };
+    static const struct home defaults = {.rooms = 2};
+    static const struct fields fields = {.rows = rows, .count = array_count(rows), .what = "a home", .defaults = &defaults};
+    struct arena arena;
+    struct home home = defaults;
+    struct field_reader reader = {.object = &home, .arena = &arena, .within = ""};
+    arena_init(&arena);
+    assert_int_equal(field_read_all(&reader, &fields, (struct json){JSON_OBJECT, STR("{\"rooms\":3,\"trees\":null}")}), ERR_OK);
+    assert_null(home.garden);
+    assert_written(&fields, NULL, &home, FIELD_FOR_PEOPLE, "\"rooms\":3");
+    assert_int_equal(field_read_all(&reader, &fields, (struct json){JSON_OBJECT, STR("{\"trees\":4}")}), ERR_OK);
+    assert_written(&fields, NULL, &home, FIELD_FOR_PEOPLE, "\"trees\":4,\"rooms\":3,\"gates\":1");
+    assert_written(&fields, NULL, &home, FIELD_FOR_KEYS, "\"trees\":4,\"rooms\":3");
+    assert_int_equal(field_read_all(&reader, &fields, (struct json){JSON_OBJECT, STR("{\"gates\":2}")}), ERR_OK);
+    assert_written(&fields, NULL, &home, FIELD_FOR_KEYS, "\"trees\":4,\"rooms\":3,\"gates\":2");
+    assert_int_equal(garden_defaults.trees, 0);
+    arena_done(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +302,7 @@ int main(void)
         cmocka_unit_test(a_form_has_its_own_defaults_which_a_key_does_not_see_of_an_added_field),
         cmocka_unit_test(an_object_has_the_fields_of_exactly_one_form),
         cmocka_unit_test(null_gives_no_field_of_a_form),
+        cmocka_unit_test(the_fields_of_a_group_take_room_only_in_an_object_that_gives_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

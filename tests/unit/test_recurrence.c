@@ -72,7 +72,7 @@ static void the_struct_has_what_the_document_says(void **state)
                                   "\"misfire_window\":\"1h\",\"overlap\":\"cancel\",\"max_active\":100,\"max_runs\":9,"
                                   "\"pause_after_failures\":1000000,\"jitter\":\"1s\"}",
                                   &arena);
-    const struct recurrence *recurs = &task.recurs;
+    const struct recurrence *recurs = task.recurs;
     assert_true(task_recurs(&task));
     assert_int_equal(recurs->every_ms, 900000);
     assert_int_equal(recurs->anchor_ms, 1767225600250);
@@ -99,6 +99,7 @@ static void null_is_the_default_also_of_a_task_that_runs_once(void **state)
         render(&plain, &task);
         task = must_parse(arena_printf(&arena, "{" U ",\"%s\":null}", names[i]).p, &arena);
         assert_false(task_recurs(&task));
+        assert_null(task.recurs);
         render(&with_null, &task);
         assert_true(str_eq(buf_str(&plain), buf_str(&with_null)));
         arena_done(&arena);

@@ -117,6 +117,18 @@ static void utc_is_always_known(void **state)
     assert_ptr_equal(zone, &zone_utc);
 }
 
+static void a_document_that_does_not_say_when_has_no_schedule(void **state)
+{
+    struct arena arena;
+    struct schedule schedule;
+    struct problem problem = {0};
+    arena_init(&arena);
+    assert_false(zones_schedule(zones, &(struct task){.at_ms = 1}, 1, 0, &arena, &schedule, &problem));
+    assert_int_equal(problem.err, ERR_INVALID_FIELD);
+    assert_string_equal(problem.field, "/cron");
+    arena_done(&arena);
+}
+
 static void another_name_needs_no_file_of_its_own(void **state)
 {
     assert_string_equal(abbreviation("B/One"), "ONE");
@@ -267,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_zone_is_found_by_its_name_and_read_once, setup, teardown),
         cmocka_unit_test_setup_teardown(utc_is_always_known, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_document_that_does_not_say_when_has_no_schedule, setup, teardown),
         cmocka_unit_test_setup_teardown(another_name_needs_no_file_of_its_own, setup, teardown),
         cmocka_unit_test_setup_teardown(names_that_are_not_listed_open_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_that_is_broken_or_missing_is_said, setup, teardown),

@@ -1,6 +1,6 @@
-// This runs on every submit and again on every claim, so a good document is read without allocating or printing: text is only
-// made for a refusal. What it does not do: know which fields there are (core/task/task_fields), or what a value of one looks like
-// (core/task/field_type).
+// This runs on every submit and again on every claim, so a good document is read without printing, and memory is only taken for a
+// group: text is only made for a refusal. What it does not do: know which fields there are (core/task/task_fields), or what a
+// value of one looks like (core/task/field_type).
 #include "core/task/field.h"
 
 // ---- refusals
@@ -96,6 +96,27 @@ static enum err check_form(struct field_reader *reader, const struct fields *fie
     return field_refuse(reader, ERR_MISSING_FIELD, form->key, "%s", form->key_missing);
 }
 
+// ---- groups
+
+static const char *group_of(const struct field_group *group, const void *object)
+{
+    const char *fields;
+    memcpy(&fields, (const char *)object + group->pointer, sizeof fields);
+    return fields;
+}
+
+// Where the group of a field that is given is kept.
+static char *enter_group(struct field_reader *reader, const struct field_group *group)
+{
+    char *fields = (char *)group_of(group, reader->object);
+    if (fields)
+        return fields;
+    fields = arena_alloc(reader->arena, group->size);
+    memcpy(fields, group->defaults, group->size);
+    memcpy((char *)reader->object + group->pointer, &fields, sizeof fields);
+    return fields;
+}
+
 // ---- fields that need others
 
 // `given` has a bit for each row that was given and depends on others. It is checked when all of the object is read, because what
@@ -125,8 +146,10 @@ enum err field_read_all(struct field_reader *reader, const struct fields *fields
         if (value.type == JSON_NULL && !field->null_counts)
             continue;
         enum err err = field->form == reader->form || !field->form ? ERR_OK : enter_form(reader, fields, field, object);
-        if (!err)
-            err = field->type->take(reader, field, value, (char *)reader->object + field->offset);
+        if (err)
+            return err;
+        char *within = field->group ? enter_group(reader, field->group) : reader->object;
+        err = field->type->take(reader, field, value, within + field->offset);
         if (err)
             return err;
         if (field->lacks && value.type != JSON_NULL)
@@ -138,23 +161,31 @@ enum err field_read_all(struct field_reader *reader, const struct fields *fields
 
 // ---- writing
 
-static inline bool put_value(const struct field *field, const void *object, enum field_audience audience, struct buf *buf)
+// `within` is the object, or what it has for the group of the field.
+static inline bool put_value(const struct field *field, const void *within, enum field_audience audience, struct buf *buf)
 {
     if (!field->type->of)
-        return field->type->put(field, (const char *)object + field->offset, buf);
+        return field->type->put(field, (const char *)within + field->offset, buf);
     buf_putc(buf, '{');
-    field_write_all(field->type->of, NULL, object, audience, buf);
+    field_write_all(field->type->of, NULL, within, audience, buf);
     buf_putc(buf, '}');
     return true;
 }
 
-static bool has_default(const struct fields *fields, const struct field *field, const void *object)
+static const void *defaults_of(const struct fields *fields, const struct field *field)
+{
+    if (field->form)
+        return (const char *)field->form->defaults - fields->part_offset;
+    return field->group ? field->group->defaults : fields->defaults;
+}
+
+static bool has_default(const struct fields *fields, const struct field *field, const void *within)
 {
     buf_auto struct buf value = {0}, by_default = {0};
-    const void *defaults = field->form ? (const char *)field->form->defaults - fields->part_offset : fields->defaults;
+    const void *defaults = defaults_of(fields, field);
     if (!put_value(field, defaults, FIELD_FOR_KEYS, &by_default)) // none to show: what is there was given
         return false;
-    put_value(field, object, FIELD_FOR_KEYS, &value);
+    put_value(field, within, FIELD_FOR_KEYS, &value);
     return str_eq(buf_str(&value), buf_str(&by_default));
 }
 
@@ -166,12 +197,13 @@ void field_write_all(const struct fields *fields, const struct field_form *form,
     size_t comma = 1; // the first head is written without its comma
     for (const struct field *field = fields->rows, *end = field + fields->count; field < end; field++) {
         size_t before = buf->n;
-        if ((field->form && field->form != form) || (field->lacks && field->lacks(object)))
+        const void *within = field->group ? group_of(field->group, object) : object;
+        if (!within || (field->form && field->form != form) || (field->lacks && field->lacks(object)))
             continue;
-        if (audience == FIELD_FOR_KEYS && !field->old && has_default(fields, field, object))
+        if (audience == FIELD_FOR_KEYS && !field->old && has_default(fields, field, within))
             continue;
         buf_put(buf, (struct str){field->head.p + comma, field->head.n - comma});
-        if (put_value(field, object, audience, buf))
+        if (put_value(field, within, audience, buf))
             comma = 0;
         else
             buf->n = before;

@@ -11,6 +11,7 @@
 
 struct field;
 struct field_form;
+struct field_group;
 struct fields;
 
 // An object while it is read.
@@ -39,10 +40,11 @@ enum { FIELD_DEPENDENT_MAX = 64 };
 struct field {
     struct str name, head; // FIELD_NAME(): the name, and what is written before the value
     const struct field_type *type;
-    size_t offset;                 // in the object
-    const struct field_form *form; // the one it belongs to; NULL: every object may have it
-    int64_t min, max;              // of a number, a duration in ms, or a text's length in bytes
-    const char *const *any;        // the words that are allowed; NULL: not a choice
+    size_t offset;                   // in the object, or in what the object has for its group
+    const struct field_form *form;   // the one it belongs to; NULL: every object may have it
+    const struct field_group *group; // the one it belongs to; NULL: it is kept in the object itself
+    int64_t min, max;                // of a number, a duration in ms, or a text's length in bytes
+    const char *const *any;          // the words that are allowed; NULL: not a choice
     // What an object would need to have this field, such as "cron or every"; NULL: it has that. A field without such a function
     // is one that every object may have. A row that has one is among the first FIELD_DEPENDENT_MAX of its table.
     const char *(*lacks)(const void *object);
@@ -58,6 +60,14 @@ struct field_form {
     size_t key_offset;
     const char *key_missing;
     const void *defaults; // the part before any field of this form is given
+};
+
+// Fields that few objects have, such as those of a recurring task. They are kept apart, and the object has a pointer to them,
+// which is NULL until one of them is given; so the other objects need no room for them, and none of them is shown.
+struct field_group {
+    size_t pointer; // where it is in the object
+    size_t size;
+    const void *defaults; // before any field of the group is given
 };
 
 struct fields {

@@ -9,7 +9,7 @@
 
 bool task_recurs(const struct task *task)
 {
-    return task->recurs.cron.p || task->recurs.every_ms > 0;
+    return task->recurs && (task->recurs->cron.p || task->recurs->every_ms > 0);
 }
 
 uint64_t recurrence_hash(struct str name, int64_t task_id)
@@ -21,24 +21,24 @@ uint64_t recurrence_hash(struct str name, int64_t task_id)
 
 static enum err check_one_time(const struct task *task, struct problem *why)
 {
-    const struct recurrence *recurs = &task->recurs;
-    int given = (task->at_ms != 0) + (task->in_ms >= 0) + (recurs->cron.p != NULL) + (recurs->every_ms > 0);
-    if (given <= 1)
+    const struct recurrence *recurs = task->recurs;
+    bool cron = recurs && recurs->cron.p, every = recurs && recurs->every_ms > 0;
+    if ((task->at_ms != 0) + (task->in_ms >= 0) + cron + every <= 1)
         return ERR_OK;
-    const char *last = recurs->every_ms > 0 ? "/every" : recurs->cron.p ? "/cron" : "/in";
+    const char *last = every ? "/every" : cron ? "/cron" : "/in";
     return problem_set(why, ERR_INVALID_FIELD, last, "At most one of at, in, cron and every may be given.");
 }
 
 static enum err read_pattern(const struct task *task, int64_t task_id, struct cron *ret_cron, struct problem *why)
 {
     char words[ERR_WHY_MAX];
-    enum err err = cron_parse(task->recurs.cron, recurrence_hash(task->name, task_id), ret_cron, words);
+    enum err err = cron_parse(task->recurs->cron, recurrence_hash(task->name, task_id), ret_cron, words);
     return err ? problem_set(why, err, "/cron", "%s", words) : ERR_OK;
 }
 
 static enum err check_recurring(const struct task *task, struct problem *why)
 {
-    const struct recurrence *recurs = &task->recurs;
+    const struct recurrence *recurs = task->recurs;
     struct cron cron;
     if (task->not_after_ms)
         return problem_set(why, ERR_INVALID_FIELD, "/not_after",
@@ -72,7 +72,7 @@ static void read_excludes(struct json list, struct arena *arena, struct schedule
 enum err task_schedule(const struct task *task, int64_t task_id, int64_t since_ms, const struct zone *zone, struct arena *arena,
                        struct schedule *ret_schedule, struct problem *why)
 {
-    const struct recurrence *recurs = &task->recurs;
+    const struct recurrence *recurs = task->recurs;
     bool anchored = recurs->anchor_ms >= 0;
     *ret_schedule = (struct schedule){.gap = recurs->dst_gap,
                                       .overlap = recurs->dst_overlap,
@@ -92,7 +92,7 @@ enum err task_schedule(const struct task *task, int64_t task_id, int64_t since_m
 enum err recurrence_check_ahead(const struct task *task, const struct schedule *schedule, int64_t now_ms, struct problem *why)
 {
     int64_t first = schedule_next(schedule, now_ms).at_ms;
-    const char *field = task->recurs.ends_at ? "/ends_at" : task->recurs.cron.p ? "/cron" : "/every";
+    const char *field = task->recurs->ends_at ? "/ends_at" : task->recurs->cron.p ? "/cron" : "/every";
     if (first == TIME_NEVER)
         return problem_set(why, ERR_CRON_NEVER, field, "The task would never run: all times of its schedule have passed.");
     if (schedule_next_run(schedule, now_ms, first + TASK_HORIZON_MS) == TIME_NEVER)

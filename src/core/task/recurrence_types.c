@@ -30,6 +30,17 @@ const char *const recurrence_dst_overlaps[] = {
 
 // ---- which task may have a field
 
+static const struct recurrence defaults = {
+    .timezone = {"UTC", 3}, .every_ms = -1, .anchor_ms = -1, .rules = {.misfire_window_ms = -1, .max_active = 1}};
+
+const struct field_group recurrence_group = {
+    .pointer = offsetof(struct task, recurs), .size = sizeof(struct recurrence), .defaults = &defaults};
+
+static const struct recurrence *recurrence_of(const void *task)
+{
+    return ((const struct task *)task)->recurs;
+}
+
 const char *recurrence_lacks(const void *task)
 {
     return task_recurs(task) ? NULL : "cron or every";
@@ -37,19 +48,19 @@ const char *recurrence_lacks(const void *task)
 
 const char *recurrence_lacks_cron(const void *task)
 {
-    return ((const struct task *)task)->recurs.cron.p ? NULL : "cron";
+    return task_recurs(task) && recurrence_of(task)->cron.p ? NULL : "cron";
 }
 
 const char *recurrence_lacks_every(const void *task)
 {
-    return ((const struct task *)task)->recurs.every_ms > 0 ? NULL : "every";
+    return task_recurs(task) && recurrence_of(task)->every_ms > 0 ? NULL : "every";
 }
 
 const char *recurrence_lacks_max_active(const void *task)
 {
     if (!task_recurs(task))
         return recurrence_lacks(task);
-    return ((const struct task *)task)->recurs.rules.overlap != PLAN_OVERLAP_ALLOW ? NULL : "an overlap of skip, queue or cancel";
+    return recurrence_of(task)->rules.overlap != PLAN_OVERLAP_ALLOW ? NULL : "an overlap of skip, queue or cancel";
 }
 
 // ---- types

@@ -10,6 +10,8 @@ extern const struct field_type field_type_exclude;  // a struct json: an array o
 extern const char *const recurrence_misfires[], *const recurrence_overlaps[], *const recurrence_gaps[],
                                                                                   *const recurrence_dst_overlaps[];
 
+extern const struct field_group recurrence_group; // the struct recurrence of a struct task
+
 // What a struct task would need to have a field: see struct field.
 const char *recurrence_lacks(const void *task);            // of any recurring task
 const char *recurrence_lacks_cron(const void *task);       // of one with a pattern

@@ -65,6 +65,8 @@ enum err task_parse(struct task *ret_task, struct json doc, struct arena *arena,
     if (err)
         return err;
     settle_timeout(&task);
+    if (!task_recurs(&task))
+        task.recurs = NULL; // a misfire_window of null may be given without cron or every
     *ret_task = task;
     return ERR_OK;
 }

@@ -21,12 +21,12 @@ enum {
 
 struct task {
     struct target target;
-    int64_t at_ms;            // 0: not given
-    int64_t in_ms;            // -1: not given
-    int64_t not_after_ms;     // a time; 0: not given
-    int64_t not_after_in_ms;  // a duration after the planned time; -1: not given
-    struct recurrence recurs; // all defaults, unless task_recurs()
-    struct job_policy policy; // retry, timeout, sla, ttl, on_lost, lost_max
+    int64_t at_ms;                   // 0: not given
+    int64_t in_ms;                   // -1: not given
+    int64_t not_after_ms;            // a time; 0: not given
+    int64_t not_after_in_ms;         // a duration after the planned time; -1: not given
+    const struct recurrence *recurs; // NULL: it does not
+    struct job_policy policy;        // retry, timeout, sla, ttl, on_lost, lost_max
     int priority;
     struct str queue, key, name, tracing_id, created_by, traceparent;
     struct json labels;

@@ -130,10 +130,10 @@ static enum err go_on(const struct replanning *replanning, struct plan *plan, co
         return why->err;
     enum plan_misfire missed = replanning->command->runs_missed ? replanning->command->missed : PLAN_MISFIRE_SKIP;
     if (replanning->command->act == COMMAND_RESUME)
-        plan_resume(plan, &schedule, &task->recurs.rules, missed, planned->rows, planned->count, now_ms, arena, planned->moved,
+        plan_resume(plan, &schedule, &task->recurs->rules, missed, planned->rows, planned->count, now_ms, arena, planned->moved,
                     rows);
     else
-        plan_change(plan, &schedule, &task->recurs.rules, planned->rows, planned->count, now_ms, arena, planned->moved, rows);
+        plan_change(plan, &schedule, &task->recurs->rules, planned->rows, planned->count, now_ms, arena, planned->moved, rows);
     enum err err = ERR_OK;
     for (size_t i = 0; i < planned->count && !err; i++)
         if (!planned->rows[i].stays)

@@ -112,7 +112,7 @@ static void plan_again(struct admission *admission, size_t i, int64_t now_ms)
                           .revision = 1,
                           .reserved = admission->reserved};
     plan_begin(plan, admission->tasks[i].created_at);
-    plan_extend(plan, &schedule, &task->recurs.rules, now_ms, arena, rows);
+    plan_extend(plan, &schedule, &task->recurs->rules, now_ms, arena, rows);
     admission->tasks[i].plan = plan;
     item->jobs = recur_make_jobs(admission->admit->node, task, plan, rows, now_ms, arena);
     item->job_count = rows->count;

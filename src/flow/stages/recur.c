@@ -226,7 +226,7 @@ static bool plan_unread(struct recur *recur, const struct order *order, const st
 {
     struct plan_unread unread;
     struct planning *planning = unread_batch(recur);
-    if (!planning || !plan_extend_unread(schedule, &order->task.recurs.rules, row_of(&order->job), recur->now.wall_ms, &unread))
+    if (!planning || !plan_extend_unread(schedule, &order->task.recurs->rules, row_of(&order->job), recur->now.wall_ms, &unread))
         return false;
     struct arena *arena = &planning->plan.op.arena;
     struct plan_rows rows = {.rows = {unread.row}, .count = 1};
@@ -246,17 +246,17 @@ static bool plan_unread(struct recur *recur, const struct order *order, const st
 
 bool recur_pick(struct recur *recur, struct order *order, struct now now)
 {
-    const struct plan_rules *rules = &order->task.recurs.rules;
+    const struct recurrence *recurs = order->task.recurs; // NULL: of a document that cannot be read
     const struct job *job = &order->job;
     struct schedule schedule;
     struct problem why = {0};
     struct arena arena;
     recur->now = now;
-    if (job->attempts && rules->overlap == PLAN_OVERLAP_ALLOW)
+    if (job->attempts && recurs && recurs->rules.overlap == PLAN_OVERLAP_ALLOW)
         return true; // it was picked before
     arena_init(&arena);
     bool known = zones_schedule(recur->zones, &order->task, job->task_id, job->nominal_at, &arena, &schedule, &why);
-    bool runs = known && plan_pick_unread(&schedule, rules, row_of(job), now.wall_ms);
+    bool runs = known && plan_pick_unread(&schedule, &recurs->rules, row_of(job), now.wall_ms);
     bool planned = runs && plan_unread(recur, order, &schedule);
     arena_done(&arena);
     if (runs && !planned)
@@ -393,7 +393,7 @@ static bool plans_differ(const struct plan *a, const struct plan *b)
 static bool failed_too_often(const struct task *task, const struct store_task *stored)
 {
     const struct plan *plan = stored->plan;
-    return task->recurs.pause_after_failures && plan->failures_in_row >= task->recurs.pause_after_failures &&
+    return task->recurs->pause_after_failures && plan->failures_in_row >= task->recurs->pause_after_failures &&
            plan->last_at > stored->updated_at;
 }
 
@@ -441,11 +441,11 @@ static void decide(struct recur *recur, struct look *look, const struct store_ta
         return;
     if (look->order)
         look->pick =
-            plan_pick(plan, &schedule, &task.recurs.rules, look->order->job.id, row_of(&look->order->job), now_ms, arena);
-    plan_extend(plan, &schedule, &task.recurs.rules, now_ms, arena, rows);
+            plan_pick(plan, &schedule, &task.recurs->rules, look->order->job.id, row_of(&look->order->job), now_ms, arena);
+    plan_extend(plan, &schedule, &task.recurs->rules, now_ms, arena, rows);
     replace_missing(recur, look, plan, &schedule, arena, rows);
     look->more = rows->more;
-    look->lets_go = plan_next_queued(plan, &task.recurs.rules);
+    look->lets_go = plan_next_queued(plan, &task.recurs->rules);
     look->pauses = !stored->paused && failed_too_often(&task, stored);
     if (!rows->count && !plans_differ(plan, stored->plan))
         return;
@@ -615,7 +615,8 @@ void recur_ended(struct recur *recur, int64_t task_id)
 bool recur_is_calm(const struct task *task, enum job_state end)
 {
     bool failed = end == JOB_ABORTED || end == JOB_BURIED;
-    return task->recurs.rules.overlap != PLAN_OVERLAP_QUEUE && !(failed && task->recurs.pause_after_failures);
+    const struct recurrence *recurs = task->recurs;
+    return !recurs || (recurs->rules.overlap != PLAN_OVERLAP_QUEUE && !(failed && recurs->pause_after_failures));
 }
 
 // ---- the turn
