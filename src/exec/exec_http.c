@@ -20,6 +20,7 @@ struct exec_http {
     _Atomic size_t response_max;
     struct http_client *client;
     struct list refused; // calls that could not begin; ended by the next poll
+    struct buf headers;  // of the call that is started: the client has copied them when that returns
 };
 
 struct call {
@@ -32,7 +33,9 @@ struct call {
     struct str wrong; // why it cannot be called; .p == NULL: it can
 };
 
-static struct str write_headers(const struct exec_http *http, const struct exec_attempt *attempt);
+static_assert(sizeof(struct call) <= ORDER_ROOM_EXECUTOR, "an order has room for its call");
+
+static struct str write_headers(struct exec_http *http, const struct exec_attempt *attempt);
 static void on_done(void *ctx, const struct http_answer *answer);
 
 static void on_known(struct resolve_waiter *waiter, const struct resolve_answer *answer)
@@ -131,6 +134,7 @@ static void http_close(struct exec *exec)
 {
     struct exec_http *http = container_of(exec, struct exec_http, exec);
     http_client_free(http->client);
+    buf_done(&http->headers);
     mem_free(http);
 }
 
@@ -219,7 +223,7 @@ static char *put_header(char *at, struct str name, struct str value)
 enum { DEFAULT_AGENT, DEFAULT_ACCEPT, DEFAULT_TYPE, DEFAULT_COUNT };
 static const struct str defaults[DEFAULT_COUNT] = {{"User-Agent", 10}, {"Accept", 6}, {"Content-Type", 12}};
 
-static struct str write_headers(const struct exec_http *http, const struct exec_attempt *attempt)
+static struct str write_headers(struct exec_http *http, const struct exec_attempt *attempt)
 {
     enum { OWN_MAX = 512 }; // what is written besides the texts counted below
     const struct target_http *target = &attempt->order->task.target.http;
@@ -228,8 +232,9 @@ static struct str write_headers(const struct exec_http *http, const struct exec_
     bool typed = target->body.type != JSON_ABSENT && target->body.type != JSON_STRING, given[DEFAULT_COUNT] = {0};
     size_t agent_n = strlen(http->config.user_agent);
     // A text is not longer than it is in JSON, which has quotes, a colon and a comma besides.
-    char *text = arena_alloc(arena, OWN_MAX + agent_n + attempt->order->task.traceparent.n + target->headers.raw.n),
-         *at = put_own_headers(text, attempt);
+    http->headers.n = 0;
+    buf_reserve(&http->headers, OWN_MAX + agent_n + attempt->order->task.traceparent.n + target->headers.raw.n);
+    char *at = put_own_headers(http->headers.p, attempt);
     if (target->headers.type == JSON_OBJECT)
         for (struct json_iter iter = json_iter(target->headers); json_next(&iter, &name, &value);) {
             struct str what = json_text(name, arena);
@@ -243,7 +248,7 @@ static struct str write_headers(const struct exec_http *http, const struct exec_
         at = put_header(at, defaults[DEFAULT_ACCEPT], STR("*/*"));
     if (!given[DEFAULT_TYPE] && typed)
         at = put_header(at, defaults[DEFAULT_TYPE], STR("application/json"));
-    return (struct str){text, (size_t)(at - text)};
+    return (struct str){http->headers.p, (size_t)(at - http->headers.p)};
 }
 
 // --- the answer

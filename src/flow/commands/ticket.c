@@ -4,6 +4,7 @@
 #include "flow/commands/ticket.h"
 
 #include <assert.h>
+#include <endian.h>
 
 enum { MAC_SIZE = 16, TENANT_DIGITS_MAX = 8, NUMBER_DIGITS_MAX = 15 };
 
@@ -13,10 +14,7 @@ static const char digits[] = "0123456789abcdef";
 
 static char *put_number(char *at, int64_t number)
 {
-    int shift = 60;
-    while (shift && !(number >> shift & 15))
-        shift -= 4;
-    for (; shift >= 0; shift -= 4)
+    for (int shift = number ? (63 - __builtin_clzll((uint64_t)number)) & ~3 : 0; shift >= 0; shift -= 4)
         *at++ = digits[number >> shift & 15];
     *at++ = '-';
     return at;
@@ -24,8 +22,8 @@ static char *put_number(char *at, int64_t number)
 
 static void put_bytes(uint8_t *at, int64_t value)
 {
-    for (int i = 0; i < 8; i++)
-        at[i] = (uint8_t)((uint64_t)value >> (56 - 8 * i));
+    uint64_t bytes = htobe64((uint64_t)value);
+    memcpy(at, &bytes, sizeof bytes);
 }
 
 // The secret may come to be used for other things, and there are two forms: the first words of what is signed tell them apart.

@@ -44,6 +44,8 @@ struct work {
     int64_t mono_start; // when it was started, on the clock that does not jump
 };
 
+static_assert(sizeof(struct work) <= ORDER_ROOM_DISPATCHER, "an order has room for its work");
+
 // What this executor may do, as controls have said. They come on any thread; it is looked at before each start.
 struct rights {
     pthread_mutex_t lock;

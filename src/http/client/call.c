@@ -329,6 +329,7 @@ static void call_init(struct http_call *call, const struct http_call_order *orde
     memcpy(call->host, url->host.p, url->host.n);
     call->host[url->host.n] = 0;
     call->order = *order;
+    call->order.headers = (struct str){0}; // they need not live longer than this
     call->place = (struct conn_place){.port = url->port, .tls = url->tls, .host = call->host};
     call->address_count = call->address_at = 0;
     call->body.n = call->body_seen = 0;

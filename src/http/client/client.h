@@ -29,12 +29,13 @@ struct http_answer {
     bool async;               // Rota-Async: 1
 };
 
-// What to call. All that is pointed to must live until done().
+// What to call. All that is pointed to must live until done(), but for the headers.
 struct http_call_order {
     const struct url *url;
     int64_t lane; // whose look-up it is, if the host is a name that is not known
     const char *method;
-    struct str headers; // whole lines, each with its CRLF; but for Host and Content-Length, which are written here
+    struct str headers; // whole lines, each with its CRLF; but for Host and Content-Length, which are written here. They are
+                        // copied when the call is started
     struct str body;    // .p == NULL: none
     int64_t timeout_ms;
     size_t response_max; // bytes of the answer that are kept
