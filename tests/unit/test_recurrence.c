@@ -112,7 +112,7 @@ static void values_at_the_edge_are_taken(void **state)
         "\"every\":\"1s\"",
         "\"every\":\"3653d\"",
         "\"every\":\"1500ms\"",
-        EVERY ",\"jitter\":\"24h\"", // more than `every`
+        EVERY ",\"jitter\":\"24h\"", // what is stored is read, also if it would be refused today
         EVERY ",\"misfire_window\":\"0s\"",
         EVERY ",\"misfire_window\":\"36525d\"",
         EVERY ",\"overlap\":\"skip\",\"max_active\":1",
@@ -289,6 +289,39 @@ static void a_schedule_is_made_of_the_fields(void **state)
     arena_done(&arena);
 }
 
+static void assert_ahead(const char *members, const char *field, const char *words)
+{
+    struct arena arena;
+    struct problem why = {0};
+    arena_init(&arena);
+    struct schedule schedule = schedule_of(members, 1, &arena);
+    struct task task = must_parse(arena_printf(&arena, "{" U ",%s}", members).p, &arena);
+    enum err err = recurrence_check_ahead(&task, &schedule, NOW, &why);
+    if (field ? !err || strcmp(why.field, field) != 0 || !strstr(why.detail, words) : err)
+        fail_msg("%s: %s %s", members, why.field, why.detail);
+    arena_done(&arena);
+}
+
+static void a_schedule_that_never_runs_is_refused_with_the_reason(void **state)
+{
+    assert_ahead(EVERY ",\"ends_at\":\"2001-01-01T00:00:00Z\"", "/ends_at", "have passed");
+    assert_ahead("\"cron\":\"@yearly\",\"starts_at\":\"2031-02-01T00:00:00Z\",\"ends_at\":\"2031-03-01T00:00:00Z\"", "/ends_at",
+                 "before the first time");
+    assert_ahead(EVERY ",\"anchor\":\"2200-01-01T00:00:00Z\"", "/anchor", "2199");
+    assert_ahead(CRON ",\"starts_at\":\"2200-01-01T00:00:00Z\"", "/starts_at", "2199");
+    assert_ahead(CRON ",\"exclude\":[\"1970-01-01/2199-12-31\"]", "/exclude", "excluded");
+}
+
+static void a_jitter_is_at_most_the_time_between_two_runs(void **state)
+{
+    assert_ahead(EVERY ",\"jitter\":\"15m\"", NULL, "");
+    assert_ahead(EVERY ",\"jitter\":\"900001ms\"", "/jitter", "which is 15m here");
+    assert_ahead("\"cron\":\"0,10 9 * * MON\",\"jitter\":\"10m\"", NULL, "");
+    assert_ahead("\"cron\":\"0,10 9 * * MON\",\"jitter\":\"11m\"", "/jitter", "which is 10m here");
+    assert_ahead("\"cron\":\"0 0 1,31 1,12 *\",\"jitter\":\"24h\"", NULL, "");
+    assert_ahead("\"cron\":\"0 0 0 1 1 * 2031\",\"jitter\":\"24h\"", NULL, ""); // it runs once
+}
+
 static void an_h_is_spread_by_the_name_and_else_by_the_id(void **state)
 {
     struct arena arena;
@@ -320,6 +353,8 @@ int main(void)
         cmocka_unit_test(a_year_of_days_can_be_excluded_and_no_more),
         cmocka_unit_test(the_digest_of_a_key_has_only_what_was_given),
         cmocka_unit_test(a_schedule_is_made_of_the_fields),
+        cmocka_unit_test(a_schedule_that_never_runs_is_refused_with_the_reason),
+        cmocka_unit_test(a_jitter_is_at_most_the_time_between_two_runs),
         cmocka_unit_test(an_h_is_spread_by_the_name_and_else_by_the_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

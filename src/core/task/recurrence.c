@@ -7,6 +7,8 @@
 #include "base/text/when.h"
 #include "core/task/task.h"
 
+enum { GAPS_SEEN = 100 };
+
 bool task_recurs(const struct task *task)
 {
     return task->recurs && (task->recurs->cron.p || task->recurs->every_ms > 0);
@@ -89,13 +91,60 @@ enum err task_schedule(const struct task *task, int64_t task_id, int64_t since_m
     return recurs->cron.p ? read_pattern(task, task_id, &ret_schedule->cron, why) : ERR_OK;
 }
 
+// ---- what lies ahead
+
+static enum err refuse_never(const struct recurrence *recurs, const struct schedule *schedule, struct problem *why)
+{
+    bool begins = schedule_next(schedule, 0).at_ms != TIME_NEVER;
+    if (begins)
+        return problem_set(why, ERR_CRON_NEVER,
+                           recurs->ends_at  ? "/ends_at"
+                           : recurs->cron.p ? "/cron"
+                                            : "/every",
+                           "The task would never run: all times of its schedule have passed.");
+    if (recurs->ends_at)
+        return problem_set(why, ERR_CRON_NEVER, "/ends_at",
+                           "The task would never run: ends_at lies before the first time of its schedule.");
+    return problem_set(why, ERR_CRON_NEVER, recurs->starts_at ? "/starts_at" : "/anchor",
+                       "The task would never run: a schedule goes up to the year 2199, and this one would begin later.");
+}
+
+// The shortest time between two runs. Of a pattern the first runs since 1970 are looked at, in UTC: so the answer does not depend
+// on when it is asked for.
+static int64_t shortest_gap(const struct schedule *schedule)
+{
+    int64_t shortest_s = INT64_MAX, last_s = 0;
+    if (schedule->every_ms > 0)
+        return schedule->every_ms;
+    for (int i = 0; i < GAPS_SEEN; i++) {
+        int64_t next_s = cron_next(&schedule->cron, &zone_utc, schedule->gap, schedule->overlap, last_s);
+        if (next_s == INT64_MAX)
+            break;
+        shortest_s = i ? time_min(shortest_s, next_s - last_s) : shortest_s;
+        last_s = next_s;
+    }
+    return shortest_s == INT64_MAX ? TIME_NEVER : shortest_s * 1000;
+}
+
+// A run that the next one overtakes counts as missed: see core/schedule/plan_judge.
+static enum err check_jitter(const struct schedule *schedule, struct problem *why)
+{
+    char gap[WHEN_TEXT_SIZE];
+    int64_t gap_ms = schedule->jitter_ms ? shortest_gap(schedule) : TIME_NEVER;
+    if (schedule->jitter_ms <= gap_ms)
+        return ERR_OK;
+    duration_format(gap, gap_ms);
+    return problem_set(
+        why, ERR_INVALID_FIELD, "/jitter",
+        "jitter must not be longer than the time between two runs, which is %s here: one run would overtake another.", gap);
+}
+
 enum err recurrence_check_ahead(const struct task *task, const struct schedule *schedule, int64_t now_ms, struct problem *why)
 {
     int64_t first = schedule_next(schedule, now_ms).at_ms;
-    const char *field = task->recurs->ends_at ? "/ends_at" : task->recurs->cron.p ? "/cron" : "/every";
     if (first == TIME_NEVER)
-        return problem_set(why, ERR_CRON_NEVER, field, "The task would never run: all times of its schedule have passed.");
+        return refuse_never(task->recurs, schedule, why);
     if (schedule_next_run(schedule, now_ms, first + TASK_HORIZON_MS) == TIME_NEVER)
         return problem_set(why, ERR_CRON_NEVER, "/exclude", "The task would never run: all its days are excluded.");
-    return ERR_OK;
+    return check_jitter(schedule, why);
 }

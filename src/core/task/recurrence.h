@@ -37,6 +37,7 @@ uint64_t recurrence_hash(struct str name, int64_t task_id);
 err_check enum err task_schedule(const struct task *task, int64_t task_id, int64_t since_ms, const struct zone *zone,
                                  struct arena *arena, struct schedule *ret_schedule, struct problem *why);
 
-// Refuses a schedule without any instant after now_ms: its bounds leave none, or every day is excluded. ERR_CRON_NEVER.
+// Refuses a schedule without any instant after now_ms: its bounds leave none, or every day is excluded. ERR_CRON_NEVER. Refuses a
+// jitter that is longer than the time between two runs, too (ERR_INVALID_FIELD). Only new and changed schedules are asked.
 err_check enum err recurrence_check_ahead(const struct task *task, const struct schedule *schedule, int64_t now_ms,
                                           struct problem *why);
