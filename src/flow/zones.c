@@ -125,7 +125,7 @@ static struct loaded *load(const char *dir, const struct zone_name *listed, char
         !(listed->link.n && read_file(dir, listed->link, ZONE_FILE_MAX, &bytes)))
         problem = strerror(errno);
     if (problem || zone_read(buf_str(&bytes), &loaded->arena, &loaded->zone, &problem)) {
-        snprintf(why, ERR_WHY_MAX, "the file of the time zone " STR_FMT " on the server cannot be used: %s",
+        snprintf(why, ERR_WHY_MAX, "The file of the time zone " STR_FMT " on the server cannot be used: %s",
                  STR_ARG(listed->name), problem);
         loaded_free(loaded);
         return NULL;
@@ -189,11 +189,12 @@ static enum err find_known(struct zones *zones, struct str name, struct arena *a
     }
     struct str guess = zone_list_guess(list, name);
     if (!list->count)
-        snprintf(why, ERR_WHY_MAX, "only UTC is known, because the package tzdata is not installed on the server");
+        snprintf(why, ERR_WHY_MAX, "Only UTC is known, because the package tzdata is not installed on the server.");
     else if (guess.n)
-        snprintf(why, ERR_WHY_MAX, "there is no such time zone; did you mean " STR_FMT "?", STR_ARG(guess));
+        snprintf(why, ERR_WHY_MAX, "There is no such time zone; did you mean " STR_FMT "?", STR_ARG(guess));
     else
-        snprintf(why, ERR_WHY_MAX, "there is no such time zone; give a name of the IANA database, such as Europe/Berlin, or UTC");
+        snprintf(why, ERR_WHY_MAX,
+                 "There is no such time zone. Give a name of the IANA database, such as Europe/Berlin, or UTC.");
     return ERR_INVALID_FIELD;
 }
 

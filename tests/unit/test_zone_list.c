@@ -113,6 +113,16 @@ static void a_slip_of_the_hand_is_understood(void **state)
     assert_int_equal(zone_list_guess(&list, STR("Mars/Olympus")).n, 0);
 }
 
+static void an_abbreviation_is_not_taken_for_another(void **state)
+{
+    struct zone_list list = zone_list_read(STR("Z EST 0\nZ CET 0\nZ GMT+0 0\nZ Europe/Berlin 0\n"), &arena);
+    assert_int_equal(zone_list_guess(&list, STR("PST")).n, 0);
+    assert_int_equal(zone_list_guess(&list, STR("CEST")).n, 0);
+    assert_int_equal(zone_list_guess(&list, STR("GMT+5")).n, 0);
+    assert_int_equal(zone_list_guess(&list, STR("")).n, 0);
+    assert_true(str_is(zone_list_guess(&list, STR("cet")), "CET"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +132,7 @@ int main(void)
         cmocka_unit_test(a_table_of_zones_gives_names_too),
         cmocka_unit_test(releases_are_in_their_order),
         cmocka_unit_test(a_slip_of_the_hand_is_understood),
+        cmocka_unit_test(an_abbreviation_is_not_taken_for_another),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

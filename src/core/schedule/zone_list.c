@@ -110,13 +110,18 @@ const struct zone_name *zone_list_find(const struct zone_list *list, struct str 
     return bsearch(&wanted, list->names, list->count, sizeof *list->names, compare_names);
 }
 
+// Abbreviations are near each other and hours apart: who writes PST does not mean EST. So they are only guessed by their case.
 struct str zone_list_guess(const struct zone_list *list, struct str name)
 {
+    struct str rest = name;
+    bool is_short = str_cut(&rest, '/').n == name.n;
     size_t least = STR_FAR;
     struct str guess = {0};
-    for (size_t i = 0; i < list->count; i++)
-        if (str_nearer(name, list->names[i].name, &least))
-            guess = list->names[i].name;
+    for (size_t i = 0; i < list->count; i++) {
+        struct str listed = list->names[i].name;
+        if (is_short ? str_eq_nocase(name, listed) : str_nearer(name, listed, &least))
+            guess = listed;
+    }
     return guess;
 }
 
