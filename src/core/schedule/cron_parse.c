@@ -125,6 +125,8 @@ static enum err take_value(struct reader *reader, struct str *text, int *ret_val
 static enum err refuse_falling(struct reader *reader, struct range range)
 {
     char words[96];
+    if (reader->entry.p[0] == 'H')
+        return refuse(reader, "a range goes upwards, such as H(0-29)");
     snprintf(words, sizeof words, "a range goes upwards; write %d-%d,%d-%d", range.from, reader->field->max, reader->field->min,
              range.to);
     return refuse(reader, words);
@@ -465,12 +467,25 @@ static enum err read_nickname(struct str *text, char why[ERR_WHY_MAX])
     return ERR_INVALID_FIELD;
 }
 
+// A line break at the end, as a file has one, would not be seen in the words about the last field.
+static enum err check_line(struct str text, char why[ERR_WHY_MAX])
+{
+    for (size_t i = 0; i < text.n; i++)
+        if ((unsigned char)text.p[i] < ' ' && text.p[i] != '\t') {
+            snprintf(why, ERR_WHY_MAX, "A cron pattern is one line; this one has a line break or another control character.");
+            return ERR_INVALID_FIELD;
+        }
+    return ERR_OK;
+}
+
 enum err cron_parse(struct str text, uint64_t hash, struct cron *ret_cron, char why[ERR_WHY_MAX])
 {
     struct str texts[FIELDS];
     *ret_cron = (struct cron){0};
     text = str_trim(text);
-    enum err err = text.n && text.p[0] == '@' ? read_nickname(&text, why) : ERR_OK;
+    enum err err = check_line(text, why);
+    if (!err && text.n && text.p[0] == '@')
+        err = read_nickname(&text, why);
     if (!err)
         err = split(text, texts, why);
     if (!err)
