@@ -37,15 +37,47 @@ FIELDS = {
     "retry/backoff": {"string": "fixed"},
     "retry/max_delay": {"string": "1h"},
     "retry/jitter": {"true": False},
+    "cron": {"string": "@daily"},
+    "every": {"string": "1h"},
+    "timezone": {"string": "Europe/Berlin"},
+    "anchor": {"string": "2026-01-01T00:00:00Z"},
+    "misfire": {"string": "all"},
+    "misfire_window": {"string": "1h"},
+    "overlap": {"string": "skip"},
+    "max_active": {"number": 2},
+    "dst_gap": {"string": "skip"},
+    "dst_overlap": {"string": "both"},
+    "exclude": {"array": ["12-25"]},
+    "pause_after_failures": {"number": 3},
+    "starts_at": {"string": "2034-01-01T00:00:00Z"},
+    "ends_at": {"string": "2036-01-01T00:00:00Z"},
+    "max_runs": {"number": 3},
+    "jitter": {"string": "1m"},
 }
 TYPES = {"string": "seven", "number": 7.5, "true": True, "array": [[]], "object": {"no such thing": {}}}
 
 
+# What a field needs beside it, and with what a task with it begins later. A schedule begins so late that nothing more of it is
+# planned while tests count what is stored.
+LATER = {"starts_at": "2035-01-01T00:00:00Z"}
+RECURS = {"cron": "@daily", **LATER}
+BESIDE = {
+    "at": {},
+    "in": {},
+    "cron": LATER,
+    "every": LATER,
+    "anchor": {"every": "1h", **LATER},
+    "max_active": {"overlap": "skip", **RECURS},
+    **{field: RECURS for field in ("timezone", "misfire", "misfire_window", "overlap", "dst_gap", "dst_overlap", "exclude")},
+    **{field: RECURS for field in ("pause_after_failures", "starts_at", "ends_at", "max_runs", "jitter")},
+}
+
+
 def task_with(field, value):
-    """A task for later with one field, or one field of `retry`, set."""
+    """A task for later with one field, or one field of `retry`, set; null takes a schedule away with what belongs to it."""
     outer, _, inner = field.partition("/")
-    later = {} if outer in ("at", "in") else {"in": "1h"}
-    return {"url": URL, **later, outer: {inner: value} if inner else value}
+    beside = {} if value is None and outer in ("cron", "every") else BESIDE.get(outer, {"in": "1h"})
+    return {"url": URL, **beside, outer: {inner: value} if inner else value}
 
 
 WRONG_TYPES = [(field, type_) for field, good in FIELDS.items() for type_ in TYPES if type_ not in good]
@@ -71,6 +103,9 @@ def test_the_fields_here_are_those_there_are(tried):
     shown = tried.api.submit(URL, **{"in": "1h"})
     mine = {name.split("/")[0] for name in FIELDS} | {"id", "state", "scheduled_at", "version", "created_at", "updated_at", "outcome", "runs", "job"}
     assert set(shown) <= mine, "FIELDS lacks a field"
+    recurring = tried.api.submit(URL, **RECURS)
+    mine |= {"success_rate", "failures_in_row", "next_at", "last_at", "paused", "skips"}
+    assert set(recurring) <= mine, "FIELDS lacks a field of recurring tasks"
     assert set(shown["retry"]) == {name.split("/")[1] for name in FIELDS if "/" in name}
 
 
@@ -193,17 +228,6 @@ WRONG = [
     ({"labels": {"a": None}}, "/labels/a", "a string"),
     ({"labels": {"a": {"b": "c"}}}, "/labels/a", "a string"),
     ({"labels": {"": "x"}}, "/labels/", "1 to 64"),
-    ({"cron": "61 * * * *"}, "/cron", "61"),
-    ({"cron": "@reboot"}, "/cron", "not supported"),
-    ({"cron": "@daily", "every": "1h"}, "/every", "At most one of at, in, cron and every"),
-    ({"cron": "@daily", "timezone": "../../etc/passwd"}, "/timezone", "name of a time zone"),
-    ({"cron": "@daily", "timezone": "Europe/Berln"}, "/timezone", "Europe/Berlin"),
-    ({"cron": "@daily", "exclude": ["12-25", "02-30"]}, "/exclude/1", "a date like"),
-    ({"cron": "@daily", "not_after": "2031-01-01T00:00:00Z"}, "/not_after", "ends_at"),
-    ({"every": "999ms"}, "/every", "from 1s"),
-    ({"every": "1h", "max_active": 2}, "/max_active", "overlap"),
-    ({"every": "1h", "dst_gap": "skip"}, "/dst_gap", "with cron"),
-    ({"misfire": "one"}, "/misfire", "cron or every"),
     ({"traceparent": "nonsense"}, "/traceparent", "W3C"),
     ({"traceparent": "00-" + "0" * 32 + "-0123456789abcdef-01"}, "/traceparent", "W3C"),
     ({"traceparent": "00-0123456789abcdef0123456789abcdef-" + "0" * 16 + "-01"}, "/traceparent", "W3C"),
@@ -213,16 +237,111 @@ WRONG = [
     ({"traceparent": "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01\r\nX: y"}, "/traceparent", "W3C"),
 ]
 
+# The same for what says when a task recurs.
+WRONG_SCHEDULES = [
+    ({"cron": ""}, "/cron", "5 fields"),
+    ({"cron": "* * * *"}, "/cron", "this one has 4"),
+    ({"cron": "* * * * * * * *"}, "/cron", "this one has 8"),
+    ({"cron": "61 * * * *"}, "/cron", "a number from 0 to 59"),
+    ({"cron": "* * * * 8"}, "/cron", "0 to 7"),
+    ({"cron": "* * * FOO *"}, "/cron", "JAN to DEC"),
+    ({"cron": "5/10 * * * *"}, "/cron", "write 5-59/10"),
+    ({"cron": "50-10 * * * *"}, "/cron", "write 50-59,0-10"),
+    ({"cron": "*/0 * * * *"}, "/cron", "a step is 1 or more"),
+    ({"cron": "? * * * *"}, "/cron", "write *"),
+    ({"cron": "0 0 1-5W * *"}, "/cron", "such as 15W"),
+    ({"cron": "0 0 * * MON#6"}, "/cron", "1 to 5"),
+    ({"cron": "0 0 * * L"}, "/cron", "FRI#L"),
+    ({"cron": "0 0 +1 * MON"}, "/cron", "front of the day-of-week field"),
+    ({"cron": "H(30-10) * * * *"}, "/cron", "such as H(0-29)"),
+    ({"cron": "0 0 0 1 1 * 2200"}, "/cron", "1970 to 2199"),
+    ({"cron": "@daily\n"}, "/cron", "one line"),
+    ({"cron": "@Daily"}, "/cron", "small letters"),
+    ({"cron": "@reboot"}, "/cron", "not supported"),
+    ({"cron": "@daily", "every": "1h"}, "/every", "At most one of at, in, cron and every"),
+    ({"cron": "@daily", "at": "2031-01-01T00:00:00Z"}, "/cron", "At most one of at, in, cron and every"),
+    ({"every": "1h", "in": "1h"}, "/every", "At most one of at, in, cron and every"),
+    ({"every": "1"}, "/every", "a duration"),
+    ({"every": "1M"}, "/every", "a duration"),
+    ({"every": "-1h"}, "/every", "a duration"),
+    ({"every": "1h", "anchor": "9:00"}, "/anchor", "with a zone"),
+    ({"cron": "@daily", "anchor": "2026-01-01T00:00:00Z"}, "/anchor", "with every"),
+    ({"cron": "@daily", "timezone": "../../etc/passwd"}, "/timezone", "name of a time zone"),
+    ({"cron": "@daily", "timezone": "+02:00"}, "/timezone", "name of a time zone"),
+    ({"cron": "@daily", "timezone": "Europe/Berln"}, "/timezone", "did you mean Europe/Berlin?"),
+    ({"cron": "@daily", "timezone": "PST"}, "/timezone", "such as Europe/Berlin"),
+    ({"cron": "@daily", "exclude": [5]}, "/exclude/0", "a date like"),
+    ({"cron": "@daily", "exclude": ["12-25", "02-30"]}, "/exclude/1", "a date like"),
+    ({"cron": "@daily", "exclude": ["2026-07-14/2026-07-01"]}, "/exclude/0", "a range like"),
+    ({"cron": "@daily", "exclude": ["12-25/12-26"]}, "/exclude/0", "a range like"),
+    ({"cron": "@daily", "misfire": "none"}, "/misfire", '"one", "skip" or "all"'),
+    ({"cron": "@daily", "misfire_window": "-1s"}, "/misfire_window", "from 0s"),
+    ({"cron": "@daily", "overlap": "wait"}, "/overlap", '"allow", "skip", "queue" or "cancel"'),
+    ({"cron": "@daily", "max_active": 1}, "/max_active", "overlap of skip, queue or cancel"),
+    ({"cron": "@daily", "overlap": "allow", "max_active": 2}, "/max_active", "overlap of skip, queue or cancel"),
+    ({"cron": "@daily", "overlap": "skip", "max_active": 1.5}, "/max_active", "whole number"),
+    ({"cron": "@daily", "dst_gap": "run"}, "/dst_gap", '"run_after" or "skip"'),
+    ({"cron": "@daily", "dst_overlap": "all"}, "/dst_overlap", '"first", "last" or "both"'),
+    ({"every": "1h", "dst_gap": "skip"}, "/dst_gap", "with cron"),
+    ({"every": "1h", "dst_overlap": "both"}, "/dst_overlap", "with cron"),
+    ({"cron": "@daily", "starts_at": "1h"}, "/starts_at", "with a zone"),
+    ({"cron": "@daily", "starts_at": "2031-01-01T00:00:00Z", "ends_at": "2030-01-01T00:00:00Z"}, "/ends_at", "after starts_at"),
+    ({"cron": "@daily", "starts_at": "2031-01-01T00:00:00Z", "ends_at": "2031-01-01T00:00:00Z"}, "/ends_at", "after starts_at"),
+    ({"cron": "@daily", "max_runs": 1.5}, "/max_runs", "whole number"),
+    ({"every": "1m", "jitter": "61s"}, "/jitter", "which is 1m here"),
+    ({"cron": "*/5 9-17 * * MON-FRI", "jitter": "1h"}, "/jitter", "which is 5m here"),
+    ({"cron": "@daily", "not_after": "2031-01-01T00:00:00Z"}, "/not_after", "ends_at"),
+    ({"misfire": "one"}, "/misfire", "with cron or every"),
+    ({"timezone": "UTC"}, "/timezone", "with cron or every"),
+    ({"exclude": ["12-25"]}, "/exclude", "with cron or every"),
+    ({"starts_at": "2031-01-01T00:00:00Z"}, "/starts_at", "with cron or every"),
+    ({"max_runs": 3}, "/max_runs", "with cron or every"),
+    ({"jitter": "5s"}, "/jitter", "with cron or every"),
+]
+
+# Schedules without any time to run at.
+NEVER = [
+    ({"cron": "0 0 30 2 *"}, "/cron", "never fires"),
+    ({"cron": "0 0 31 4,6 *"}, "/cron", "never fires"),
+    ({"cron": "0 0 0 1 1 * 2020"}, "/cron", "have passed"),
+    ({"cron": "@daily", "ends_at": "2020-01-01T00:00:00Z"}, "/ends_at", "have passed"),
+    ({"cron": "@yearly", "starts_at": "2031-02-01T00:00:00Z", "ends_at": "2031-03-01T00:00:00Z"}, "/ends_at", "before the first time"),
+    ({"every": "1h", "anchor": "2031-01-01T00:00:00Z", "ends_at": "2031-01-01T00:59:59Z"}, "/ends_at", "before the first time"),
+    ({"every": "1h", "anchor": "2200-01-01T00:00:00Z"}, "/anchor", "up to the year 2199"),
+    ({"cron": "@daily", "starts_at": "2200-01-01T00:00:00Z"}, "/starts_at", "up to the year 2199"),
+    ({"cron": "@daily", "exclude": ["1970-01-01/2199-12-31"]}, "/exclude", "excluded"),
+    ({"cron": "@yearly", "exclude": ["01-01"]}, "/exclude", "excluded"),
+]
+
 
 def row_id(value):
     return json.dumps(value)[:60] if isinstance(value, dict) else ""
 
 
-@pytest.mark.parametrize("fields, field, words", WRONG, ids=row_id)
+@pytest.mark.parametrize("fields, field, words", WRONG + WRONG_SCHEDULES, ids=row_id)
 def test_a_wrong_value_is_422_and_named(unharmed, fields, field, words):
     code = "missing_field" if fields == {"url": None} else "invalid_field"
     problem = assert_problem(unharmed.api.post("/v1/tasks", {"url": URL, **fields}), 422, code, words=words)
     assert problem["field"] == field
+
+
+@pytest.mark.parametrize("fields, field, words", NEVER, ids=row_id)
+def test_a_schedule_that_never_runs_is_422_and_says_why(unharmed, fields, field, words):
+    problem = assert_problem(unharmed.api.post("/v1/tasks", {"url": URL, **fields}), 422, "cron_never", words=words)
+    assert problem["field"] == field
+
+
+@pytest.mark.parametrize("fields, field, words", WRONG_SCHEDULES + NEVER, ids=row_id)
+def test_a_wrong_schedule_neither_takes_a_name_nor_changes_who_has_it(tried, fields, field, words):
+    def put(name, document, query=""):
+        return tried.api.request("PUT", f"/v1/tasks/by-name/{name}{query}", json.dumps(document), headers={"Content-Type": "application/json"})
+
+    right = put("right", {"url": URL, **RECURS})
+    assert right.status in (200, 201), right
+    for name, query in (("wrong", ""), ("wrong", "?dry_run=1"), ("right", ""), ("right", "?dry_run=1")):
+        assert_problem(put(name, {"url": URL, **fields}, query), 422, ("invalid_field", "cron_never"), field, words)
+    assert tried.api.get("/v1/tasks/by-name/wrong").status == 404
+    assert tried.api.read("/v1/tasks/by-name/right") == right.json
 
 
 CODES = list(range(200, 264))
@@ -269,6 +388,19 @@ LIMITS = [
     ("labels", {f"l{i}": "v" for i in range(16)}, {f"l{i}": "v" for i in range(17)}),
     ("labels", {"n" * 64: "v"}, {"n" * 65: "v"}),
     ("labels", {"n": "v" * 256}, {"n": "v" * 257}),
+    ("cron", "0 0 1 1 *" + " " * 1015, "0 0 1 1 *" + " " * 1016),
+    ("every", "1s", "999ms"),
+    ("every", "3653d", "3654d"),
+    ("misfire_window", "0s", "-1ms"),
+    ("misfire_window", "36525d", "36526d"),
+    ("max_active", 1, 0),
+    ("max_active", 100, 101),
+    ("exclude", ["12-25"] * 366, ["12-25"] * 367),
+    ("pause_after_failures", 1, 0),
+    ("pause_after_failures", 1_000_000, 1_000_001),
+    ("max_runs", 1, 0),
+    ("max_runs", 2**31 - 1, 2**31),
+    ("jitter", "1d", "86400001ms"),
 ]
 
 
@@ -341,10 +473,10 @@ def test_what_is_not_built_yet_is_refused_and_not_ignored(unharmed, fields):
 
 
 def test_a_bulk_of_nothing_but_bad_tasks_stores_nothing(unharmed):
-    bad = [{"url": URL, **fields} for fields, _, _ in WRONG]
-    answer = unharmed.api.post("/v1/tasks", bad)
+    rows = WRONG + WRONG_SCHEDULES + NEVER
+    answer = unharmed.api.post("/v1/tasks", [{"url": URL, **fields} for fields, _, _ in rows])
     assert answer.status == 207, answer
-    assert [result["error"]["field"] for result in answer.json["results"]] == [field for _, field, _ in WRONG]
+    assert [result["error"]["field"] for result in answer.json["results"]] == [field for _, field, _ in rows]
 
 
 @pytest.mark.parametrize("change", [{"priority": 9}, {"body": 1}, {"in": "2h"}, {"labels": {"a": "b"}}, {"url": URL + "2"}])
