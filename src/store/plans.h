@@ -12,11 +12,11 @@
 // of another plan that reserves it takes it over, and the plan that had it has none from then on.
 //
 // The step that ends a job (STORE_CHANGE, STORE_AMEND) whose .trigger is not TRIGGER_SUBMIT counts in the plan of its task, if
-// that has one, in the same transaction: success, failed (aborted or buried) or cancelled is one more; failures_in_row is one
-// more after a failure, 0 after a success, and stays after a cancel; last_at is completed_at of what was not cancelled, unless it
-// is later already; the job is removed from `active` and `queued`; and `revision` is one more. It is counted when a job that was
-// not final becomes final; nothing is taken back. Steps of one STORE_CHANGE count in the order of their jobs' ids. STORE_AMEND
-// writes its plan before its steps count in it.
+// that has one, in the same transaction: success, failed (aborted or buried) or cancelled is one more; if
+// .trigger is TRIGGER_SCHEDULE, failures_in_row is one more after a failure, 0 after a success, and stays after a cancel; last_at
+// is completed_at of what was not cancelled, unless it is later already; the job is removed from `active` and `queued`; and
+// `revision` is one more. It is counted when a job that was not final becomes final; nothing is taken back. Steps of one
+// STORE_CHANGE count in the order of their jobs' ids. STORE_AMEND writes its plan before its steps count in it.
 //
 // When the row of a job that a schedule has made and that has not begun is removed from the database by anybody but the store,
 // its plan notes it: `missing` has its id and its instant from then on (core/schedule/plan_missing), check_at is 0, and

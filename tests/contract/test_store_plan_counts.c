@@ -71,6 +71,42 @@ static void every_job_that_a_user_did_not_submit_is_counted(void **state)
     assert_null(get_task(world, plain)->task.plan);
 }
 
+// Adds a job that was made by `trigger`, and ends it.
+static void end_extra(struct world *world, int64_t task_id, enum job_trigger trigger, int way, enum job_state end)
+{
+    struct job job = job_at(world, task_id, NOW);
+    struct store_new item = {.jobs = &job, .job_count = 1};
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    job.trigger = (uint8_t)trigger;
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(item.err, ERR_OK);
+    job = job_now(world, job.id);
+    job.state = (uint8_t)end;
+    job.completed_at = NOW;
+    end_by(world, way, job);
+}
+
+static void only_jobs_of_the_schedule_count_for_failures_in_a_row(void **state)
+{
+    static const enum job_trigger others[] = {TRIGGER_RUN, TRIGGER_RETRY, TRIGGER_BACKFILL};
+    struct world *world = *state;
+    for (int way = 0; way < WAYS; way++) {
+        int64_t id = add_recurring(world, plan_new(), 0);
+        end_extra(world, id, TRIGGER_SCHEDULE, way, JOB_ABORTED);
+        for (size_t i = 0; i < array_count(others); i++) {
+            end_extra(world, id, others[i], way, JOB_BURIED);
+            assert_int_equal(plan_now(world, id).failures_in_row, 1);
+            end_extra(world, id, others[i], way, JOB_SUCCESS);
+            assert_int_equal(plan_now(world, id).failures_in_row, 1);
+        }
+        assert_true(plan_now(world, id).failed == 4 && plan_now(world, id).success == 3);
+        end_extra(world, id, TRIGGER_SCHEDULE, way, JOB_SUCCESS);
+        assert_int_equal(plan_now(world, id).failures_in_row, 0);
+    }
+}
+
 static void two_jobs_of_one_task_that_end_at_once_are_both_counted(void **state)
 {
     struct world *world = *state;
@@ -389,6 +425,7 @@ int contract_plan_counts(void)
     const struct CMUnitTest tests[] = {
         PROMISE(the_end_of_a_job_is_counted_in_the_plan_of_its_task),
         PROMISE(every_job_that_a_user_did_not_submit_is_counted),
+        PROMISE(only_jobs_of_the_schedule_count_for_failures_in_a_row),
         PROMISE(two_jobs_of_one_task_that_end_at_once_are_both_counted),
         PROMISE(the_latest_end_stays_when_an_earlier_one_is_written_after_it),
         PROMISE(what_does_not_end_a_job_counts_nothing),

@@ -58,7 +58,7 @@ struct plan {
     int64_t check_at;        // by then it must have been carried on; TIME_NEVER: it need not
     // What became of its jobs since its beginning. The store counts with the step that ends a job.
     int64_t success, failed, cancelled;
-    int64_t failures_in_row; // ended jobs, the latest of which failed without a success in between
+    int64_t failures_in_row; // jobs that the schedule has made: so many of them failed since the last one that succeeded
     int64_t last_at;         // when the latest of them that was not cancelled ended; 0: none has
     const int64_t *active;   // jobs that run or wait for their retry, oldest first; none with overlap: allow
     size_t active_count;     // … the store removes a job that ends from these two

@@ -141,7 +141,8 @@ void memory_count_job(const struct memory_job *job)
     }
     plan->success += state == JOB_SUCCESS;
     plan->failed += state != JOB_SUCCESS;
-    plan->failures_in_row = state == JOB_SUCCESS ? 0 : plan->failures_in_row + 1;
+    if (job->job.trigger == TRIGGER_SCHEDULE)
+        plan->failures_in_row = state == JOB_SUCCESS ? 0 : plan->failures_in_row + 1;
     plan->last_at = time_max(plan->last_at, job->job.completed_at);
 }
 

@@ -72,7 +72,7 @@ static const char amend_task[] =
     "{planned:, written_plan AS (UPDATE @plans p SET {set decided from plan}, lane=new_lane.id, over=" PG_IS_OVER("plan") ","
     "   version=plan.version, revision=plan.revision, success=p.success+plan.ended_success, failed=p.failed+plan.ended_failed,"
     "   cancelled=p.cancelled+plan.ended_cancelled, last_at=greatest(p.last_at,plan.ended_at),"
-    "   failures_in_row=plan.ended_in_row+CASE WHEN plan.ended_success=0 THEN p.failures_in_row ELSE 0 END"
+    "   failures_in_row=plan.ended_in_row+CASE WHEN plan.breaks_row=0 THEN p.failures_in_row ELSE 0 END"
     "   FROM plan, new_lane, allowed WHERE " PG_IS("p.task_id", "allowed.id") ")"
     ", added_plan AS (INSERT INTO @plans({plan},lane,over) SELECT {plan of plan},new_lane.id," PG_IS_OVER("plan")
     "   FROM plan, new_lane, allowed WHERE NOT EXISTS (SELECT FROM @plans p WHERE p.task_id=allowed.id))}"
@@ -155,9 +155,19 @@ static void count_ended(struct plan *plan, const struct job *const *ended, size_
         plan->success += good;
         plan->cancelled += cancelled;
         plan->failed += !good && !cancelled;
-        plan->failures_in_row = good ? 0 : plan->failures_in_row + !cancelled;
+        if (ended[i]->trigger == TRIGGER_SCHEDULE)
+            plan->failures_in_row = good ? 0 : plan->failures_in_row + !cancelled;
         plan->last_at = cancelled ? plan->last_at : time_max(plan->last_at, ended[i]->completed_at);
     }
+}
+
+// Has one of them succeeded that the schedule has made? Then earlier failures are in no row with later ones.
+static bool breaks_row(const struct job *const *ended, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ended[i]->trigger == TRIGGER_SCHEDULE && ended[i]->state == JOB_SUCCESS)
+            return true;
+    return false;
 }
 
 // The plan as it shall be, and would be if there were none yet; and what is to be added to what the stored one has counted.
@@ -186,6 +196,7 @@ static void plan_rows(struct pg_session *session, struct pg_rows *rows, const st
     *pg_rows_ints(rows, "ended_cancelled") = ended.cancelled;
     *pg_rows_ints(rows, "ended_in_row") = ended.failures_in_row;
     *pg_rows_ints(rows, "ended_at") = ended.last_at;
+    *pg_rows_ints(rows, "breaks_row") = breaks_row(jobs, count);
 }
 
 // ---- sending

@@ -36,21 +36,24 @@ static const char lock_tasks_of_moved[] =
     "   ON CONFLICT(job_id,number) DO UPDATE SET {set attempt from excluded})}"
 
 // Counts the jobs of recurring tasks that were `ended` in the plans of their tasks, if they have one: in the order of their ids.
+// Only jobs that the schedule has made (`planned`) count for failures_in_row.
 #define HAS_FAILED "ended.state IN ({aborted},{buried})"
 #define WITHOUT(ids, gone) "ARRAY(SELECT each.id FROM unnest(" ids ") WITH ORDINALITY each(id,no) WHERE each.id<>ALL(" gone ") ORDER BY each.no)"
 #define COUNT_IN_PLANS(ended) \
-    "{recurs:, in_order AS (SELECT ended.task_id, ended.id, ended.state, ended.completed_at," \
-    "   count(*) FILTER (WHERE ended.state={success}) OVER (PARTITION BY ended.task_id ORDER BY ended.id DESC) AS later_successes" \
+    "{recurs:, in_order AS (SELECT ended.task_id, ended.id, ended.state, ended.completed_at, ended.trigger={by_schedule} AS planned," \
+    "   count(*) FILTER (WHERE ended.state={success} AND ended.trigger={by_schedule})" \
+    "     OVER (PARTITION BY ended.task_id ORDER BY ended.id DESC) AS later_successes" \
     "   FROM " ended " ended WHERE ended.trigger>0 AND ended.state>={first_final})" \
     ", of_task AS MATERIALIZED (SELECT ended.task_id, array_agg(ended.id) AS ids, count(*) AS n," \
     "   count(*) FILTER (WHERE ended.state={success}) AS success, count(*) FILTER (WHERE " HAS_FAILED ") AS failed," \
     "   count(*) FILTER (WHERE ended.state={cancelled}) AS cancelled," \
-    "   count(*) FILTER (WHERE " HAS_FAILED " AND ended.later_successes=0) AS failures_in_row," \
+    "   count(*) FILTER (WHERE " HAS_FAILED " AND ended.planned AND ended.later_successes=0) AS failures_in_row," \
+    "   bool_or(ended.state={success} AND ended.planned) AS breaks_row," \
     "   max(ended.completed_at) FILTER (WHERE ended.state<>{cancelled}) AS last_at" \
     "   FROM in_order ended GROUP BY ended.task_id)" \
     ", counted_in_plan AS (UPDATE @plans p SET revision=p.revision+of_task.n, success=p.success+of_task.success," \
     "   failed=p.failed+of_task.failed, cancelled=p.cancelled+of_task.cancelled," \
-    "   failures_in_row=of_task.failures_in_row+CASE WHEN of_task.success=0 THEN p.failures_in_row ELSE 0 END," \
+    "   failures_in_row=of_task.failures_in_row+CASE WHEN of_task.breaks_row THEN 0 ELSE p.failures_in_row END," \
     "   last_at=greatest(p.last_at,of_task.last_at)," \
     "   active=" WITHOUT("p.active", "of_task.ids") ", queued=" WITHOUT("p.queued", "of_task.ids") \
     "   FROM of_task WHERE " PG_IS("p.task_id", "of_task.task_id") ")}"

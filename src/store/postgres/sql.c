@@ -198,6 +198,7 @@ static const struct word {
     {"held", JOB_WATCHING, JOB_RESERVED},    // somebody has it in hand, or it has a lease: job_state_held()
     {"first_final", JOB_SUCCESS, 0},         // states from here on are final
     {"first_failed", JOB_ABORTED, 0},        // and from here on they are no success
+    {"by_schedule", TRIGGER_SCHEDULE, 0},
     {"bulk_running", STORE_BULK_RUNNING, 0},
     {"called", TARGET_CALLED, 0},
     {"places", STORE_PLACES, 0},           // of a lane, as many numbers are kept for it

@@ -175,7 +175,7 @@ void plans_count(struct db *db, const struct job *job)
 {
     bool success = job->state == JOB_SUCCESS, cancelled = job->state == JOB_CANCELLED;
     db_run(db, db_sql(db, SQL_COUNT_IN_PLAN, job->task_id, job->id, success, !success && !cancelled, cancelled,
-                      cancelled ? 0 : job->completed_at));
+                      cancelled ? 0 : job->completed_at, job->trigger == TRIGGER_SCHEDULE));
 }
 
 // ---- STORE_PLAN

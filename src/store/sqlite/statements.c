@@ -221,11 +221,13 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_CARRY_ON_AND_CHECK] = {WRITER,
         "UPDATE plans SET revision=revision+1, jobless=jobless AND ?2, planned_through=?3, instants=instants+?4, check_at=?5"
         " WHERE task_id=?1"},
-    // With the end of the job ?2: whether it succeeded, failed or was cancelled, and when it ended if it was not cancelled.
+    // With the end of the job ?2: whether it succeeded, failed or was cancelled, when it ended if it was not cancelled, and
+    // whether the schedule has made it.
     // without() is a function of sqlite/plans.c.
     [SQL_COUNT_IN_PLAN] = {WRITER,
         "UPDATE plans SET revision=revision+1, success=success+?3, failed=failed+?4, cancelled=cancelled+?5,"
-        "  failures_in_row=CASE WHEN ?3 THEN 0 ELSE failures_in_row+?4 END, last_at=max(last_at, ?6),"
+        "  failures_in_row=CASE WHEN NOT ?7 THEN failures_in_row WHEN ?3 THEN 0 ELSE failures_in_row+?4 END,"
+        "  last_at=max(last_at, ?6),"
         "  active=without(active, ?2), queued=without(queued, ?2)"
         " WHERE task_id=?1"},
     // When the last job of a task is swept, and when a job is added to a task.
