@@ -35,9 +35,9 @@ static struct str pause_in_words(const struct question *question)
     const struct plan *plan = question->plan;
     struct arena *arena = question->arena;
     bool itself = str_is(plan->paused_by, "failures");
-    struct str why =
-        itself ? arena_printf(arena, "It paused itself, because its last %lld runs failed", (long long)plan->failures_in_row)
-               : STR("It was paused by hand");
+    struct str why = itself ? arena_printf(arena, "It paused itself, because the last %lld runs of its schedule failed",
+                                           (long long)plan->failures_in_row)
+                            : STR("It was paused by hand");
     if (plan->paused_at)
         why = arena_printf(arena, STR_FMT ", at " STR_FMT, STR_ARG(why), STR_ARG(time_in_words(arena, plan->paused_at)));
     if (plan->paused_note.n)
@@ -146,8 +146,8 @@ static void note_failures(const struct question *question, struct explanation *e
     long long failures = question->plan->failures_in_row, most = question->task.recurs->pause_after_failures;
     if (!failures || str_is(question->plan->paused_by, "failures"))
         return;
-    struct str words =
-        failures == 1 ? STR("Its last run failed") : arena_printf(question->arena, "Its last %lld runs failed", failures);
+    struct str words = failures == 1 ? STR("The last run of its schedule failed")
+                                     : arena_printf(question->arena, "The last %lld runs of its schedule failed", failures);
     explanation_note(explanation,
                      most ? arena_printf(question->arena, STR_FMT "; it pauses itself after %lld in a row.", STR_ARG(words), most)
                           : arena_printf(question->arena, STR_FMT ".", STR_ARG(words)));

@@ -153,6 +153,9 @@ static void put_data(struct buf *buf, const struct event_item *item)
         buf_printf(buf, ",\"status\":%d", item->status);
     put_text(buf, "reason", item->reason);
     put_time(buf, "next_at", item->next_at);
+    if (item->pauses_after)
+        buf_printf(buf, ",\"failures_in_row\":%lld,\"pause_after_failures\":%lld", (long long)item->failures,
+                   (long long)item->pauses_after);
     buf_putc(buf, '}');
 }
 

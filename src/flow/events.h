@@ -30,6 +30,7 @@
     X(QUEUE_DELETED, "queue_deleted", "a queue was forgotten")                              \
     X(SCHEDULE_MISSING, "schedule_missing", "a planned job was removed behind rota's back") \
     X(JOB_OVERDUE, "job_overdue", "an attempt goes on long after its timeout")              \
+    X(SCHEDULE_FAILING, "schedule_failing", "halfway to where the task pauses itself")      \
     X(GAP, "gap", "something may have been missed here")
 
 enum event_type {
@@ -52,7 +53,8 @@ struct event_item {
     int32_t attempt, status;  // 0: none
     enum job_outcome outcome; // NONE: none
     struct str reason;
-    int64_t next_at; // RETRIED: when the next attempt is due
+    int64_t next_at;                // RETRIED: when the next attempt is due
+    int64_t failures, pauses_after; // SCHEDULE_FAILING: how many jobs failed in a row, and after how many the task pauses itself
 };
 
 enum { EVENT_QUEUE_SIZE = 65 };

@@ -230,7 +230,7 @@ static void follow_step(struct recorder *recorder, const struct store_step *step
     if (!step->err && job_state_waiting(job->state))
         lanes_due(recorder->node->lanes, job->lane, job->due_at);
     if (!step->err && !subject->calm && concerns_plan(job))
-        recur_ended(recorder->recur, job->task_id);
+        recur_ended(recorder->recur, job->task_id, (enum job_state)job->state);
     if (subject->held)
         pull_returned(recorder->pull, job->id, subject->held);
 }

@@ -60,12 +60,12 @@ class TestPaused:
     def test_by_its_failures(self, shared_api, target):
         task = submit(shared_api, target.url("/status/500/schedule"), every="1s", retry={"max": 0}, pause_after_failures=2)
         explained = wait_until(lambda: (said := explain(shared_api, task["id"]))["state"] == "paused" and said)
-        assert explained["waiting_for"][0]["detail"].startswith("It paused itself, because its last 2 runs failed, at ")
+        assert explained["waiting_for"][0]["detail"].startswith("It paused itself, because the last 2 runs of its schedule failed, at ")
 
     def test_failures_say_when_it_pauses_itself(self, shared_api, target):
         task = submit(shared_api, target.url("/status/500/warned"), every="1s", retry={"max": 0}, pause_after_failures=50, max_runs=1)
         wait_until(lambda: shared_api.task(task["id"])["failures_in_row"] == 1)
-        assert "Its last run failed; it pauses itself after 50 in a row." in explain(shared_api, task["id"])["notes"]
+        assert "The last run of its schedule failed; it pauses itself after 50 in a row." in explain(shared_api, task["id"])["notes"]
 
 
 class TestOverlap:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from support.events import Events
 from support.problem import assert_problem
 from support.recurring import ahead, assert_every_instant_once, nominals, patch, recurring, steer
 from support.times import to_ms
@@ -143,6 +144,23 @@ class TestPause:
         wait_until(lambda: shared_api.task(task["id"])["state"] == "paused")
         shown = shared_api.task(task["id"])
         assert shown["paused"]["by"] == "failures" and shown["failures_in_row"] >= 2
+
+    def test_a_schedule_that_fails_says_so_once_halfway_to_its_pause(self, shared, target):
+        with Events(shared.where()) as events:
+            events.wait("ready")
+            task = recurring(shared.api, target.url("/status/500/warns"), every="1s", retry={"max": 0}, pause_after_failures=4)
+            (paused,) = events.wait("task_paused", task_id=task["id"])
+            (told,) = events.of("schedule_failing", task_id=task["id"])
+        assert told.data["failures_in_row"] >= 2 and told.data["pause_after_failures"] == 4
+        assert paused.data["reason"] == "failures"
+
+    def test_what_is_run_by_hand_does_not_count_for_the_failures_of_a_schedule(self, shared_api, target):
+        task = recurring(shared_api, target.url("/status/500/by-hand"), cron="0 0 1 1 *", retry={"max": 0}, pause_after_failures=1)
+        steer(shared_api, task["id"], "run")
+        wait_until(lambda: shared_api.task(task["id"])["runs"]["failed"] == 1)
+        shown = shared_api.task(task["id"])
+        assert shown["failures_in_row"] == 0 and shown["state"] == "active"
+        steer(shared_api, task["id"], "cancel")
 
 
 class TestOverlap:

@@ -6,6 +6,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -15,6 +16,7 @@ struct recur_world {
     struct play *play;
     struct zones *zones;
     int64_t task_id, began;
+    struct events_at heard; // the first event that is counted
 };
 
 static void ignore(struct admission *admission)
@@ -210,6 +212,76 @@ static void a_job_takes_the_place_of_the_one_that_runs(void **state)
     end(&world);
 }
 
+// ---- failures
+
+static void listen(struct recur_world *world)
+{
+    events_listen(world->play->node->events);
+    world->heard = events_end(world->play->node->events);
+}
+
+// How many events of this type were emitted since somebody listens.
+static int count_events(struct recur_world *world, enum event_type type)
+{
+    struct events_filter filter = {.tenant = PLAY_TENANT, .types = 1U << type};
+    struct events_at at = world->heard;
+    char text[16384], name[64];
+    size_t n = 0, piece;
+    int count = 0;
+    while (events_read(world->play->node->events, &filter, &at, text + n, sizeof text - 1 - n, &piece) == EVENT_SOME)
+        n += piece;
+    text[n] = 0;
+    snprintf(name, sizeof name, "event: %s\n", events_type_text(type));
+    for (const char *found = text; (found = strstr(found, name)); found++)
+        count++;
+    return count;
+}
+
+// Lets the jobs of the instants from `first` to `last` end like this.
+static void end_runs(struct recur_world *world, int first, int last, enum job_outcome outcome)
+{
+    for (int i = first; i <= last; i++) {
+        turn_until(world, (int64_t)i * EVERY_S + 1);
+        play_end(world->play, job_of(world, i).id, outcome);
+        turn_until(world, (int64_t)i * EVERY_S + 2);
+    }
+}
+
+static bool is_paused(struct recur_world *world)
+{
+    return count_events(world, EVENT_TASK_PAUSED) > 0;
+}
+
+static void a_warning_comes_once_before_a_schedule_pauses_itself(void **state)
+{
+    struct recur_world world =
+        begin("{\"url\":\"http://h/\",\"every\":\"10s\",\"retry\":{\"max\":0},\"pause_after_failures\":4}");
+    listen(&world);
+    end_runs(&world, 1, 1, OUTCOME_FAILED);
+    assert_int_equal(count_events(&world, EVENT_SCHEDULE_FAILING), 0);
+    end_runs(&world, 2, 3, OUTCOME_FAILED);
+    assert_int_equal(count_events(&world, EVENT_SCHEDULE_FAILING), 1);
+    end_runs(&world, 4, 4, OUTCOME_SUCCESS); // another row begins
+    end_runs(&world, 5, 6, OUTCOME_FAILED);
+    assert_int_equal(count_events(&world, EVENT_SCHEDULE_FAILING), 2);
+    assert_false(is_paused(&world));
+    end_runs(&world, 7, 8, OUTCOME_FAILED);
+    assert_true(is_paused(&world));
+    assert_int_equal(count_events(&world, EVENT_SCHEDULE_FAILING), 2);
+    end(&world);
+}
+
+static void a_schedule_that_pauses_itself_with_the_first_failure_does_not_warn(void **state)
+{
+    struct recur_world world =
+        begin("{\"url\":\"http://h/\",\"every\":\"10s\",\"retry\":{\"max\":0},\"pause_after_failures\":1}");
+    listen(&world);
+    end_runs(&world, 1, 1, OUTCOME_FAILED);
+    assert_true(is_paused(&world));
+    assert_int_equal(count_events(&world, EVENT_SCHEDULE_FAILING), 0);
+    end(&world);
+}
+
 // ---- the store fails
 
 static void a_job_waits_while_its_plan_cannot_be_read_or_written(void **state)
@@ -326,6 +398,8 @@ int main(void)
         cmocka_unit_test(a_queued_job_is_let_go_when_the_one_before_ends),
         cmocka_unit_test(the_last_queued_job_is_let_go_though_the_look_for_it_was_lost),
         cmocka_unit_test(a_job_takes_the_place_of_the_one_that_runs),
+        cmocka_unit_test(a_warning_comes_once_before_a_schedule_pauses_itself),
+        cmocka_unit_test(a_schedule_that_pauses_itself_with_the_first_failure_does_not_warn),
         cmocka_unit_test(a_job_waits_while_its_plan_cannot_be_read_or_written),
         cmocka_unit_test(a_node_that_stops_gives_back_what_waits_for_its_plan),
         cmocka_unit_test(an_order_of_a_life_that_has_ended_does_not_go_on),

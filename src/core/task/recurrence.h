@@ -22,6 +22,13 @@ struct recurrence {
 
 bool task_recurs(const struct task *task);
 
+// After how many failures in a row somebody is warned that the task will pause itself: half of those after which it does. 0:
+// never, because it does not, or does with the first.
+static inline int64_t recurrence_warns_after(const struct recurrence *recurs)
+{
+    return recurs->pause_after_failures > 1 ? (recurs->pause_after_failures + 1) / 2 : 0;
+}
+
 // Checks what no field can say alone about when a task runs: at most one of at, in, cron and every, a pattern that fires, and
 // times that fit each other. Whether the time zone exists is not asked here, because core does not know the zones.
 err_check enum err recurrence_check(const struct task *task, struct problem *why);

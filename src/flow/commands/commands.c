@@ -417,8 +417,9 @@ static struct store_amend *begin_amend(struct work *work)
                                              [COMMAND_DELETE] = EVENT_TYPE_COUNT};
     struct store_get *get = &work->revision.get;
     bool again = work->past.did & COMMAND_DID_AMEND;
-    work->amending =
-        (struct amending){.event = again ? EVENT_TYPE_COUNT : events[work->op->act], .reason = work->op->note, .done = amended};
+    work->amending = (struct amending){.event = again ? EVENT_TYPE_COUNT : events[work->op->act],
+                                       .reason = work->op->note.n ? work->op->note : work->op->by,
+                                       .done = amended};
     struct store_amend *amend = &work->amending.amend;
     amend->task = get->task;
     amend->task.updated_at = now_of(work).wall_ms;

@@ -15,6 +15,7 @@
 #include "base/mark.h"
 #include "base/mem.h"
 #include "flow/stages/pull.h"
+#include "flow/stages/recur_report.h"
 
 #include <stdio.h>
 
@@ -32,9 +33,12 @@ struct look {
     int64_t task_id;
     struct order *order; // of the job that is picked; NULL: the plan is to be looked after
     struct plan_pick pick;
-    int64_t lets_go;               // a job that need not wait any more; 0: none
-    bool pauses, more;             // it has failed too often; there is more to plan
-    size_t missing;                // so many jobs were removed behind rota's back, and are planned again
+    int64_t lets_go;              // a job that need not wait any more; 0: none
+    bool pauses, more;            // it has failed too often; there is more to plan
+    int64_t failed, failed_since; // jobs that failed, for which it is looked; and those that failed since the plan was read
+    int64_t failing,
+        pauses_after; // it is to be said that so many failed in a row, and after how many it pauses itself; 0: nothing
+    size_t missing;   // so many jobs were removed behind rota's back, and are planned again
     const struct store_task *task; // that was read, until what was decided is written; NULL: it was not understood
     bool is_read, again;           // its plan is being read, or was; something has happened since
     struct store_planned item;     // what is to be written; .plan == NULL: nothing
@@ -168,17 +172,18 @@ static void write_unread(struct recur *recur)
     recur->unread = NULL;
 }
 
-static void look_after(struct recur *recur, int64_t task_id)
+static struct look *look_after(struct recur *recur, int64_t task_id)
 {
     struct look *look = map_get(&recur->looked, task_id);
     if (look) {
         look->again = look->is_read; // what was read may be older than what is to be looked at
-        return;
+        return look;
     }
     look = mem_zero(sizeof *look);
     look->task_id = task_id;
     map_put(&recur->looked, task_id, look);
     list_append(&recur->waiting, &look->link);
+    return look;
 }
 
 static void unread_written(struct planning *planning, struct now now)
@@ -335,26 +340,6 @@ static void follow_pick(struct recur *recur, struct look *look)
     }
 }
 
-// Tells everybody who might want to know that somebody removes rows.
-static void report_missing(struct recur *recur, const struct look *look)
-{
-    const struct store_task *task = look->task;
-    char words[ERR_WHY_MAX], id[ID_TEXT_SIZE];
-    id_format(id, ID_TASK, task->id);
-    snprintf(words, sizeof words, "%zu planned %s removed from the store by somebody else, and planned again", look->missing,
-             look->missing == 1 ? "job was" : "jobs were");
-    stats_count(&recur->node->stats, STATS_MISSING, (int64_t)look->missing);
-    warnings_add(recur->node->warnings, WARNING_SCHEDULE_MISSING, task->id, recur->now.wall_ms, words);
-    log_warn("task %s: %s", id, words);
-    events_emit(recur->node->events, &(struct event_item){.type = EVENT_SCHEDULE_MISSING,
-                                                          .tenant = task->tenant,
-                                                          .at_ms = recur->now.wall_ms,
-                                                          .task_id = task->id,
-                                                          .queue = task->queue,
-                                                          .name = task->name,
-                                                          .reason = str_of(words)});
-}
-
 static void look_free(struct recur *recur, struct look *look)
 {
     if (map_get(&recur->looked, look->task_id) == look)
@@ -364,10 +349,12 @@ static void look_free(struct recur *recur, struct look *look)
 
 static void follow_look(struct recur *recur, struct look *look)
 {
-    int64_t task_id = look->task_id;
+    int64_t task_id = look->task_id, failed_since = look->failed_since;
     bool more = look->more || look->again;
     if (look->missing)
-        report_missing(recur, look);
+        recur_report_missing(recur->node, look->task, look->missing, recur->now.wall_ms);
+    if (look->failing)
+        recur_report_failing(recur->node, look->task, look->failing, look->pauses_after, recur->now.wall_ms);
     if (look->order)
         follow_pick(recur, look);
     if (look->lets_go)
@@ -376,7 +363,7 @@ static void follow_look(struct recur *recur, struct look *look)
         submit_deed(recur, (struct command){.act = COMMAND_PAUSE, .task_id = task_id, .by = STR("failures")}, NULL);
     look_free(recur, look);
     if (more)
-        look_after(recur, task_id);
+        look_after(recur, task_id)->failed += failed_since;
 }
 
 // ---- looks
@@ -389,12 +376,16 @@ static bool plans_differ(const struct plan *a, const struct plan *b)
            a->missing.n != b->missing.n;
 }
 
-// A task that was resumed after its failures is paused again only when another job has failed.
-static bool failed_too_often(const struct task *task, const struct store_task *stored)
+// Is it time that the task pauses itself, or to say that it comes near? A task that was resumed after its failures is paused
+// again only when another job has failed. The warning belongs to the failure with which they become so many: so it comes once.
+static void judge_failures(struct look *look, const struct task *task, const struct store_task *stored)
 {
-    const struct plan *plan = stored->plan;
-    return task->recurs->pause_after_failures && plan->failures_in_row >= task->recurs->pause_after_failures &&
-           plan->last_at > stored->updated_at;
+    int64_t row = stored->plan->failures_in_row, most = task->recurs->pause_after_failures;
+    int64_t warns_at = recurrence_warns_after(task->recurs);
+    look->pauses = !stored->paused && look->failed && most && row >= most && stored->plan->last_at > stored->updated_at;
+    bool crosses = row >= warns_at && row - look->failed < warns_at;
+    look->failing = !stored->paused && warns_at && crosses && row < most ? row : 0;
+    look->pauses_after = most;
 }
 
 // Plans missing jobs again, as far as there is room in `rows`. One that is in hand runs all the same: SQLite's record of it does
@@ -446,7 +437,7 @@ static void decide(struct recur *recur, struct look *look, const struct store_ta
     replace_missing(recur, look, plan, &schedule, arena, rows);
     look->more = rows->more;
     look->lets_go = plan_next_queued(plan, &task.recurs->rules);
-    look->pauses = !stored->paused && failed_too_often(&task, stored);
+    judge_failures(look, &task, stored);
     if (!rows->count && !plans_differ(plan, stored->plan))
         return;
     look->item = (struct store_planned){.from = stored->plan->planned_through, .plan = plan, .job_count = rows->count};
@@ -458,6 +449,8 @@ static void look_again(struct recur *recur, struct look *look)
 {
     look->item.plan = NULL;
     look->is_read = look->again = false;
+    look->failed += look->failed_since;
+    look->failed_since = 0;
     list_append(&recur->waiting, &look->link);
 }
 
@@ -607,9 +600,11 @@ static int64_t seek_overdue(struct recur *recur)
     return TIME_NEVER;
 }
 
-void recur_ended(struct recur *recur, int64_t task_id)
+void recur_ended(struct recur *recur, int64_t task_id, enum job_state end)
 {
-    look_after(recur, task_id);
+    struct look *look = look_after(recur, task_id);
+    if (end == JOB_ABORTED || end == JOB_BURIED)
+        *(look->is_read ? &look->failed_since : &look->failed) += 1;
 }
 
 bool recur_is_calm(const struct task *task, enum job_state end)

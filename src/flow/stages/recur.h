@@ -19,8 +19,9 @@ int64_t recur_turn(struct recur *recur, struct now now); // on the wall clock: w
 // to be read first; the order is kept until then, and comes back by pull_picked() or pull_give_up().
 bool recur_pick(struct recur *recur, struct order *order, struct now now);
 
-// A job of the task has ended: others may wait for that, or it may have failed once too often.
-void recur_ended(struct recur *recur, int64_t task_id);
+// A job that the schedule of the task has made is in another state, in which it has ended or waits for others: those may wait for
+// that, or it may have failed once too often.
+void recur_ended(struct recur *recur, int64_t task_id, enum job_state end);
 // The jobs of what is planned, with ids of this node's, in the arena.
 struct job *recur_make_jobs(struct node *node, const struct task *task, const struct plan *plan, const struct plan_rows *rows,
                             int64_t now_ms, struct arena *arena);
