@@ -33,7 +33,6 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     flow->peers = peers_new(node);
     flow->recur = recur_new(node, flow->recorder, flow->pull, flow->commands, flow->peers, config->zones);
     pull_tell(flow->pull, flow->recur);
-    recorder_tell(flow->recorder, flow->recur);
     flow->reap = reap_new(node, flow->peers, flow->recorder);
     flow->beat = beat_new(node, flow->peers, config->seed);
     flow->sweep = sweep_new(node, flow->recorder);
@@ -41,6 +40,7 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     flow->assignment = assignment_new(node, flow->peers);
     flow->bulk = bulk_new(node, flow->peers, flow->commands);
     flow->backfills = backfills_new(node, flow->peers, flow->recorder, config->zones);
+    recorder_tell(flow->recorder, flow->recur, flow->backfills);
     flow->peer_requests = peer_requests_new(node, flow->peers, flow->pull, flow->commands);
     flow->lease_reports = lease_reports_new(node, flow->recorder, config->seed + 2);
     flow->lease_expiry = lease_expiry_new(node, flow->peers, flow->recorder, config->seed + 3);

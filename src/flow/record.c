@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mark.h"
 #include "base/mem.h"
+#include "flow/commands/backfills.h"
 #include "flow/stages/pull.h"
 #include "flow/stages/recur.h"
 
@@ -19,6 +20,7 @@ struct recorder {
     struct node *node;
     struct pull *pull;
     struct recur *recur;
+    struct backfills *backfills;
     struct mailbox answers; // struct store_op
 };
 
@@ -39,9 +41,10 @@ void recorder_free(struct recorder *recorder)
     mem_free(recorder);
 }
 
-void recorder_tell(struct recorder *recorder, struct recur *recur)
+void recorder_tell(struct recorder *recorder, struct recur *recur, struct backfills *backfills)
 {
     recorder->recur = recur;
+    recorder->backfills = backfills;
 }
 
 // ---- counts and events
@@ -231,6 +234,8 @@ static void follow_step(struct recorder *recorder, const struct store_step *step
         lanes_due(recorder->node->lanes, job->lane, job->due_at);
     if (!step->err && !subject->calm && concerns_plan(job))
         recur_ended(recorder->recur, job->task_id, (enum job_state)job->state);
+    if (!step->err && job->trigger == TRIGGER_BACKFILL && job_state_final(job->state))
+        backfills_ended(recorder->backfills, job->task_id);
     if (subject->held)
         pull_returned(recorder->pull, job->id, subject->held);
 }

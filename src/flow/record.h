@@ -8,13 +8,15 @@
 #include "flow/node.h"
 #include "store/plans.h"
 
+struct backfills;
 struct pull;
 struct recorder;
 struct recur;
 
 struct recorder *recorder_new(struct node *node, struct pull *pull);
 void recorder_free(struct recorder *recorder);
-void recorder_tell(struct recorder *recorder, struct recur *recur); // who wants to know of the ends of scheduled jobs
+// Who wants to know of the ends of scheduled jobs, and of those that backfills have added.
+void recorder_tell(struct recorder *recorder, struct recur *recur, struct backfills *backfills);
 void recorder_turn(struct recorder *recorder,
                    struct now now); // takes the store's answers: done() of what they belong to is called
 

@@ -88,6 +88,14 @@ def test_no_more_run_at_once_than_may_be_active(shared_api, target):
     assert times(backfilled(shared_api, task_id)) == instants
 
 
+def test_a_hundred_instants_run_one_after_the_other(shared_api, target):
+    task_id = noonly(shared_api, target.url("/ok/hundred"))
+    instants = noons(100)
+    bulk = ended(shared_api, ask(shared_api, task_id, 202, **window(instants)))
+    assert (bulk["state"], bulk["changed"]) == ("done", 100)
+    assert [to_ms(call.header("Rota-Nominal-At")) for call in target.calls(path="/ok/hundred")] == instants
+
+
 def test_what_has_run_runs_again_only_if_asked_for(shared_api, target):
     task_id = noonly(shared_api, target.url("/status/400/fill"))
     instants = noons(3)

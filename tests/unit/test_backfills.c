@@ -158,6 +158,20 @@ static void so_many_run_at_once_as_may_and_each_instant_runs_once(void **state)
     }
 }
 
+static void the_next_runs_when_one_has_ended_here_and_not_with_the_next_look(void **state)
+{
+    struct play *play = play_with(1, 0);
+    pass(play, 5000);
+    for (size_t count = 1; count <= INSTANTS; count++) {
+        struct jobs jobs = jobs_of(play);
+        assert_true(jobs.count == count && jobs.running_count == 1);
+        play_end(play, jobs.running[0], OUTCOME_SUCCESS);
+        pass(play, 200); // a fifth of the time between two looks
+    }
+    assert_all_ran_once(play);
+    play_free(play);
+}
+
 static void it_is_done_when_the_last_has_ended(void **state)
 {
     struct play *play = play_with(INSTANTS, 0);
@@ -340,6 +354,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(so_many_run_at_once_as_may_and_each_instant_runs_once),
+        cmocka_unit_test(the_next_runs_when_one_has_ended_here_and_not_with_the_next_look),
         cmocka_unit_test(it_is_done_when_the_last_has_ended),
         cmocka_unit_test(jobs_whose_addition_was_not_heard_of_are_found),
         cmocka_unit_test(what_could_not_be_read_or_added_is_tried_again),

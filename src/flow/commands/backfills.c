@@ -1,6 +1,7 @@
 // A backfill is a row among the bulks, and a node takes one that nobody alive is at. It finds the instants that are wanted
-// (flow/commands/backfill_walk), and from then on it looks at the task once a second: as many jobs are added as max_active leaves
-// room for, and then the row is written. The row is done when the last of its jobs has ended.
+// (flow/commands/backfill_walk), and from then on it looks at the task whenever a job of the backfill has ended at this node, and
+// once a second for what ends at others: as many jobs are added as max_active leaves room for, and then the row is written. The
+// row is done when the last of its jobs has ended.
 //
 // Each instant gets one job, whatever happens. A node that dies between adding jobs and writing the row leaves jobs of trigger
 // backfill, planned for a time since the row began; whoever takes the row next finds them by that. An addition whose answer was
@@ -16,7 +17,7 @@
 
 enum {
     IDLE_MS = 5000,      // how often it is looked for one that somebody else began, or left behind
-    LOOK_MS = 1000,      // … while there is one; and how often jobs are added
+    LOOK_MS = 1000,      // … while there is one; and how often the task is looked at when no job of it ends here
     FAIL_WAIT_MS = 1000, // when the store failed
     OPEN_MAX = 500,      // open jobs of a task that are read
     KEPT_MS = 7 * 24 * 3600 * 1000,
@@ -36,6 +37,7 @@ struct filling {
     bool ready;      // the instants are known
     bool waiting;    // for the store
     bool seen;       // by the latest look
+    bool ended;      // a job of it has ended since the task was last read
     int64_t next_at; // monotonic
 
     struct store_bulk save;
@@ -102,6 +104,14 @@ void backfills_poke(struct backfills *backfills)
         backfills->node->flow_waker->wake(backfills->node->flow_waker);
 }
 
+void backfills_ended(struct backfills *backfills, int64_t task_id)
+{
+    list_each (&backfills->fillings, link) {
+        struct filling *filling = list_entry(link, struct filling, link);
+        filling->ended |= filling->task_id == task_id;
+    }
+}
+
 static void submit(struct filling *filling, struct store_op *op)
 {
     filling->waiting = true;
@@ -134,12 +144,20 @@ static void read_row(struct filling *filling)
     submit(filling, &filling->found.op);
 }
 
-// The row is not as this node wrote it last: it was stopped, or another has taken it, or that write was this node's own and its
-// answer was lost. The jobs that were added are counted in any case but the second.
+static void read_task(struct filling *filling);
+
+// If the row is not as this node wrote it last, it was stopped, or another has taken it, or that write was this node's own and
+// its answer was lost. The jobs that were added are counted in any case but the second.
 static void take_found(struct filling *filling, struct now now)
 {
     const struct store_bulk_row *found = filling->found.rows;
     enum err err = filling->found.op.err;
+    if (!err && found->version == filling->row.version) {
+        store_op_done(&filling->found.op);
+        filling->at = filling->ready ? AT_STEP : AT_TASK;
+        read_task(filling);
+        return;
+    }
     bool lost = err == ERR_NOT_FOUND || (!err && found->state == STORE_BULK_RUNNING && found->holder != filling->row.holder);
     if (err && !lost) {
         filling->next_at = now.mono_ms + FAIL_WAIT_MS;
@@ -181,6 +199,7 @@ static void take_saved(struct filling *filling, struct now now)
 
 static void read_task(struct filling *filling)
 {
+    filling->ended = false;
     filling->get =
         (struct store_get){.tenant = filling->row.tenant, .task_id = filling->task_id, .max_jobs = OPEN_MAX, .open_first = true};
     store_op_post(&filling->get.op, STORE_GET, &filling->backfills->answers);
@@ -474,10 +493,15 @@ static void go_on(struct filling *filling, struct now now)
 {
     if (filling->at == AT_SAVE)
         save(filling, now);
-    else if (filling->at == AT_ROW)
+    else if (filling->at == AT_ROW || filling->at == AT_STEP) // before jobs are added it is asked whether it was stopped
         read_row(filling);
     else
         read_task(filling);
+}
+
+static bool is_due(const struct filling *filling, struct now now)
+{
+    return now.mono_ms >= filling->next_at || (filling->ended && filling->at == AT_STEP);
 }
 
 int64_t backfills_turn(struct backfills *backfills, struct now now)
@@ -490,7 +514,7 @@ int64_t backfills_turn(struct backfills *backfills, struct now now)
         struct filling *filling = list_entry(link, struct filling, link);
         if (filling->waiting)
             continue;
-        if (now.mono_ms >= filling->next_at)
+        if (is_due(filling, now))
             go_on(filling, now);
         else
             next = time_min(next, now.wall_ms + filling->next_at - now.mono_ms);

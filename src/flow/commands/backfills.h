@@ -14,3 +14,5 @@ struct backfills *backfills_new(struct node *node, const struct peers *peers, st
 void backfills_free(struct backfills *backfills);
 int64_t backfills_turn(struct backfills *backfills, struct now now); // on the wall clock: when to turn again
 void backfills_poke(struct backfills *backfills);                    // there may be a new one
+void backfills_ended(struct backfills *backfills,
+                     int64_t task_id); // a job of one has ended, and that is written: there may be room
