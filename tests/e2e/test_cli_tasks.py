@@ -285,3 +285,32 @@ class TestWait:
 
     def test_no_server(self):
         assert run_cli("wait", NOBODY, server="http://127.0.0.1:9").returncode == NOT_REACHED
+
+
+class TestPause:
+    def test_a_note_is_kept_with_the_recurring_task_and_shown(self, shared, target):
+        task_id = submit(shared, target.url("/ok/noted"), "--cron", "0 0 1 1 *")
+        assert shared.cli("pause", task_id, "--note", 'the "shop" moves').returncode == OK
+        assert shared.api.task(task_id)["paused"]["note"] == 'the "shop" moves'
+        shown = shared.cli("get", task_id).stdout
+        assert re.search(r'^paused +since .+, by hand: the "shop" moves$', shown, re.MULTILINE), shown
+        assert 'by hand, at ' in (said := shared.cli("explain", task_id).stdout) and 'the "shop" moves' in said, said
+        assert shared.cli("resume", task_id, "--note", "it has moved", "--missed", "all").returncode == OK
+        assert shared.api.task(task_id)["paused"] is None
+        assert not re.search("^paused ", shared.cli("get", task_id).stdout, re.MULTILINE)
+
+    def test_what_was_missed_runs_as_it_is_said(self, shared, target):
+        task_id = submit(shared, target.url("/ok/cli-missed"), "--every", "1s")
+        shared.cli("pause", task_id)
+        since = to_ms(shared.api.task(task_id)["paused"]["since"])
+        wait_until(lambda: now_ms() > since + 3000)
+        at = now_ms()
+        assert shared.cli("resume", task_id, "--missed", "all").returncode == OK
+        late = lambda: [call for call in target.calls(path="/ok/cli-missed") if since < to_ms(call.header("Rota-Nominal-At")) <= at]
+        wait_until(lambda: len(late()) >= 2)
+        shared.cli("cancel", task_id)
+
+    @pytest.mark.parametrize("args", [["--queue", "q", "--note", "x"], ["--all", "--note", "x"], ["--note", "x"]])
+    def test_a_note_goes_with_ids_only(self, unharmed, args):
+        done = unharmed.cli("pause", *args)
+        assert done.returncode == USAGE and "go with ids of recurring tasks" in done.stderr, done

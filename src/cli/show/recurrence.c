@@ -120,3 +120,14 @@ void recurrence_put_pauses(struct buf *buf, const struct show *show, const struc
     if (failures > 0)
         buf_printf(buf, "after %lld failed jobs in a row", (long long)failures);
 }
+
+void recurrence_put_paused(struct buf *buf, const struct show *show, const struct value *task, const char *path)
+{
+    if (!value_text(value_at(task, "paused.since")).n)
+        return;
+    buf_puts(buf, "since ");
+    member_put_time(buf, show, task, "paused.since");
+    buf_puts(buf, str_is(value_text(value_at(task, "paused.by")), "failures") ? ", by itself after failures" : ", by hand");
+    if (value_text(value_at(task, "paused.note")).n)
+        put_with(buf, show, task, ": ", "paused.note");
+}

@@ -15,3 +15,4 @@ void recurrence_put_clocks(struct buf *buf, const struct show *show, const struc
 void recurrence_put_excluded(struct buf *buf, const struct show *show, const struct value *task, const char *path);
 void recurrence_put_bounds(struct buf *buf, const struct show *show, const struct value *task, const char *path);
 void recurrence_put_pauses(struct buf *buf, const struct show *show, const struct value *task, const char *path);
+void recurrence_put_paused(struct buf *buf, const struct show *show, const struct value *task, const char *path);

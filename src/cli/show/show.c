@@ -144,6 +144,7 @@ static const struct line task_lines[] = {
     {"excluded", recurrence_put_excluded, "exclude"},
     {"bounds", recurrence_put_bounds},
     {"pauses", recurrence_put_pauses},
+    {"paused", recurrence_put_paused},
     {"queue", put_queue},
     {"tries", put_tries},
     {"key", member_put_text, "key"},

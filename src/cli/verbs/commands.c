@@ -1,6 +1,7 @@
 // rota cancel, run, retry, pause, resume and delete: one call for each id, and a line about what it is now. With filters instead
 // of ids they are carried out by the server on all that match (cli/verbs/bulk).
 #include "base/mem.h"
+#include "base/text/json.h"
 #include "base/text/when.h"
 #include "cli/filter.h"
 #include "cli/server/failure.h"
@@ -92,9 +93,24 @@ static int print_gone(const struct cli *cli, const char *id)
     return terminal_write(buf_str(&out));
 }
 
+// What is said beside the id. Without such an option there is no body.
+static void put_body(struct buf *body, const struct options *options)
+{
+    static const char *const names[] = {"note", "missed"};
+    for (size_t i = 0; i < array_count(names); i++) {
+        const char *value = options_get(options, names[i]);
+        if (!value)
+            continue;
+        buf_printf(body, "%s\"%s\":", body->n ? "," : "{", names[i]);
+        json_put_string(body, str_of(value));
+    }
+    if (body->n)
+        buf_putc(body, '}');
+}
+
 static int send(struct caller *caller, const struct command *command, const char *id)
 {
-    buf_auto struct buf path = {0};
+    buf_auto struct buf path = {0}, body = {0};
     struct reply reply;
     if (!call_path(&path, id, id[0] == CALL_BULK ? "/stop" : command->rest))
         return CLI_REFUSED;
@@ -103,7 +119,8 @@ static int send(struct caller *caller, const struct command *command, const char
         call_put_query(&path, STR("running"), STR("1"));
         buf_putc(&path, 0);
     }
-    call(caller, command->method, path.p, (struct str){0}, &reply);
+    put_body(&body, &caller->cli->options);
+    call(caller, command->method, path.p, buf_str(&body), &reply);
     bool gone = reply.code == CLI_OK && !reply.value;
     int code = gone ? print_gone(caller->cli, id) : print_reply(caller, &reply, put_changed);
     reply_done(&reply);
@@ -243,11 +260,13 @@ static int run_pause(struct cli *cli)
 {
     const struct options *options = &cli->options;
     size_t queues = count_given(options, "queue");
-    bool filtered = is_filtered(options);
+    bool filtered = is_filtered(options), says = options_get(options, "note") || options_get(options, "missed");
     if ((queues || filtered) && options->arg_count)
         return verb_misused(cli, "give either ids of tasks, --queue or filters");
     if (filtered && queues > 1)
         return verb_misused(cli, "beside other filters --queue is given once: a task is in one queue");
+    if (says && !options->arg_count)
+        return verb_misused(cli, "--note and --missed go with ids of recurring tasks");
     if (filtered)
         return bulk_run(cli);
     if (queues)
@@ -275,8 +294,17 @@ static int run_delete(struct cli *cli)
     return delete_queues(cli);
 }
 
+#define QUEUE_OPTION                                                                                                 \
+    {                                                                                                                \
+        "queue", 0, "NAME", "a queue itself, instead of tasks; beside other filters: only tasks in this queue", true \
+    }
 static const struct option pause_options[] = {
-    {"queue", 0, "NAME", "a queue itself, instead of tasks; beside other filters: only tasks in this queue", true},
+    QUEUE_OPTION, {"note", 0, "TEXT", "why, shown with the recurring task while it is paused"}, BULK_OPTIONS, {0}};
+static const struct option resume_options[] = {
+    QUEUE_OPTION,
+    {"note", 0, "TEXT", "why, for those who follow the events of the recurring task"},
+    {"missed", 0, "WHICH", "of the runs that came while a recurring task was paused: skip them (as without it), one, or all",
+     .choices = "skip one all"},
     BULK_OPTIONS,
     {0}};
 static const struct option bulk_options[] = {BULK_OPTIONS, {0}};
@@ -349,7 +377,7 @@ const struct verb verb_resume = {.name = "resume",
                                  .about = "With filters instead of ids, all tasks that match are let go, as a bulk.",
                                  .example = "rota resume --queue mail",
                                  .filters = true,
-                                 .options = pause_options,
+                                 .options = resume_options,
                                  .run = run_pause};
 
 const struct verb verb_delete = {
