@@ -340,6 +340,29 @@ struct store_ahead {
     size_t count; // out
 };
 
+// A job that has not begun, and what a list of such shows of its task.
+struct store_upcoming_job {
+    int64_t id, task_id, lane;
+    int64_t scheduled_at;
+    struct str name; // of the task; empty: it has none
+    bool paused;     // the task is
+};
+
+// Jobs that have not begun and are planned for a time behind `after` and up to until_ms, earliest first, then smallest id. They
+// are found by the index of lists: at most `look` rows are looked at, and those among them that have begun or ended are left out.
+// So a page may be short, or empty, and yet there are more behind `next`.
+struct store_upcoming {
+    struct store_op op;
+    int32_t tenant;
+    struct store_cursor after;
+    int64_t until_ms;
+    size_t look;
+    struct store_upcoming_job *jobs; // out
+    size_t job_count;
+    bool more; // out: there may be more, behind `next`
+    struct store_cursor next;
+};
+
 struct store_stats {
     struct store_op op;
     int32_t tenant; // 0: all

@@ -342,6 +342,15 @@ static void clear_ahead(struct store_op *op)
     container_of(op, struct store_ahead, op)->count = 0;
 }
 
+static void clear_upcoming(struct store_op *op)
+{
+    struct store_upcoming *upcoming = container_of(op, struct store_upcoming, op);
+    upcoming->jobs = NULL;
+    upcoming->job_count = 0;
+    upcoming->more = false;
+    upcoming->next = (struct store_cursor){0};
+}
+
 static void clear_series(struct store_op *op)
 {
     struct store_series *series = container_of(op, struct store_series, op);
@@ -372,7 +381,7 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_BULK] = clear_nothing,    [STORE_BACKUP] = clear_backup,     [STORE_MINUTE] = clear_nothing,
     [STORE_SERIES] = clear_series,   [STORE_RELAY] = clear_nothing,     [STORE_EVENTS] = clear_events,
     [STORE_REMOVE] = clear_remove,   [STORE_AHEAD] = clear_ahead,       [STORE_DROP] = clear_drop,
-    [STORE_PLAN] = clear_plan,       [STORE_PLANS] = clear_plans,
+    [STORE_PLAN] = clear_plan,       [STORE_PLANS] = clear_plans,       [STORE_UPCOMING] = clear_upcoming,
 };
 
 void store_join_number(struct store_join *join, int64_t range, int number)
@@ -453,6 +462,16 @@ bool store_list_look(struct store_list *list, struct store_page *page, struct st
     page->looked++;
     list->next = key;
     return true;
+}
+
+bool store_upcoming_look(struct store_upcoming *upcoming, size_t *looked, struct store_cursor key, int state)
+{
+    upcoming->more = *looked == upcoming->look;
+    if (upcoming->more)
+        return false;
+    (*looked)++;
+    upcoming->next = key;
+    return state < JOB_RESERVED;
 }
 
 void store_list_give(const struct store_list *list, struct store_page *page, const struct store_get *records)

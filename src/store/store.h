@@ -32,21 +32,22 @@ enum store_verb {
     STORE_REQUEST,  // a request about a job goes to the incarnation that has it in hand
     STORE_REQUESTS, // … which takes the requests it was sent
     // store/jobs.h
-    STORE_ADD,    // new tasks with their jobs, or jobs for tasks that exist
-    STORE_CLAIM,  // take waiting jobs in hand
-    STORE_CHANGE, // write what was decided
-    STORE_AMEND,  // change a task, and its waiting jobs with it
-    STORE_REMOVE, // a task goes, and its jobs with it
-    STORE_DUE,    // delayed jobs whose time has come become ready
-    STORE_FIND,   // jobs that somebody has to look after
-    STORE_LANES,  // lanes or queues, and when their next job is due
-    STORE_PAUSE,  // hold a queue or let it go
-    STORE_DROP,   // a queue without open jobs goes
-    STORE_SWEEP,  // remove what retention lets go
-    STORE_GET,    // read a task or job
-    STORE_LIST,   // read a page of tasks or jobs
-    STORE_STATS,  // jobs per state
-    STORE_AHEAD,  // how many wait before a job
+    STORE_ADD,      // new tasks with their jobs, or jobs for tasks that exist
+    STORE_CLAIM,    // take waiting jobs in hand
+    STORE_CHANGE,   // write what was decided
+    STORE_AMEND,    // change a task, and its waiting jobs with it
+    STORE_REMOVE,   // a task goes, and its jobs with it
+    STORE_DUE,      // delayed jobs whose time has come become ready
+    STORE_FIND,     // jobs that somebody has to look after
+    STORE_LANES,    // lanes or queues, and when their next job is due
+    STORE_PAUSE,    // hold a queue or let it go
+    STORE_DROP,     // a queue without open jobs goes
+    STORE_SWEEP,    // remove what retention lets go
+    STORE_GET,      // read a task or job
+    STORE_LIST,     // read a page of tasks or jobs
+    STORE_STATS,    // jobs per state
+    STORE_AHEAD,    // how many wait before a job
+    STORE_UPCOMING, // jobs that are to begin, earliest first
     // store/plans.h
     STORE_PLAN,  // write plans of recurring tasks, with the jobs they plan
     STORE_PLANS, // read them

@@ -106,5 +106,8 @@ void store_list_give(const struct store_list *list, struct store_page *page, con
 // The page has come to its end: the jobs and attempts that were given, and the arena they live in, become the list's.
 void store_list_end(struct store_list *list, const struct store_get *records);
 
+// A row of a page of STORE_UPCOMING is looked at, in order: true when it has not begun, and is to be given.
+bool store_upcoming_look(struct store_upcoming *upcoming, size_t *looked, struct store_cursor key, int state);
+
 // The members of a bulk as they are stored, in their order; `id`, `tenant` and `version` come before them, `doc` behind.
 #define BULK_MOVING(X) X(state) X(holder) X(created_at) X(ended_at) X(matched) X(changed) X(unchanged) X(failed)

@@ -176,6 +176,12 @@ static void put_answer(struct buf *buf, struct store_op *op)
         put_ints(buf, "stats", container_of(op, struct store_stats, op)->counts, JOB_STATE_COUNT);
     if (op->verb == STORE_AHEAD)
         PUT(buf, "ahead", (int64_t)container_of(op, struct store_ahead, op)->count);
+    if (op->verb == STORE_UPCOMING)
+        for (size_t i = 0; i < container_of(op, struct store_upcoming, op)->job_count; i++) {
+            const struct store_upcoming_job *job = &container_of(op, struct store_upcoming, op)->jobs[i];
+            PUT(buf, "upcoming", job->id, job->task_id, job->lane, job->scheduled_at, job->paused);
+            put_bytes(buf, job->name);
+        }
     if (op->verb == STORE_SERIES)
         for (size_t i = 0; i < container_of(op, struct store_series, op)->minute_count; i++) {
             const struct store_minute_row *minute = &container_of(op, struct store_series, op)->minutes[i];

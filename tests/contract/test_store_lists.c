@@ -431,6 +431,88 @@ static void a_task_is_found_by_its_key(void **state)
     assert_int_equal(list(world, (struct store_list){.key = STR("k")})->task_count, 0);
 }
 
+// ---- what is to come
+
+static struct store_upcoming *upcoming(struct world *world, struct store_cursor after, int64_t until_ms, size_t look)
+{
+    struct store_upcoming *op = OP(world, store_upcoming, STORE_UPCOMING);
+    op->tenant = TENANT;
+    op->after = after;
+    op->until_ms = until_ms;
+    op->look = look;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op;
+}
+
+static const struct store_cursor from_now = {NOW, INT64_MAX};
+
+static void jobs_that_have_not_begun_are_listed_earliest_first(void **state)
+{
+    struct world *world = *state;
+    int64_t late = add(world, (struct sample){.scheduled_at = NOW + 9, .state = JOB_DELAYED, .queue = "r"});
+    int64_t early = add(world, (struct sample){.scheduled_at = NOW + 1, .state = JOB_DELAYED});
+    int64_t held = add(world, (struct sample){.scheduled_at = NOW + 1, .state = JOB_WATCHING, .holder = A});
+    add(world, (struct sample){.scheduled_at = NOW});
+    add(world, (struct sample){.scheduled_at = NOW + 10, .state = JOB_DELAYED});
+    add(world, (struct sample){.scheduled_at = NOW + 5, .state = JOB_DELAYED, .tenant = 8});
+    struct store_upcoming *page = upcoming(world, from_now, NOW + 9, 10);
+    assert_int_equal(page->job_count, 3);
+    assert_int_equal(page->jobs[0].id, early);
+    assert_int_equal(page->jobs[1].id, held);
+    assert_int_equal(page->jobs[2].id, late);
+    assert_int_equal(page->jobs[2].task_id, late);
+    assert_int_equal(page->jobs[2].scheduled_at, NOW + 9);
+    assert_int_equal(page->jobs[2].lane, lane_of(world, TENANT, "r"));
+    assert_true(str_is(page->jobs[2].name, "a name"));
+    assert_false(page->jobs[2].paused || page->more);
+}
+
+static void what_has_begun_or_ended_is_not_to_come(void **state)
+{
+    struct world *world = *state;
+    add(world, (struct sample){.scheduled_at = NOW + 1, .state = JOB_CANCELLED});
+    add(world, (struct sample){.scheduled_at = NOW + 2, .state = JOB_RESERVED, .holder = A});
+    int64_t id = add(world, (struct sample){.scheduled_at = NOW + 3, .state = JOB_BLOCKED});
+    struct store_upcoming *page = upcoming(world, from_now, NOW + 9, 10);
+    assert_int_equal(page->job_count, 1);
+    assert_int_equal(page->jobs[0].id, id);
+}
+
+static void pages_of_what_is_to_come_go_on_where_the_one_before_ended(void **state)
+{
+    struct world *world = *state;
+    enum { COUNT = 9, LOOK = 2 };
+    struct store_cursor after = from_now;
+    int64_t ids[COUNT];
+    size_t seen = 0;
+    for (int i = 0; i < COUNT; i++) {
+        ids[i] = add(world, (struct sample){.scheduled_at = NOW + 1 + i / 4, .state = JOB_DELAYED});
+        add(world, (struct sample){.scheduled_at = NOW + 1 + i / 4, .state = JOB_CANCELLED});
+    }
+    for (bool more = true; more;) {
+        struct store_upcoming *page = upcoming(world, after, NOW + 9, LOOK);
+        assert_in_range(page->job_count, 0, LOOK);
+        for (size_t i = 0; i < page->job_count; i++)
+            assert_int_equal(page->jobs[i].id, ids[seen++]);
+        after = page->next;
+        more = page->more;
+    }
+    assert_int_equal(seen, COUNT);
+}
+
+static void what_is_to_come_of_a_paused_task_says_so(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){.scheduled_at = NOW + 1, .state = JOB_DELAYED});
+    struct store_amend *op = OP(world, store_amend, STORE_AMEND);
+    op->task = get_task(world, id)->task;
+    op->task.paused = true;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    struct store_upcoming *page = upcoming(world, from_now, NOW + 1, 10);
+    assert_int_equal(page->job_count, 1);
+    assert_true(page->jobs[0].paused);
+}
+
 int contract_lists(void)
 {
     const struct CMUnitTest tests[] = {
@@ -450,6 +532,10 @@ int contract_lists(void)
         PROMISE(a_swept_task_is_found_by_no_tag),
         PROMISE(many_tasks_have_their_tags_however_they_are_added),
         PROMISE(a_task_is_found_by_its_key),
+        PROMISE(jobs_that_have_not_begun_are_listed_earliest_first),
+        PROMISE(what_has_begun_or_ended_is_not_to_come),
+        PROMISE(pages_of_what_is_to_come_go_on_where_the_one_before_ended),
+        PROMISE(what_is_to_come_of_a_paused_task_says_so),
     };
     return cmocka_run_group_tests_name("store lists", tests, NULL, NULL);
 }

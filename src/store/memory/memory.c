@@ -122,7 +122,7 @@ static void (*const runs[STORE_VERB_COUNT])(struct memory *memory, struct store_
     [STORE_BULKS] = memory_run_bulks,     [STORE_BULK] = memory_run_bulk,         [STORE_BACKUP] = memory_run_backup,
     [STORE_STATS] = memory_run_stats,     [STORE_AHEAD] = memory_run_ahead,       [STORE_MINUTE] = memory_run_minute,
     [STORE_SERIES] = memory_run_series,   [STORE_RELAY] = memory_run_relay,       [STORE_EVENTS] = memory_run_events,
-    [STORE_PLAN] = memory_run_plan,       [STORE_PLANS] = memory_run_plans,
+    [STORE_PLAN] = memory_run_plan,       [STORE_PLANS] = memory_run_plans,       [STORE_UPCOMING] = memory_run_upcoming,
 };
 
 static enum err memory_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX])

@@ -142,6 +142,7 @@ void memory_run_sweep(struct memory *memory, struct store_op *op);
 void memory_run_get(struct memory *memory, struct store_op *op);
 void memory_run_list(struct memory *memory, struct store_op *op);
 void memory_run_ahead(struct memory *memory, struct store_op *op);
+void memory_run_upcoming(struct memory *memory, struct store_op *op);
 void memory_run_lanes(struct memory *memory, struct store_op *op);
 void memory_run_pause(struct memory *memory, struct store_op *op);
 void memory_run_drop(struct memory *memory, struct store_op *op);

@@ -305,3 +305,42 @@ void memory_run_list(struct memory *memory, struct store_op *op)
         list_tasks(&source, list, &records);
     store_list_end(list, &records);
 }
+
+// ---- what is to come
+
+static bool is_upcoming(const struct store_upcoming *upcoming, const struct job *job)
+{
+    return job->tenant == upcoming->tenant && job->scheduled_at <= upcoming->until_ms &&
+           is_behind(upcoming->after, (struct store_cursor){job->scheduled_at, job->id});
+}
+
+static void give_upcoming(struct store_upcoming *upcoming, const struct memory_job *job)
+{
+    struct arena *arena = &upcoming->op.arena;
+    upcoming->jobs = store_push(arena, upcoming->jobs, upcoming->job_count, sizeof *upcoming->jobs);
+    upcoming->jobs[upcoming->job_count++] = (struct store_upcoming_job){.id = job->job.id,
+                                                                        .task_id = job->job.task_id,
+                                                                        .lane = job->job.lane,
+                                                                        .scheduled_at = job->job.scheduled_at,
+                                                                        .name = memory_give(arena, job->task->task.name),
+                                                                        .paused = job->task->task.paused};
+}
+
+void memory_run_upcoming(struct memory *memory, struct store_op *op)
+{
+    struct store_upcoming *upcoming = container_of(op, struct store_upcoming, op);
+    struct memory_found found = {0};
+    struct memory_job *job;
+    int64_t id;
+    size_t looked = 0;
+    for (size_t at = 0; (job = map_next(&memory->jobs, &at, &id));)
+        if (is_upcoming(upcoming, &job->job))
+            memory_found_add(&found, job);
+    memory_found_sort(&found, compare_scheduled_at);
+    for (size_t i = 0; i < found.count; i++) {
+        const struct job *row = &found.jobs[i]->job;
+        if (store_upcoming_look(upcoming, &looked, (struct store_cursor){row->scheduled_at, row->id}, row->state))
+            give_upcoming(upcoming, found.jobs[i]);
+    }
+    mem_free(found.jobs);
+}

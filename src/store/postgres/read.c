@@ -40,6 +40,13 @@ static const char waiting_ahead[] =
     "     AND (j.due_at,j.id)<($3,CASE WHEN place<$2 THEN 9223372036854775807 ELSE $4 END) LIMIT $5) at_place"
     "   WHERE l.id=$1 LIMIT $5) ahead";
 
+// UPCOMING. $1 tenant, $2 and $3 behind which time and id, $4 up to which time, $5 how many rows.
+static const char upcoming_jobs[] =
+    "SELECT j.id, j.task_id, j.lane, j.scheduled_at, j.state, t.paused::int, t.name FROM"
+    " (SELECT id, task_id, lane, scheduled_at, state FROM @jobs WHERE tenant=$1 AND (scheduled_at,id)>($2,$3) AND scheduled_at<=$4"
+    "   ORDER BY scheduled_at, id LIMIT $5) j"
+    " LEFT JOIN @tasks t ON " PG_IS("t.id", "j.task_id") " ORDER BY j.scheduled_at, j.id";
+
 // GET, by the id of a task or of a job ($1): the task, its jobs, their attempts. $2 tenant, or 0.
 static const char task_by_id[] =
     "SELECT " PG_TASK_AND_PLAN " FROM @tasks t LEFT JOIN @lanes l ON l.id=t.lane" PG_PLAN_IF_ANY
@@ -167,6 +174,32 @@ static void send_ahead(struct pg_session *session, struct store_op *op)
     pg_sql(session, waiting_ahead, read_ahead, ahead, ahead->lane, own, ahead->due_at, ahead->id, store_limit(ahead->max));
 }
 
+static void read_upcoming(void *ctx, const PGresult *result)
+{
+    struct store_upcoming *upcoming = ctx;
+    struct arena *arena = &upcoming->op.arena;
+    size_t looked = 0;
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct store_cursor key = {pg_int(result, row, 3), pg_int(result, row, 0)};
+        if (!store_upcoming_look(upcoming, &looked, key, (int)pg_int(result, row, 4)))
+            continue;
+        upcoming->jobs = store_push(arena, upcoming->jobs, upcoming->job_count, sizeof *upcoming->jobs);
+        upcoming->jobs[upcoming->job_count++] = (struct store_upcoming_job){.id = key.id,
+                                                                            .task_id = pg_int(result, row, 1),
+                                                                            .lane = pg_int(result, row, 2),
+                                                                            .scheduled_at = key.at,
+                                                                            .paused = pg_int(result, row, 5),
+                                                                            .name = pg_bytes(result, row, 6, arena)};
+    }
+}
+
+static void send_upcoming(struct pg_session *session, struct store_op *op)
+{
+    struct store_upcoming *upcoming = container_of(op, struct store_upcoming, op);
+    pg_sql(session, upcoming_jobs, read_upcoming, upcoming, upcoming->tenant, upcoming->after.at, upcoming->after.id,
+           upcoming->until_ms, store_limit(upcoming->look) + 1);
+}
+
 static void send_backup(struct pg_session *session, struct store_op *op)
 {
     store_op_fail(op, ERR_UNSUPPORTED, "a PostgreSQL database is backed up with pg_dump or pg_basebackup");
@@ -175,10 +208,11 @@ static void send_backup(struct pg_session *session, struct store_op *op)
 // ---- the group
 
 static void (*const sends[STORE_VERB_COUNT])(struct pg_session *session, struct store_op *op) = {
-    [STORE_OWNERS] = pg_owners_send, [STORE_FIND] = send_find,      [STORE_LANES] = pg_lanes_send,
-    [STORE_GET] = send_get,          [STORE_STATS] = pg_stats_send, [STORE_LIST] = pg_list_send,
-    [STORE_BULKS] = pg_bulks_send,   [STORE_BACKUP] = send_backup,  [STORE_SERIES] = pg_series_send,
-    [STORE_EVENTS] = pg_events_send, [STORE_AHEAD] = send_ahead,    [STORE_PLANS] = pg_plans_send,
+    [STORE_OWNERS] = pg_owners_send,  [STORE_FIND] = send_find,      [STORE_LANES] = pg_lanes_send,
+    [STORE_GET] = send_get,           [STORE_STATS] = pg_stats_send, [STORE_LIST] = pg_list_send,
+    [STORE_BULKS] = pg_bulks_send,    [STORE_BACKUP] = send_backup,  [STORE_SERIES] = pg_series_send,
+    [STORE_EVENTS] = pg_events_send,  [STORE_AHEAD] = send_ahead,    [STORE_PLANS] = pg_plans_send,
+    [STORE_UPCOMING] = send_upcoming,
 };
 
 void pg_read_group(struct pg_session *session, struct list *group)

@@ -1,4 +1,4 @@
-// A page of tasks or jobs, newest first.
+// A page of tasks or jobs, newest first; and of jobs that have not begun, earliest first.
 //
 // Rows are found by what has fewest of them: a tag, the states that failed, one task, the plans; otherwise all of the tenant's
 // are looked at. What else was asked for is compared row by row.
@@ -210,4 +210,26 @@ void list_read(struct db *db, struct store_op *op)
     else
         list_tasks(&source, list, &records);
     store_list_end(list, &records);
+}
+
+// A job that was claimed reads as it was before, which is not begun either way.
+void list_upcoming(struct db *db, struct store_op *op)
+{
+    struct store_upcoming *upcoming = container_of(op, struct store_upcoming, op);
+    sqlite3_stmt *stmt = db_sql(db, SQL_UPCOMING, upcoming->tenant, upcoming->after.at, upcoming->after.id, upcoming->until_ms,
+                                store_limit(upcoming->look + 1));
+    size_t looked = 0;
+    while (db_row(db, stmt)) {
+        struct store_upcoming_job job = {.id = sqlite3_column_int64(stmt, 0),
+                                         .task_id = sqlite3_column_int64(stmt, 1),
+                                         .lane = sqlite3_column_int64(stmt, 2),
+                                         .scheduled_at = sqlite3_column_int64(stmt, 3),
+                                         .paused = sqlite3_column_int(stmt, 5)};
+        struct store_cursor key = {job.scheduled_at, job.id};
+        if (!store_upcoming_look(upcoming, &looked, key, sqlite3_column_int(stmt, 4)))
+            continue;
+        job.name = db_bytes(stmt, 6, &op->arena);
+        upcoming->jobs = store_push(&op->arena, upcoming->jobs, upcoming->job_count, sizeof job);
+        upcoming->jobs[upcoming->job_count++] = job;
+    }
 }

@@ -79,5 +79,5 @@ void (*const sqlite_reads[STORE_VERB_COUNT])(struct db *db, struct store_op *op)
     [STORE_OWNERS] = peers_owners, [STORE_FIND] = read_find,        [STORE_LANES] = lane_read,
     [STORE_GET] = get_read,        [STORE_STATS] = lane_stats,      [STORE_LIST] = list_read,
     [STORE_BULKS] = journal_bulks, [STORE_SERIES] = journal_series, [STORE_EVENTS] = journal_events,
-    [STORE_AHEAD] = waiting_ahead, [STORE_PLANS] = plans_list,
+    [STORE_AHEAD] = waiting_ahead, [STORE_PLANS] = plans_list,      [STORE_UPCOMING] = list_upcoming,
 };

@@ -155,3 +155,4 @@ void get_push_jobs(struct db *db, struct store_get *get, sqlite3_stmt *stmt); //
 void get_push_attempts(struct db *db, struct store_get *get, int64_t job_id, bool responses);
 void get_read(struct db *db, struct store_op *op);
 void list_read(struct db *db, struct store_op *op);
+void list_upcoming(struct db *db, struct store_op *op);

@@ -387,6 +387,14 @@ const struct statement statements[SQL_TOTAL] = {
         "SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_failed"
         "  WHERE tenant=?1 AND state IN (?5, ?6) AND state>={first_failed} AND (scheduled_at, id)<(?2, ?3) LIMIT ?4)"},
 
+    // Jobs that have not begun, earliest first: ?1 the tenant, ?2 and ?3 behind which time and id, ?4 up to which time, ?5 how many
+    // rows. Those that have begun or ended come, too, because they count as looked at; their tasks are not looked up.
+    [SQL_UPCOMING] = {READER,
+        "SELECT job.id, job.task_id, job.lane, job.scheduled_at, job.state, task.paused, task.name"
+        " FROM jobs AS job INDEXED BY jobs_listed LEFT JOIN tasks AS task ON task.id=job.task_id AND job.state<{reserved}"
+        " WHERE job.tenant=?1 AND (job.scheduled_at, job.id)>(?2, ?3) AND job.scheduled_at<=?4"
+        " ORDER BY job.scheduled_at, job.id LIMIT ?5"},
+
     // ---- the journal: bulks, what was counted, events
 
     [SQL_BULK] = {READER, "SELECT {bulk} FROM bulks WHERE id=:id AND tenant=:tenant"},

@@ -151,6 +151,7 @@ enum sql {
     SQL_LIST_OF_TASK,
     SQL_COUNT_TAGGED,
     SQL_COUNT_FAILED,
+    SQL_UPCOMING,
 
     // the journal
     SQL_BULK,
