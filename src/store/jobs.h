@@ -297,7 +297,7 @@ struct store_list {
     struct store_cursor before;
     size_t max, look;
     size_t bytes_max;         // 0: however many
-    size_t max_jobs;          // of each task
+    size_t max_jobs;          // of each task; 0: none, and they are not looked for
     bool docs;                // jobs: with their tasks
     struct store_task *tasks; // out: the page; or, with docs, the task of each job
     size_t task_count;

@@ -342,7 +342,7 @@ static int64_t *ids_of(struct pg_session *session, const struct row *rows, size_
 static void ask_keys_of_jobs(struct page *page)
 {
     struct pg_session *session = page->session;
-    if (session->err || !page->row_count)
+    if (session->err || !page->row_count || !page->list->max_jobs)
         return;
     pg_begin_query(session);
     pg_put(session, keys_of_jobs);
