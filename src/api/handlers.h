@@ -45,6 +45,7 @@ void tasks_backfill(const struct api_call *call);
 void bulks_start(const struct api_call *call);
 void bulks_show(const struct api_call *call);
 void bulks_stop(const struct api_call *call);
+void upcoming_show(const struct api_call *call);
 void cron_preview(const struct api_call *call);
 void ops_backup(const struct api_call *call);
 void stats_show(const struct api_call *call);

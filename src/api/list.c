@@ -15,8 +15,6 @@
 
 enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, LOOK_MAX = 2000, LOOK_TIMES = 4, LOOK_MS = 50, BYTES_MAX = MATCH_BYTES_MAX };
 
-enum { LISTS_MAX = 4 }; // at once; each has a page of the store and an answer
-
 struct listing {
     struct store_list page;
     struct gate_wait wait;

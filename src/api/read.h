@@ -9,6 +9,9 @@ enum { READ_JOBS_MAX = 1000 };
 // How many reads of one task or job are under way at once (api->reads): it has up to 1 MiB, and its answer as much again.
 enum { READS_MAX = 16 };
 
+// How many lists are made at once (api->lists): each has a page of the store and an answer.
+enum { LISTS_MAX = 4 };
+
 enum read_what { READ_TASK, READ_JOB };
 
 struct read_plan {

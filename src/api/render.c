@@ -281,6 +281,18 @@ void render_counts(struct buf *buf, const int64_t counts[JOB_STATE_COUNT])
     put_int(buf, "},\"pending\":", pending, -1);
 }
 
+void render_upcoming(struct buf *buf, const struct upcoming_item *item)
+{
+    const struct upcoming_place *place = &item->place;
+    const struct upcoming_task *task = item->task;
+    put_id(buf, "{\"task_id\":", ID_TASK, task->id);
+    put_text(buf, ",\"name\":", task->name, task->name.n > 0);
+    put_id(buf, ",\"job_id\":", ID_JOB, place->computed ? 0 : place->id);
+    put_time(buf, ",\"at\":", place->at_ms);
+    buf_puts(buf, place->computed ? ",\"computed\":true" : ",\"computed\":false");
+    buf_puts(buf, task->paused ? ",\"paused\":true}" : ",\"paused\":false}");
+}
+
 void render_queue(struct buf *buf, const struct store_lane *lane)
 {
     put_text(buf, "{\"queue\":", lane->queue, true);

@@ -2,6 +2,7 @@
 // Layer: api, pure: everything shown is an argument.
 #pragma once
 #include "core/id.h"
+#include "core/schedule/upcoming.h"
 #include "core/task/task.h"
 #include "store/jobs.h"
 
@@ -24,6 +25,7 @@ void render_job(struct buf *buf, const struct job *job, const struct attempt *at
 void render_listed_job(struct buf *buf, const struct job *job, const struct attempt *attempts, size_t attempt_count,
                        int64_t now_ms);
 
+void render_upcoming(struct buf *buf, const struct upcoming_item *item);
 void render_queue(struct buf *buf, const struct store_lane *lane);
 void render_counts(struct buf *buf, const int64_t counts[JOB_STATE_COUNT]); // "states":{…},"pending":n
 void render_id(struct buf *buf, enum id_kind kind, int64_t id);             // quoted

@@ -42,6 +42,7 @@ static const struct route routes[] = {
     {"GET",  "/v1/tasks/{id}/explain",   ROUTE_BODY_NONE,  TYPE_NONE, "",             tasks_explain,  "what happens next to it; of a one-time task, what its job waits for"},
     {"POST", "/v1/tasks/{id}/backfill",  ROUTE_BODY_SMALL, TYPE_JSON, "",             tasks_backfill, "run instants of its schedule that have passed"},
     {"GET",  "/v1/cron/preview",         ROUTE_BODY_NONE,  TYPE_NONE, "cron timezone count from exclude dst_gap dst_overlap name task", cron_preview, "when a cron pattern or a task's schedule fires, and what it means"},
+    {"GET",  "/v1/upcoming",             ROUTE_BODY_NONE,  TYPE_NONE, "until limit cursor", upcoming_show, "what is coming over all tasks: planned jobs, and instants without a job yet"},
     {"GET",  "/v1/backup",               ROUTE_BODY_NONE,  TYPE_NONE, "",             ops_backup,    "a copy of the SQLite database, as it is at this moment"},
     {"GET",  "/v1/stats",                ROUTE_BODY_NONE,  TYPE_NONE, "",             stats_show,    "jobs per state; rates, lateness, SLA of the last minute"},
     {"GET",  "/v1/stats/series",         ROUTE_BODY_NONE,  TYPE_NONE, "from to step", stats_series,  "the same over time"},
@@ -189,7 +190,7 @@ static const struct {
     {"label.*", "tags"},   {"limit", "per_page"},    {"limit", "page_size"}, {"limit", "count"},    {"limit", "size"},
     {"limit", "max"},      {"cursor", "page"},       {"cursor", "offset"},   {"cursor", "next"},    {"cursor", "after"},
     {"due_before", "due"}, {"due_before", "before"}, {"task", "task_id"},    {"type", "types"},     {"type", "event"},
-    {"from", "since"},     {"to", "until"},          {"step", "interval"},   {"sla_met", "late"},
+    {"from", "since"},     {"to", "until"},          {"until", "to"},        {"step", "interval"},  {"sla_met", "late"},
 };
 
 // The parameter of this route that was probably meant, or one without text.

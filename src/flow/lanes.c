@@ -246,6 +246,17 @@ bool lanes_is_paused(struct lanes *lanes, int64_t id)
     return paused;
 }
 
+bool lanes_is_queue_paused(struct lanes *lanes, int32_t tenant, struct str queue)
+{
+    if (atomic_load(&lanes->paused) == 0)
+        return false;
+    pthread_mutex_lock(&lanes->lock);
+    struct lane *lane = find_name(lanes, tenant, queue);
+    bool paused = lane && lane->paused;
+    pthread_mutex_unlock(&lanes->lock);
+    return paused;
+}
+
 static enum lanes_limit limit_of(const struct lanes *lanes, const struct lane *lane)
 {
     if (lanes->used >= lanes->room)

@@ -45,6 +45,7 @@ void lanes_assign(struct lanes *lanes, const bool mine[BUCKETS]);
 void lanes_buckets(struct lanes *lanes, bool ret_used[BUCKETS]); // those that lanes fall into
 
 bool lanes_is_paused(struct lanes *lanes, int64_t lane);
+bool lanes_is_queue_paused(struct lanes *lanes, int32_t tenant, struct str queue); // the same by its name
 
 // What keeps this node from taking more jobs of a lane in hand.
 enum lanes_limit {

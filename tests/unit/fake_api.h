@@ -311,6 +311,11 @@ bool lanes_is_paused(struct lanes *lanes, int64_t lane)
     return fake.paused;
 }
 
+bool lanes_is_queue_paused(struct lanes *lanes, int32_t tenant, struct str queue)
+{
+    return fake.paused;
+}
+
 struct lanes_view lanes_look(struct lanes *lanes, int64_t lane)
 {
     return (struct lanes_view){.limit = fake.room ? LANES_FREE : LANES_JOBS_SHARE};

@@ -117,6 +117,8 @@ static void a_paused_lane_gives_nothing_and_a_push_to_it_is_refused(void **state
     lanes_give(lanes, 1, SMALL);
     lanes_pause(lanes, 1, TENANT, name_of(1), true);
     assert_true(lanes_is_paused(lanes, 1));
+    assert_true(lanes_is_queue_paused(lanes, TENANT, name_of(1)));
+    assert_false(lanes_is_queue_paused(lanes, TENANT, name_of(2)));
     assert_int_equal(lanes_take(lanes, TENANT, name_of(1), SMALL, NOW), 0);
     lanes_due(lanes, 1, NOW);
     assert_int_equal(plan(lanes, NOW, &want, 1), 0);
