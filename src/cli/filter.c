@@ -2,12 +2,9 @@
 // in another manner than the API takes it is made fit.
 #include "cli/filter.h"
 
-#include "base/clock.h"
 #include "base/text/json.h"
 #include "cli/server/call.h"
-#include "cli/show/terminal.h"
 #include "cli/show/text.h"
-#include "cli/show/times.h"
 
 enum { SHOWN_MAX = 64 };
 
@@ -47,25 +44,6 @@ bool filter_given(const struct options *options)
     return false;
 }
 
-// Reads a time, or a duration from now.
-static int read_time(struct cli *cli, const char *option, struct str *value)
-{
-    buf_auto struct buf time = {0};
-    struct times_typed typed;
-    int64_t now_ms = clock_now().wall_ms, ms;
-    if (duration_parse(*value, &ms))
-        typed = (struct times_typed){.ms = now_ms + ms};
-    else if (!times_read_typed(&typed, *value, now_ms))
-        return verb_misused(cli, "--%s takes a duration from now, such as 10m or 1h30m, or a time: %s; " STR_FMT " is none",
-                            option, times_forms, STR_ARG(*value));
-    times_put_note(&time, &typed, *value);
-    terminal_talk(STR_FMT, STR_ARG(buf_str(&time)));
-    time.n = 0;
-    times_put_api(&time, typed.ms);
-    *value = arena_copy(&cli->arena, buf_str(&time));
-    return CLI_OK;
-}
-
 // The API writes sla_met for --sla-met.
 static struct str api_name(struct cli *cli, const char *option)
 {
@@ -84,7 +62,7 @@ static int read_one(struct cli *cli, const char *option, const char *given, stru
     if (!text_valid(*ret_value, &at))
         return verb_misused(cli, "--%s is not UTF-8 text", option);
     if (str_is(*ret_name, "due_before"))
-        return read_time(cli, option, ret_value);
+        return verb_read_time(cli, option, ret_value);
     if (str_is(*ret_name, "label")) {
         const char *equals = strchr(given, '=');
         if (!equals || equals == given)

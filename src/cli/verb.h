@@ -43,7 +43,7 @@ void verb_tables(const struct verb *verb, const struct option *ret_tables[OPTION
 
 extern const struct verb verb_serve, verb_submit, verb_get, verb_list, verb_update, verb_wait, verb_cancel, verb_run, verb_retry,
     verb_pause, verb_resume, verb_delete, verb_explain, verb_cron, verb_stats, verb_tail, verb_backup, verb_config,
-    verb_completion, verb_version, verb_help, verb_apply, verb_backfill;
+    verb_completion, verb_version, verb_help, verb_apply, verb_backfill, verb_upcoming;
 
 extern const struct verb *const verbs[]; // in the order they are shown; ends with NULL
 const struct verb *verb_find(const char *name);
@@ -52,6 +52,10 @@ const char *verb_nearest(const char *name); // the name that was probably meant,
 // Reads the value of an option that is a number from 1 up. Leaves *count as it is when the option is not given. Returns CLI_OK,
 // or CLI_USAGE after saying what is wrong.
 int verb_read_count(const struct cli *cli, const char *option, int64_t *count);
+
+// Reads the value of an option that is a time, or a duration from now, and makes it a time as the API takes it. Returns CLI_OK,
+// or CLI_USAGE after saying what is wrong.
+int verb_read_time(struct cli *cli, const char *option, struct str *value);
 
 // Says on stderr what is wrong with the command line. Returns CLI_USAGE.
 int verb_misused(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));

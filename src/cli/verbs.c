@@ -1,9 +1,11 @@
 // The table of verbs. Adding one touches its own file and one row here; help and docs follow.
 #include "cli/verb.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/settings.h"
 #include "cli/show/terminal.h"
+#include "cli/show/times.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -16,6 +18,7 @@ const struct verb *const verbs[] = {
     &verb_submit,
     &verb_get,
     &verb_list,
+    &verb_upcoming,
     &verb_wait,
     &verb_update,
     &verb_apply,
@@ -128,6 +131,24 @@ int verb_read_count(const struct cli *cli, const char *option, int64_t *count)
     *count = strtoll(value, &end, 10);
     if (errno || end == value || *end || *count < 1)
         return verb_misused(cli, "--%s takes a whole number from 1 up, not %s", option, value);
+    return CLI_OK;
+}
+
+int verb_read_time(struct cli *cli, const char *option, struct str *value)
+{
+    buf_auto struct buf time = {0};
+    struct times_typed typed;
+    int64_t now_ms = clock_now().wall_ms, ms;
+    if (duration_parse(*value, &ms))
+        typed = (struct times_typed){.ms = now_ms + ms};
+    else if (!times_read_typed(&typed, *value, now_ms))
+        return verb_misused(cli, "--%s takes a duration from now, such as 10m or 1h30m, or a time: %s; " STR_FMT " is none",
+                            option, times_forms, STR_ARG(*value));
+    times_put_note(&time, &typed, *value);
+    terminal_talk(STR_FMT, STR_ARG(buf_str(&time)));
+    time.n = 0;
+    times_put_api(&time, typed.ms);
+    *value = arena_copy(&cli->arena, buf_str(&time));
     return CLI_OK;
 }
 

@@ -77,10 +77,32 @@ static const struct table_column queue_columns[] = {
     {"next due", member_put_away, "next_due", .rank = 2, .least = 8},
 };
 
+static void put_coming_job(struct buf *buf, const struct show *show, const struct value *row, const char *path)
+{
+    if (value_true(value_at(row, "computed")))
+        buf_puts(buf, "(none yet)");
+    else
+        member_put_text(buf, show, row, path);
+}
+
+static void put_held(struct buf *buf, const struct show *show, const struct value *row, const char *path)
+{
+    if (value_true(value_at(row, "paused")))
+        buf_puts(buf, "paused");
+}
+
+static const struct table_column upcoming_columns[] = {
+    {"planned", member_put_away, "at"},
+    {"task", member_put_text, "task_id"},
+    {"job", put_coming_job, "job_id", .rank = 2, .least = 14},
+    {"name", member_put_text, "name", .rank = 1, .least = 8},
+    {"", put_held, .state = true},
+};
+
 const char *rows_noun(enum rows_kind kind)
 {
     static const char *const nouns[] = {
-        [ROWS_TASKS] = "task", [ROWS_JOBS] = "job", [ROWS_QUEUES] = "queue", [ROWS_SCHEDULES] = "task"};
+        [ROWS_TASKS] = "task", [ROWS_JOBS] = "job", [ROWS_QUEUES] = "queue", [ROWS_SCHEDULES] = "task", [ROWS_UPCOMING] = "run"};
     return nouns[kind];
 }
 
@@ -94,6 +116,7 @@ struct table rows_table(enum rows_kind kind, const struct show *show)
         [ROWS_JOBS] = {job_columns, array_count(job_columns)},
         [ROWS_QUEUES] = {queue_columns, array_count(queue_columns)},
         [ROWS_SCHEDULES] = {schedule_columns, array_count(schedule_columns)},
+        [ROWS_UPCOMING] = {upcoming_columns, array_count(upcoming_columns)},
     };
     return (struct table){.columns = tables[kind].columns, .count = tables[kind].count, .show = show};
 }
