@@ -18,6 +18,20 @@ static void tasks_are_listed_newest_first_with_their_jobs(void **state)
     assert_false(all->more);
 }
 
+static void tasks_are_listed_without_jobs_if_none_are_asked_for(void **state)
+{
+    struct world *world = *state;
+    int64_t id = add(world, (struct sample){0});
+    struct store_list *op = OP(world, store_list, STORE_LIST);
+    op->tenant = TENANT;
+    op->before = (struct store_cursor){INT64_MAX, INT64_MAX};
+    op->max = op->look = 10;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(op->task_count, 1);
+    assert_int_equal(op->tasks[0].id, id);
+    assert_int_equal(op->found_count, 0);
+}
+
 // However many have ended since, what a task is follows from those that have not.
 static void of_each_listed_task_those_jobs_come_first_that_have_not_ended(void **state)
 {
@@ -517,6 +531,7 @@ int contract_lists(void)
 {
     const struct CMUnitTest tests[] = {
         PROMISE(tasks_are_listed_newest_first_with_their_jobs),
+        PROMISE(tasks_are_listed_without_jobs_if_none_are_asked_for),
         PROMISE(of_each_listed_task_those_jobs_come_first_that_have_not_ended),
         PROMISE(jobs_are_listed_by_their_planned_time_newest_first),
         PROMISE(a_list_shows_what_matches_all_that_is_asked),

@@ -213,12 +213,9 @@ void list_read(struct db *db, struct store_op *op)
 }
 
 // A job that was claimed reads as it was before, which is not begun either way.
-void list_upcoming(struct db *db, struct store_op *op)
+static void push_upcoming(struct db *db, struct store_upcoming *upcoming, sqlite3_stmt *stmt, size_t *looked)
 {
-    struct store_upcoming *upcoming = container_of(op, struct store_upcoming, op);
-    sqlite3_stmt *stmt = db_sql(db, SQL_UPCOMING, upcoming->tenant, upcoming->after.at, upcoming->after.id, upcoming->until_ms,
-                                store_limit(upcoming->look + 1));
-    size_t looked = 0;
+    struct arena *arena = &upcoming->op.arena;
     while (db_row(db, stmt)) {
         struct store_upcoming_job job = {.id = sqlite3_column_int64(stmt, 0),
                                          .task_id = sqlite3_column_int64(stmt, 1),
@@ -226,10 +223,26 @@ void list_upcoming(struct db *db, struct store_op *op)
                                          .scheduled_at = sqlite3_column_int64(stmt, 3),
                                          .paused = sqlite3_column_int(stmt, 5)};
         struct store_cursor key = {job.scheduled_at, job.id};
-        if (!store_upcoming_look(upcoming, &looked, key, sqlite3_column_int(stmt, 4)))
+        if (!store_upcoming_look(upcoming, looked, key, sqlite3_column_int(stmt, 4)))
             continue;
-        job.name = db_bytes(stmt, 6, &op->arena);
-        upcoming->jobs = store_push(&op->arena, upcoming->jobs, upcoming->job_count, sizeof job);
+        job.name = db_bytes(stmt, 6, arena);
+        upcoming->jobs = store_push(arena, upcoming->jobs, upcoming->job_count, sizeof job);
         upcoming->jobs[upcoming->job_count++] = job;
     }
+}
+
+void list_upcoming(struct db *db, struct store_op *op)
+{
+    struct store_upcoming *upcoming = container_of(op, struct store_upcoming, op);
+    struct store_cursor after = upcoming->after;
+    size_t looked = 0;
+    if (after.at <= upcoming->until_ms)
+        push_upcoming(db, upcoming,
+                      db_sql(db, SQL_UPCOMING_THEN, upcoming->tenant, store_limit(upcoming->look + 1), after.at, after.id),
+                      &looked);
+    if (!upcoming->more)
+        push_upcoming(db, upcoming,
+                      db_sql(db, SQL_UPCOMING_LATER, upcoming->tenant, store_limit(upcoming->look - looked + 1), after.at,
+                             upcoming->until_ms),
+                      &looked);
 }

@@ -387,13 +387,17 @@ const struct statement statements[SQL_TOTAL] = {
         "SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_failed"
         "  WHERE tenant=?1 AND state IN (?5, ?6) AND state>={first_failed} AND (scheduled_at, id)<(?2, ?3) LIMIT ?4)"},
 
-    // Jobs that have not begun, earliest first: ?1 the tenant, ?2 and ?3 behind which time and id, ?4 up to which time, ?5 how many
-    // rows. Those that have begun or ended come, too, because they count as looked at; their tasks are not looked up.
-    [SQL_UPCOMING] = {READER,
-        "SELECT job.id, job.task_id, job.lane, job.scheduled_at, job.state, task.paused, task.name"
-        " FROM jobs AS job INDEXED BY jobs_listed LEFT JOIN tasks AS task ON task.id=job.task_id AND job.state<{reserved}"
-        " WHERE job.tenant=?1 AND (job.scheduled_at, job.id)>(?2, ?3) AND job.scheduled_at<=?4"
-        " ORDER BY job.scheduled_at, job.id LIMIT ?5"},
+    // Jobs that have not begun, earliest first: ?1 the tenant, ?2 how many rows. First those of the time ?3 behind the id ?4, then
+    // those behind the time ?3 and up to ?4. As one statement it would go through all jobs of that time again for each page. Jobs
+    // that have begun or ended come, too, because they count as looked at; their tasks are not looked up.
+    [SQL_UPCOMING_THEN] = {READER,
+        "SELECT {upcoming} FROM jobs AS job INDEXED BY jobs_listed"
+        " LEFT JOIN tasks AS task ON task.id=job.task_id AND job.state<{reserved}"
+        " WHERE job.tenant=?1 AND job.scheduled_at=?3 AND job.id>?4 ORDER BY job.id LIMIT ?2"},
+    [SQL_UPCOMING_LATER] = {READER,
+        "SELECT {upcoming} FROM jobs AS job INDEXED BY jobs_listed"
+        " LEFT JOIN tasks AS task ON task.id=job.task_id AND job.state<{reserved}"
+        " WHERE job.tenant=?1 AND job.scheduled_at>?3 AND job.scheduled_at<=?4 ORDER BY job.scheduled_at, job.id LIMIT ?2"},
 
     // ---- the journal: bulks, what was counted, events
 
@@ -480,6 +484,7 @@ static const struct {
     {"listed_job", "{job}, {lease}, CASE WHEN length(job.result)<={listed_result} THEN job.result END"},
     {"task", "task.id, task.tenant, task.created_at, task.updated_at, task.version, task.paused, lane.dispatch, lane.queue, "
              "task.name, task.doc"},
+    {"upcoming", "job.id, job.task_id, job.lane, job.scheduled_at, job.state, task.paused, task.name"},
     {"plan", "plan.version" PLAN_NUMBERS(PLAN_OF) ",plan.active,plan.queued" PLAN_TEXTS(PLAN_OF) PLAN_OF(reserved)},
     {"plan_columns", PLAN_NUMBERS(MEMBER) ",active,queued" PLAN_TEXTS(MEMBER)},
     {"plan_values", PLAN_NUMBERS(MEMBER_VALUE) ",?,?" PLAN_TEXTS(MEMBER_VALUE)},

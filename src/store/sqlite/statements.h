@@ -151,7 +151,8 @@ enum sql {
     SQL_LIST_OF_TASK,
     SQL_COUNT_TAGGED,
     SQL_COUNT_FAILED,
-    SQL_UPCOMING,
+    SQL_UPCOMING_THEN,
+    SQL_UPCOMING_LATER,
 
     // the journal
     SQL_BULK,
