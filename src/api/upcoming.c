@@ -1,10 +1,11 @@
 // What is coming in a window of time, over all tasks: jobs that are planned, and instants of schedules that have no job yet.
 //
-// Jobs are read first, as many as are wanted: an index finds them in order. Then recurring tasks are gone through page by page,
-// newest first, and each schedule is followed from where its plan ends to the last item that is kept (core/schedule/upcoming). So
-// an answer costs what it shows, and a look at every plan. That is bounded by SCHEDULES_MAX, BYTES_MAX and STEPS_MAX; what was
-// left out because of a bound, the answer says. Other requests go in between: each page is a read of the store of its own, and a
-// long walk stops every STEPS_AT_ONCE steps.
+// Recurring tasks are gone through page by page, newest first, and each schedule is followed from where its plan ends to the last
+// item that is kept (core/schedule/upcoming). Then jobs are read, which an index finds in order: in this order, because an
+// instant that is planned meanwhile is then seen twice, and not missed. Before all that jobs are read once, to know how far the
+// answer can reach at all. So it costs what it shows, and a look at every plan. That is bounded by SCHEDULES_MAX, BYTES_MAX and
+// STEPS_MAX; what was left out because of a bound, the answer says. Other requests go in between: each page is a read of the
+// store of its own, and a long walk stops every STEPS_AT_ONCE steps.
 #include "api/params.h"
 #include "api/read.h"
 #include "api/render.h"
@@ -46,7 +47,8 @@ struct window {
     size_t limit;
     int64_t now_ms, until_ms;
     uint32_t digest; // of what was asked for, so that a cursor goes with it
-    bool more_jobs;  // there are some behind the end of the list
+    bool bounded;    // it is known how far the answer reaches: list.through,
+    bool cut;        // … which is not the end of the window
     size_t job_rows, schedules, bytes;
     int64_t steps_left;
     size_t at; // in the page of tasks
@@ -84,23 +86,15 @@ static bool parse_cursor(struct window *window, struct str text)
 
 // ---- the answer
 
-static bool has_more(const struct window *window)
-{
-    return window->list.count > window->limit || window->more_jobs;
-}
-
-static struct upcoming_place last_place(const struct window *window)
-{
-    const struct upcoming *list = &window->list;
-    return list->count > window->limit ? list->items[window->limit - 1].place : list->through;
-}
-
-static void put_end(struct buf *body, const struct window *window)
+// `last`: up to where the list is whole.
+static void put_end(struct buf *body, const struct window *window, bool more, struct upcoming_place last)
 {
     char until[WHEN_TEXT_SIZE];
     when_format(until, window->until_ms);
-    if (has_more(window))
-        put_cursor(body, window, last_place(window));
+    if (window->list.count > window->limit)
+        put_cursor(body, window, window->list.items[window->limit - 1].place);
+    else if (more)
+        put_cursor(body, window, last);
     else
         buf_puts(body, ",\"next\":null");
     buf_printf(body, ",\"until\":\"%s\",\"incomplete\":%s", until, window->left_out ? "true" : "false");
@@ -114,6 +108,10 @@ static void reply_list(struct window *window)
     struct upcoming *list = &window->list;
     struct buf body = {0};
     upcoming_sort(list);
+    bool full = list->count == list->max;
+    if (full && upcoming_compare(list->items[list->count - 1].place, list->through) < 0)
+        list->through = list->items[list->count - 1].place;
+    upcoming_unite(list);
     buf_puts(&body, "{\"items\":[");
     for (size_t i = 0; i < list->count && i < window->limit; i++) {
         if (i)
@@ -121,7 +119,7 @@ static void reply_list(struct window *window)
         render_upcoming(&body, &list->items[i]);
     }
     buf_putc(&body, ']');
-    put_end(&body, window);
+    put_end(&body, window, full || window->cut, list->through);
     reply_json(window->call.request, 200, &body);
     gate_leave(&window->call.api->lists, ERR_OK);
 }
@@ -143,6 +141,7 @@ static const struct upcoming_task *keep_task(const struct window *window, int64_
 // ---- instants without a job
 
 static void ask_tasks(struct window *window);
+static void begin_jobs(struct window *window);
 
 // Sets out on the schedule of a task, unless it has no instant before the end of the list.
 static void begin_walk(struct window *window, const struct store_task *stored)
@@ -203,7 +202,7 @@ static void walk(struct http_request *request, void *state)
     }
     if (more || !ended)
         window->left_out = TOO_MANY;
-    reply_list(window);
+    begin_jobs(window);
 }
 
 static void take_tasks(struct http_request *request, void *state)
@@ -259,28 +258,52 @@ static void offer_jobs(struct window *window)
     window->job_rows += jobs->look;
 }
 
+// Do jobs that are planned behind this one come too late for the list?
+static bool is_enough(const struct upcoming *list, struct upcoming_place last)
+{
+    return list->count == list->max && upcoming_compare(last, list->items[0].place) >= 0;
+}
+
+// The first time only how far the answer reaches is kept: up to the last job that it has room for.
+static void end_jobs(struct window *window)
+{
+    struct upcoming *list = &window->list;
+    if (window->bounded) {
+        reply_list(window);
+        return;
+    }
+    if (list->count == list->max) {
+        list->through = list->items[0].place;
+        window->cut = true;
+    }
+    list->count = 0;
+    window->bounded = true;
+    begin_tasks(window);
+}
+
 static void take_jobs(struct http_request *request, void *state)
 {
     struct window *window = state;
     struct store_upcoming *jobs = &window->jobs;
-    struct upcoming *list = &window->list;
     if (jobs->op.err) {
         reply_failure(window, jobs->op.err, jobs->op.why);
         store_op_done(&jobs->op);
         return;
     }
     offer_jobs(window);
-    bool more = jobs->more && list->count < list->max;
+    struct upcoming_place last = {.at_ms = jobs->next.at, .id = jobs->next.id};
+    bool more = jobs->more && !is_enough(&window->list, last);
     jobs->after = jobs->next;
     store_op_done(&jobs->op);
     if (more && window->job_rows < JOBS_MAX) {
         ask_jobs(window);
         return;
     }
-    window->more_jobs = more;
-    if (more) // nothing is known of what lies behind the last row
-        list->through = (struct upcoming_place){.at_ms = jobs->after.at, .id = jobs->after.id};
-    begin_tasks(window);
+    if (more) { // nothing is known of what lies behind the last row
+        window->list.through = last;
+        window->cut = true;
+    }
+    end_jobs(window);
 }
 
 static void jobs_found(struct store_op *op)
@@ -297,19 +320,24 @@ static void ask_jobs(struct window *window)
 }
 
 // Behind a computed instant only jobs of a later time follow.
+static void begin_jobs(struct window *window)
+{
+    const struct upcoming_place *after = &window->list.after;
+    window->job_rows = 0;
+    window->jobs = (struct store_upcoming){.tenant = window->call.tenant,
+                                           .after = {after->at_ms, after->computed ? INT64_MAX : after->id},
+                                           .until_ms = window->list.through.at_ms,
+                                           .look = window->list.max};
+    ask_jobs(window);
+}
+
 static void begin(struct http_request *request, void *state)
 {
     struct window *window = state;
-    const struct upcoming_place *after = &window->list.after;
-    if (window->wait.failed) {
+    if (window->wait.failed)
         reply_failure(window, window->wait.failed, "");
-        return;
-    }
-    window->jobs = (struct store_upcoming){.tenant = window->call.tenant,
-                                           .after = {after->at_ms, after->computed ? INT64_MAX : after->id},
-                                           .until_ms = window->until_ms,
-                                           .look = window->list.max};
-    ask_jobs(window);
+    else
+        begin_jobs(window);
 }
 
 // ---- what is asked

@@ -64,6 +64,14 @@ class TestSchedules:
         planned = {job["scheduled_at"] for job in api.jobs(task["id"]) if job["trigger"] == "schedule"}
         assert set(computed) <= planned
 
+    def test_no_instant_is_missing_or_twice_while_jobs_are_planned(self, api, target):
+        tasks = [recurring(api, target.url("/ok/tick"), every="1s") for _ in range(80)]
+        while len(target.calls(path="/ok/tick")) < 5 * len(tasks):
+            found = items(api, until="12s")
+            for task in tasks:
+                own = times(of(task, found))
+                assert own == list(range(own[0], own[0] + 1000 * len(own), 1000))
+
     def test_tasks_are_merged_by_time(self, api, target):
         tasks = [recurring(api, target.url("/ok"), every=every) for every in ("7m", "11m", "1h")]
         found = items(api, until="5h")

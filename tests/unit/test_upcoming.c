@@ -161,6 +161,25 @@ static void excluded_instants_are_not_coming(void **state)
         assert_true(page.items[i].place.at_ms < before || page.items[i].place.at_ms >= after);
 }
 
+static void an_instant_that_has_a_job_meanwhile_comes_once(void **state)
+{
+    static const struct upcoming_task other = {.id = 8};
+    static struct page page;
+    begin(&page, from_now(), NOW + 9, 10);
+    offer(&page, NOW + 5, true, 7);
+    offer(&page, NOW + 5, false, 3);
+    upcoming_offer(&page.list, (struct upcoming_item){{NOW + 5, true, 8, NOW + 5}, &other});
+    offer(&page, NOW + 6, true, 7);
+    offer(&page, NOW + 8, false, 4);
+    upcoming_sort(&page.list);
+    page.list.through.at_ms = NOW + 7;
+    upcoming_unite(&page.list);
+    static const int64_t ids[] = {3, 8, 7};
+    assert_int_equal(page.list.count, array_count(ids));
+    for (size_t i = 0; i < array_count(ids); i++)
+        assert_int_equal(page.items[i].place.id, ids[i]);
+}
+
 // ---- pages
 
 enum { TASKS = 8, JOBS = 30, UNTIL = NOW + 60 * MINUTE };
@@ -248,6 +267,7 @@ int main(void)
         cmocka_unit_test(a_schedule_ends_with_ends_at_and_max_runs),
         cmocka_unit_test(max_runs_counts_the_instants_of_earlier_pages),
         cmocka_unit_test(excluded_instants_are_not_coming),
+        cmocka_unit_test(an_instant_that_has_a_job_meanwhile_comes_once),
         cmocka_unit_test(pages_neither_repeat_nor_leave_out_an_item),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

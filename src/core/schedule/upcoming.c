@@ -74,6 +74,27 @@ void upcoming_sort(struct upcoming *list)
     }
 }
 
+// Is there a job of the same task and time? Jobs of one time lie before its computed instants.
+static bool has_job(const struct upcoming_item *items, size_t at)
+{
+    const struct upcoming_item *computed = &items[at];
+    while (at-- && items[at].place.at_ms == computed->place.at_ms)
+        if (!items[at].place.computed && items[at].task->id == computed->task->id)
+            return true;
+    return false;
+}
+
+void upcoming_unite(struct upcoming *list)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count && upcoming_compare(list->items[i].place, list->through) <= 0; i++) {
+        list->items[kept] = list->items[i];
+        if (!list->items[kept].place.computed || !has_job(list->items, kept))
+            kept++;
+    }
+    list->count = kept;
+}
+
 // Instants whose jobs are due before the list begins need not be gone through, unless max_runs counts them.
 struct upcoming_walk upcoming_walk_begin(const struct upcoming *list, const struct schedule *schedule, const struct plan *plan,
                                          int64_t max_runs, const struct upcoming_task *task)

@@ -28,7 +28,7 @@ struct upcoming_item {
     const struct upcoming_task *task;
 };
 
-// A list is filled by offers, and then sorted once. The first four are given.
+// A list is filled by offers, then sorted once, and then united. The first four are given.
 struct upcoming {
     struct upcoming_item *items;
     size_t max;                    // that `items` has room for; at least 1
@@ -40,6 +40,10 @@ struct upcoming {
 void upcoming_offer(struct upcoming *list, struct upcoming_item item); // keeps it if it is among the earliest so far
 int64_t upcoming_end(const struct upcoming *list);                     // what is offered for a later time is not kept
 void upcoming_sort(struct upcoming *list);                             // nothing can be offered afterwards
+
+// Drops what lies behind `through`, if that was moved since, and each computed instant whose job is in the list, too: it was
+// planned after its plan was read. To be called when the list is sorted.
+void upcoming_unite(struct upcoming *list);
 
 // Goes through the instants of a schedule that have no job yet, and offers each when its job will be due.
 struct upcoming_walk {
