@@ -8,6 +8,7 @@
 #include "api/render.h"
 #include "api/reply.h"
 #include "base/clock.h"
+#include "base/text/utf8.h"
 #include "core/task/patch.h"
 #include "flow/zones.h"
 #include "store/jobs.h"
@@ -23,7 +24,9 @@ struct declaration {
     struct json doc; // with its name
     struct task task;
     bool dry_run;
-    bool merging; // the document that there is was read, and waits to be compared on this thread
+    bool must_exist;  // If-Match: *
+    bool must_be_new; // If-None-Match: *
+    bool merging;     // the document that there is was read, and waits to be compared on this thread
     int tries;
     struct store_get get;
     struct admission admission;
@@ -99,6 +102,11 @@ static void admitted(struct admission *admission)
     http_resume(declaration->call.request);
 }
 
+static void say_taken(struct http_request *request)
+{
+    problem_say(request, ERR_VERSION_MISMATCH, NULL, "A task has this name. Without If-None-Match it is changed.");
+}
+
 static void added(struct http_request *request, void *state)
 {
     struct declaration *declaration = state;
@@ -109,7 +117,9 @@ static void added(struct http_request *request, void *state)
         problem_store(request, add->op.err, add->op.why);
     else if (item->err)
         problem_say(request, item->err, NULL, "%s", err_info(item->err)->title);
-    else if (existing_id) // somebody else was quicker
+    else if (existing_id && declaration->must_be_new) // somebody else was quicker
+        say_taken(request);
+    else if (existing_id)
         change(declaration, existing_id);
     else
         tasks_reply_created(request, &declaration->admission, &declaration->task);
@@ -200,6 +210,8 @@ static void dry_change(struct declaration *declaration)
 static bool is_meant(const struct declaration *declaration, int64_t version)
 {
     const struct command *op = &declaration->op;
+    if (declaration->must_exist)
+        return version;
     for (size_t i = 0; i < op->version_count; i++)
         if (op->versions[i] == version)
             return true;
@@ -216,6 +228,8 @@ static void decide(struct declaration *declaration)
         problem_say(declaration->call.request, ERR_VERSION_MISMATCH, NULL,
                     stands ? "The task has another version by now: read it again and decide anew."
                            : "There is no task of this name, or its schedule has ended. Without If-Match a new one is made.");
+    else if (stands && declaration->must_be_new)
+        say_taken(declaration->call.request);
     else if (declaration->dry_run)
         (stands ? dry_change : dry_add)(declaration);
     else if (stands)
@@ -281,17 +295,44 @@ static enum err check_task(const struct declaration *declaration, struct problem
     return ERR_OK;
 }
 
+static bool is_text(struct str name)
+{
+    const char *at = name.p, *end = name.p + name.n;
+    for (int n = 1; at < end; at += n)
+        if (!(n = utf8_length(at, end)))
+            return false;
+    return true;
+}
+
 static enum err read_task(struct declaration *declaration, struct json body, struct problem *why)
 {
     struct arena *arena = http_arena(declaration->call.request);
     if (body.type != JSON_OBJECT)
         return problem_set(why, ERR_INVALID_FIELD, NULL, "A task is a JSON object.");
+    if (!is_text(declaration->name))
+        return problem_set(why, ERR_INVALID_FIELD, "/name",
+                           "The name in the path must be UTF-8, with its bytes percent-encoded.");
     declaration->doc = complete(body, declaration->name, arena);
     if (declaration->doc.raw.n > TASK_DOC_MAX)
         return problem_set(why, ERR_TOO_LARGE, NULL, "A task may have 1 MiB, with its name this one has %zu bytes.",
                            declaration->doc.raw.n);
     enum err err = task_parse(&declaration->task, declaration->doc, arena, why);
     return err ? err : check_task(declaration, why);
+}
+
+// False: the request was answered.
+static bool read_conditions(struct declaration *declaration)
+{
+    const struct api_call *call = &declaration->call;
+    struct str unless = http_header_list(call->request, "If-None-Match");
+    declaration->must_exist = str_is(http_header_list(call->request, "If-Match"), "*");
+    declaration->must_be_new = str_is(unless, "*");
+    if (unless.p && !declaration->must_be_new) {
+        problem_say(call->request, ERR_INVALID_FIELD, "If-None-Match",
+                    "If-None-Match is * here: only make the task if nobody has the name.");
+        return false;
+    }
+    return params_versions(call, true, &declaration->op);
 }
 
 void named_put(const struct api_call *call)
@@ -302,8 +343,7 @@ void named_put(const struct api_call *call)
     declaration->call = *call;
     declaration->name = arena_copy(http_arena(call->request), call->param);
     if (!params_flag(call, "dry_run", &declaration->dry_run) || !params_json(call, &body) ||
-        !params_no_key(call, "the name is the key: the same PUT twice changes nothing.") ||
-        !params_versions(call, true, &declaration->op))
+        !params_no_key(call, "the name is the key: the same PUT twice changes nothing.") || !read_conditions(declaration))
         return;
     why.err = read_task(declaration, body, &why);
     if (why.err)

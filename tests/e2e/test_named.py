@@ -83,7 +83,25 @@ class TestRefusals:
         assert put(api, "a", declared(target.url("/two")), **{"If-Match": '"1"'}).json["version"] == 2
         assert_problem(put(api, "a", declared(target.url("/three")), **{"If-Match": '"1"'}), 412, "version_mismatch")
         assert_problem(put(api, "b", declared(target.url("/ok")), **{"If-Match": '"1"'}), 412, "version_mismatch")
-        assert api.get(path("a")).json["version"] == 2 and made.json["version"] == 1
+        assert_problem(put(api, "b", declared(target.url("/ok")), **{"If-Match": "*"}), 412, "version_mismatch")
+        assert_problem(put(api, "b", declared(target.url("/ok")), "?dry_run=1", **{"If-Match": "*"}), 412, "version_mismatch")
+        assert put(api, "a", declared(target.url("/four")), **{"If-Match": "*"}).json["version"] == 3
+        assert api.get(path("b")).status == 404 and made.json["version"] == 1
+
+    def test_if_none_match_only_makes_a_new_task(self, api, target):
+        new = {"If-None-Match": "*"}
+        made = put(api, "new", declared(target.url("/ok")), **new)
+        assert made.status == 201
+        assert_problem(put(api, "new", declared(target.url("/two")), **new), 412, "version_mismatch")
+        assert_problem(put(api, "new", declared(target.url("/two")), "?dry_run=1", **new), 412, "version_mismatch")
+        assert_problem(put(api, "new", declared(target.url("/two")), **{"If-None-Match": '"1"'}), 422, "invalid_field", "If-None-Match")
+        assert api.get(path("new")).json == made.json
+        assert api.request("DELETE", f"/v1/tasks/{made.json['id']}").status == 204
+        assert put(api, "new", declared(target.url("/two")), **new).status == 201
+
+    def test_a_name_must_be_text(self, api, target):
+        answer = api.request("PUT", "/v1/tasks/by-name/a%ffb", json.dumps(declared(target.url("/ok"))), headers={"Content-Type": "application/json"})
+        assert_problem(answer, 422, "invalid_field", "/name", "UTF-8")
 
     def test_a_patch_cannot_change_the_name(self, api, target):
         made = put(api, "a", declared(target.url("/ok"))).json
