@@ -7,6 +7,7 @@
 #include "base/text/when.h"
 #include "core/task/task_state.h"
 #include "flow/commands/match.h"
+#include "flow/zones.h"
 #include "store/jobs.h"
 
 enum { REASONS_MAX = 4, LATELY_MS = 24 * 3600 * 1000 };
@@ -18,6 +19,7 @@ struct question {
     struct task task;
     const struct job *next; // the first job that is planned and not queued, or NULL
     bool queue_paused;
+    int64_t far_ms; // the next instant, if it lies too far ahead to have a job; else 0
     int64_t now_ms;
 };
 
@@ -117,6 +119,14 @@ static void note_running(const struct question *question, struct explanation *ex
                                       STR_ARG(explanation_jobs(question->arena, running, count))));
 }
 
+static void note_far(const struct question *question, struct explanation *explanation)
+{
+    if (question->far_ms)
+        explanation_note(explanation, arena_printf(question->arena,
+                                                   "Its next run is at " STR_FMT ". It is planned when that is ten years ahead.",
+                                                   STR_ARG(time_in_words(question->arena, question->far_ms))));
+}
+
 static void note_end(const struct question *question, struct explanation *explanation)
 {
     const struct recurrence *recurs = question->task.recurs;
@@ -198,6 +208,7 @@ static void put_explanation(struct buf *body, const struct question *question)
     if (question->next && !get->task.paused && !question->queue_paused)
         explanation.expected_at = question->next->scheduled_at;
     note_running(question, &explanation);
+    note_far(question, &explanation);
     note_end(question, &explanation);
     note_max_runs(question, &explanation);
     note_failures(question, &explanation);
@@ -225,6 +236,19 @@ static const struct job *find_next(const struct store_get *get)
     return next;
 }
 
+static int64_t find_far(const struct question *question, struct zones *zones)
+{
+    const struct store_task *stored = &question->get->task;
+    struct schedule schedule;
+    struct problem why;
+    if (question->next || !plan_owes(question->plan) ||
+        !zones_schedule(zones, &question->task, stored->id, stored->created_at, question->arena, &schedule, &why))
+        return 0;
+    int64_t horizon = question->now_ms + TASK_HORIZON_MS;
+    int64_t next = schedule_next(&schedule, time_max(question->plan->planned_through, question->now_ms)).at_ms;
+    return next > horizon && next != TIME_NEVER ? schedule_next_run(&schedule, next - 1, next + TASK_HORIZON_MS) : 0;
+}
+
 static enum err reply_schedule(struct explaining *explaining)
 {
     const struct store_get *get = &explaining->get;
@@ -238,6 +262,7 @@ static enum err reply_schedule(struct explaining *explaining)
                                 .now_ms = clock_now().wall_ms};
     if (!match_read(&get->task, &question.task, question.arena) || !task_recurs(&question.task))
         return ERR_INTERNAL;
+    question.far_ms = find_far(&question, call->api->zones);
     put_explanation(&body, &question);
     reply_json(call->request, 200, &body);
     return ERR_OK;

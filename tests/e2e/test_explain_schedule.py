@@ -37,6 +37,12 @@ class TestNext:
         assert (explained["state"], explained["waiting_for"], explained["expected_start"]) == ("done", [], None)
         assert explained["text"] == f"Its schedule has ended: the last instant was {task['next_at']}."
 
+    def test_a_run_more_than_ten_years_ahead_has_no_job_yet_and_is_named(self, shared_api, target):
+        task = submit(shared_api, target.url("/ok"), cron="0 12 * * *", starts_at="2100-01-01T00:00:00Z", exclude=["2100-01-01"])
+        assert (task["state"], task["next_at"], task["runs"]["planned"]) == ("active", None, 0)
+        explained = explain(shared_api, task["id"])
+        assert explained["text"] == "Its next run is at 2100-01-02T12:00:00.000Z. It is planned when that is ten years ahead."
+
     def test_a_paused_queue_holds_it(self, shared_api, target):
         shared_api.post("/v1/queues/explain-schedule/pause")
         task = submit(shared_api, target.url("/ok"), every="1h", queue="explain-schedule")
