@@ -153,13 +153,17 @@ static void put_instants(struct buf *runs, struct buf *excluded, const struct sc
 
 static void describe(const struct schedule *schedule, struct buf *words)
 {
-    char every[WHEN_TEXT_SIZE];
-    if (!schedule->every_ms) {
+    char text[WHEN_TEXT_SIZE];
+    if (schedule->every_ms) {
+        duration_format(text, schedule->every_ms);
+        buf_printf(words, "every %s", text);
+    } else {
         cron_describe(&schedule->cron, words);
-        return;
     }
-    duration_format(every, schedule->every_ms);
-    buf_printf(words, "every %s", every);
+    if (schedule->jitter_ms) {
+        duration_format(text, schedule->jitter_ms);
+        buf_printf(words, ", each run put off by up to %s", text);
+    }
 }
 
 // `words`: what the schedule means.

@@ -39,6 +39,11 @@ def test_of_a_task_its_own_schedule_is_shown(shared_api, target):
     assert (answer.json["description"], runs(answer)) == ("every 90m", [every["next_at"]])
 
 
+def test_a_preview_says_that_runs_are_put_off(shared_api, target):
+    task = shared_api.post("/v1/tasks", {"url": target.url("/ok"), "cron": "0 3 * * *", "jitter": "10m"}).json
+    assert preview(shared_api, task=task["id"]).json["description"] == "at 03:00 every day, each run put off by up to 10m"
+
+
 @pytest.mark.parametrize("query, status, field", [
     ({"task": "t0000000000001"}, 404, "task"), ({"task": "nonsense"}, 404, "task"),
     ({"task": "t0000000000001", "cron": "* * * * *"}, 422, "cron"), ({"task": "t0000000000001", "timezone": "UTC"}, 422, "timezone")])

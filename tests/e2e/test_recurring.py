@@ -306,9 +306,10 @@ class TestList:
         assert (shared_api.task(task)["state"], shared_api.task(once)["state"]) == ("paused", "active")
 
     def test_the_command_line_shows_them_in_words(self, shared, target):
-        shared.cli("submit", target.url("/ok"), "--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--name", "nightly", "--queue", "words")
+        shared.cli("submit", target.url("/ok"), "--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--jitter", "5m",
+                   "--name", "nightly", "--queue", "words")
         shared.cli("submit", target.url("/ok"), "--in", "1h", "--queue", "words")
         lines = shared.cli("list", "--schedules", "--queue", "words").stdout.splitlines()
         assert lines[0].split() == ["task", "state", "name", "schedule", "next", "last", "outcome"]
-        assert len(lines) == 2 and "nightly" in lines[1] and "at 02:30 every day in Europe/Berlin" in lines[1]
+        assert len(lines) == 2 and "nightly" in lines[1] and "at 02:30 every day in Europe/Berlin, put off by up to 5m" in lines[1]
         assert shared.cli("list", "--schedules", "--jobs").returncode == 2

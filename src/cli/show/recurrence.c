@@ -56,6 +56,7 @@ void recurrence_put_words(struct buf *buf, const struct show *show, const struct
     }
     if (!str_is(value_text(value_at(task, "timezone")), "UTC"))
         put_with(buf, show, task, " in ", "timezone");
+    put_jitter(buf, show, task);
 }
 
 void recurrence_put_missed(struct buf *buf, const struct show *show, const struct value *task, const char *path)
