@@ -1,49 +1,11 @@
 // The tender that carries out backfills: each instant gets one job, so many at once, whatever fails, stops or takes over.
-#include "support/play.h"
+#include "bulk_rows.h"
 
 #include "base/mem.h"
 #include "base/text/when.h"
 #include "store/jobs.h"
-#include "store/journal.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 enum { OTHER = 55, BULK = 900000, TASK = 800000, INSTANTS = 5, HOUR_MS = 3600 * 1000 };
-
-static void pass(struct play *play, int64_t ms)
-{
-    for (; ms > 0; ms -= 100) {
-        play_pass(play, 100);
-        play_live(play);
-        play_turn(play);
-    }
-}
-
-static void write_row(struct play *play, struct store_bulk_row row)
-{
-    struct store_bulk write = {.row = row};
-    store_op_init(&write.op, STORE_BULK, NULL);
-    store_call(play->store.memory, &write.op);
-    assert_int_equal(write.op.err, ERR_OK);
-    store_op_done(&write.op);
-}
-
-// Its document is not given back.
-static struct store_bulk_row row_of(struct play *play, int64_t id)
-{
-    struct store_bulks read = {.tenant = PLAY_TENANT, .id = id};
-    store_op_init(&read.op, STORE_BULKS, NULL);
-    store_call(play->store.memory, &read.op);
-    assert_int_equal(read.op.err, ERR_OK);
-    struct store_bulk_row row = read.rows[0];
-    row.doc = (struct str){0};
-    store_op_done(&read.op);
-    return row;
-}
 
 // A task of one run an hour, created now, that is planned for weeks: so only the backfill adds jobs.
 static void add_task(struct play *play)
@@ -80,9 +42,8 @@ static struct play *play_with(int max_active, int64_t holder)
     snprintf(doc, sizeof doc,
              "{\"action\":\"backfill\",\"task_id\":\"%s\",\"backfill\":{\"from\":\"%s\",\"to\":\"%s\",\"max_active\":%d}}", task,
              from, to, max_active);
-    write_row(play,
-              (struct store_bulk_row){
-                  .id = BULK, .tenant = PLAY_TENANT, .holder = holder, .created_at = play->now.wall_ms, .doc = str_of(doc)});
+    put_row(play, (struct store_bulk_row){
+                      .id = BULK, .tenant = PLAY_TENANT, .holder = holder, .created_at = play->now.wall_ms, .doc = str_of(doc)});
     backfills_poke(play->flow->backfills);
     return play;
 }
@@ -249,7 +210,7 @@ static void stop(struct play *play)
     struct store_bulk_row row = read.rows[0];
     row.state = STORE_BULK_STOPPED;
     row.ended_at = play->now.wall_ms;
-    write_row(play, row);
+    put_row(play, row);
     store_op_done(&read.op);
 }
 
@@ -337,11 +298,11 @@ static void other_bulks_do_not_wait_for_it(void **state)
     struct play *play = play_with(1, 0);
     int64_t id = play_add(play, (struct play_job){.queue = "a", .state = JOB_DELAYED, .due_at = play->now.wall_ms + HOUR_MS});
     pass(play, 2000);
-    write_row(play, (struct store_bulk_row){.id = BULK + 1,
-                                            .tenant = PLAY_TENANT,
-                                            .created_at = play->now.wall_ms,
-                                            .next = {INT64_MAX, INT64_MAX},
-                                            .doc = STR("{\"action\":\"cancel\",\"filter\":{\"queue\":\"a\"}}")});
+    put_row(play, (struct store_bulk_row){.id = BULK + 1,
+                                          .tenant = PLAY_TENANT,
+                                          .created_at = play->now.wall_ms,
+                                          .next = {INT64_MAX, INT64_MAX},
+                                          .doc = STR("{\"action\":\"cancel\",\"filter\":{\"queue\":\"a\"}}")});
     bulk_poke(play->flow->bulk);
     pass(play, 2000);
     assert_int_equal(row_of(play, BULK + 1).state, STORE_BULK_DONE);

@@ -1,64 +1,24 @@
 // The tender that carries out bulks: each thing that matches is acted on, counted once, and the row says how far it has come,
 // whatever fails, stops or takes over.
-#include "support/play.h"
+#include "bulk_rows.h"
 
 #include "base/mem.h"
 #include "store/jobs.h"
-#include "store/journal.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 enum { OTHER = 55, BULK = 900000, PAGE = 100 };
-
-static void pass(struct play *play, int64_t ms)
-{
-    for (; ms > 0; ms -= 100) {
-        play_pass(play, 100);
-        play_live(play);
-        play_turn(play);
-    }
-}
 
 static int64_t far_job(struct play *play, const char *queue)
 {
     return play_add(play, (struct play_job){.queue = queue, .state = JOB_DELAYED, .due_at = play->now.wall_ms + 3600000});
 }
 
-static enum err write_row(struct play *play, struct store_bulk_row row)
-{
-    struct store_bulk write = {.row = row};
-    store_op_init(&write.op, STORE_BULK, NULL);
-    store_call(play->store.memory, &write.op);
-    enum err err = write.op.err;
-    store_op_done(&write.op);
-    return err;
-}
-
-// Its document is not given back.
-static struct store_bulk_row row_of(struct play *play, int64_t id)
-{
-    struct store_bulks read = {.tenant = PLAY_TENANT, .id = id};
-    store_op_init(&read.op, STORE_BULKS, NULL);
-    store_call(play->store.memory, &read.op);
-    assert_int_equal(read.op.err, ERR_OK);
-    struct store_bulk_row row = read.rows[0];
-    row.doc = (struct str){0};
-    store_op_done(&read.op);
-    return row;
-}
-
 static void begin(struct play *play, int64_t id, const char *doc)
 {
-    assert_int_equal(write_row(play, (struct store_bulk_row){.id = id,
-                                                             .tenant = PLAY_TENANT,
-                                                             .created_at = play->now.wall_ms,
-                                                             .next = {INT64_MAX, INT64_MAX},
-                                                             .doc = str_of(doc)}),
-                     ERR_OK);
+    put_row(play, (struct store_bulk_row){.id = id,
+                                          .tenant = PLAY_TENANT,
+                                          .created_at = play->now.wall_ms,
+                                          .next = {INT64_MAX, INT64_MAX},
+                                          .doc = str_of(doc)});
     bulk_poke(play->flow->bulk);
 }
 
@@ -67,7 +27,7 @@ static void stop(struct play *play, int64_t id)
     struct store_bulk_row row = row_of(play, id);
     row.state = STORE_BULK_STOPPED;
     row.ended_at = play->now.wall_ms;
-    assert_int_equal(write_row(play, row), ERR_OK);
+    put_row(play, row);
 }
 
 static void assert_row(struct play *play, enum store_bulk_state bulk_state, int64_t changed, int64_t unchanged, int64_t failed)
@@ -318,7 +278,7 @@ static void one_that_another_has_taken_is_let_go(void **state)
     struct store_bulk_row row = row_of(play, BULK);
     assert_int_equal(row.holder, PLAY_LIFE);
     row.holder = OTHER; // it took this node for dead
-    assert_int_equal(write_row(play, row), ERR_OK);
+    put_row(play, row);
     play->store.hold[STORE_LIST] = false;
     play_answer(play, play_waiting(play, STORE_LIST));
     for (int i = 0; i < 30; i++) {
@@ -340,7 +300,7 @@ static void what_a_dead_node_was_at_is_gone_on_with_where_it_stopped(void **stat
     row.holder = OTHER;
     row.next = (struct store_cursor){0, third};
     row.matched = row.changed = 1;
-    assert_int_equal(write_row(play, row), ERR_OK);
+    put_row(play, row);
     for (int i = 0; i < 30; i++) {
         play_peer_beats(play, OTHER);
         pass(play, 1000);
@@ -361,7 +321,7 @@ static void who_has_just_joined_is_not_taken_for_dead(void **state)
     begin(play, BULK, "{\"action\":\"cancel\",\"filter\":{}}");
     struct store_bulk_row row = row_of(play, BULK);
     row.holder = OTHER;
-    assert_int_equal(write_row(play, row), ERR_OK);
+    put_row(play, row);
     for (int i = 0; i < 60; i++) {
         play_peer_beats(play, OTHER);
         pass(play, 1000);

@@ -1,4 +1,5 @@
 // The lines of a crontab: what is a setting, what is an entry, and what its command gets on stdin.
+#include "arena_fixture.h"
 #include "cli/crontab/crontab.h"
 
 #include "base/mem.h"
@@ -8,20 +9,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-
-static struct arena arena;
-
-static int set_up(void **state)
-{
-    arena_init(&arena);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    arena_done(&arena);
-    return 0;
-}
 
 static struct crontab_line read_one(const char *text)
 {
@@ -119,7 +106,7 @@ static void an_entry_without_a_command_is_wrong(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, arena_set_up, arena_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(lines_are_counted_as_an_editor_does),
         TEST(a_setting_has_a_name_and_a_value_without_quotes),

@@ -1,4 +1,5 @@
 // Calls of curl and wget, as the HTTP call that they make.
+#include "arena_fixture.h"
 #include "cli/crontab/web_call.h"
 
 #include "base/buf.h"
@@ -8,20 +9,6 @@
 #include <stdarg.h>
 
 #include <cmocka.h>
-
-static struct arena arena;
-
-static int set_up(void **state)
-{
-    arena_init(&arena);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    arena_done(&arena);
-    return 0;
-}
 
 static bool read_call(const char *command, const char *input, struct web_call *ret_call, char why[ERR_WHY_MAX])
 {
@@ -199,7 +186,7 @@ static void what_rota_cannot_do_is_refused(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, arena_set_up, arena_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(the_calls_of_curl_are_understood), TEST(the_calls_of_wget_are_understood), TEST(times_and_retries_are_taken),
         TEST(a_body_may_come_from_stdin),       TEST(what_will_be_otherwise_is_noted),  TEST(what_rota_cannot_do_is_refused),

@@ -1,4 +1,5 @@
 // The words of a shell command, and what is left to a shell.
+#include "arena_fixture.h"
 #include "cli/crontab/words.h"
 
 #include "base/buf.h"
@@ -9,20 +10,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-
-static struct arena arena;
-
-static int set_up(void **state)
-{
-    arena_init(&arena);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    arena_done(&arena);
-    return 0;
-}
 
 // From memory that ends with the text, so that a sanitizer sees who looks beyond it.
 static bool split(const char *text, struct words *ret_words, char why[ERR_WHY_MAX])
@@ -127,7 +114,7 @@ static void what_needs_a_shell_is_refused(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, arena_set_up, arena_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(quotes_and_backslashes_are_taken_away),
         TEST(a_lone_dollar_is_a_dollar),

@@ -1,5 +1,6 @@
 // Time zones: real ones of the machine, asked for days in the past, which no release of tzdata changes; and zones made by hand,
 // with everything that a file may say.
+#include "arena_fixture.h"
 #include "core/schedule/zone.h"
 
 #include "base/mem.h"
@@ -14,20 +15,7 @@
 #include <cmocka.h>
 
 enum { HOUR = 3600 };
-static struct arena arena;
 static const char *why;
-
-static int setup(void **state)
-{
-    arena_init(&arena);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena_done(&arena);
-    return 0;
-}
 
 static int64_t seconds(const char *text)
 {
@@ -494,5 +482,5 @@ int main(void)
         cmocka_unit_test(files_that_are_too_large_are_refused),
         cmocka_unit_test(footers_that_are_no_rule_are_refused),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, arena_set_up, arena_tear_down);
 }

@@ -1,4 +1,5 @@
 // The names of time zones, as tzdata lists them.
+#include "arena_fixture.h"
 #include "core/schedule/zone_list.h"
 
 #include "base/buf.h"
@@ -8,20 +9,6 @@
 #include <stdarg.h>
 
 #include <cmocka.h>
-
-static struct arena arena;
-
-static int setup(void **state)
-{
-    arena_init(&arena);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena_done(&arena);
-    return 0;
-}
 
 static void zones_and_links_are_found_by_their_exact_names(void **state)
 {
@@ -134,5 +121,5 @@ int main(void)
         cmocka_unit_test(a_slip_of_the_hand_is_understood),
         cmocka_unit_test(an_abbreviation_is_not_taken_for_another),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, arena_set_up, arena_tear_down);
 }
