@@ -471,6 +471,15 @@ static void a_job_in_hand_names_who_has_it(void **state)
                  "lease     2026-01-01 00:00:30  (in 20s)\n");
 }
 
+static void a_job_says_which_instant_it_stands_for_when_that_is_not_its_time(void **state)
+{
+    assert_shows(show_put_job,
+                 "{\"id\":\"j1\",\"task_id\":\"t1\",\"state\":\"ready\",\"trigger\":\"backfill\","
+                 "\"nominal_at\":\"2026-01-01T00:00:00.000Z\",\"scheduled_at\":\"2026-01-01T00:00:05.000Z\"}",
+                 "job       j1  ready\ntask      t1\ntrigger   backfill\n"
+                 "instant   2026-01-01 00:00:00  (10s ago)\nplanned   2026-01-01 00:00:05  (5s ago)\n");
+}
+
 static void what_a_job_waits_for_is_said(void **state)
 {
     assert_shows(show_put_explanation,
@@ -665,6 +674,7 @@ int main(void)
         cmocka_unit_test(a_task_is_shown_with_its_job_and_attempts),
         cmocka_unit_test(a_recurring_task_is_shown_with_its_schedule),
         cmocka_unit_test(a_job_in_hand_names_who_has_it),
+        cmocka_unit_test(a_job_says_which_instant_it_stands_for_when_that_is_not_its_time),
         cmocka_unit_test(what_a_job_waits_for_is_said),
         cmocka_unit_test(waiting_shows_the_try_and_why_the_last_one_failed),
         cmocka_unit_test(figures_of_any_kind_are_shown),

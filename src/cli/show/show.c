@@ -181,6 +181,22 @@ static void put_task_id(struct buf *buf, const struct show *show, const struct v
         member_put_text(buf, show, job, path);
 }
 
+// What the schedule did not make by itself. A retry has a line of its own.
+static void put_trigger(struct buf *buf, const struct show *show, const struct value *job, const char *path)
+{
+    struct str trigger = value_text(value_at(job, path));
+    if (str_is(trigger, "run") || str_is(trigger, "backfill"))
+        member_put_text(buf, show, job, path);
+}
+
+// The instant of its schedule has a line only when the job is planned for another time: it is put off, repeated, or a backfill's.
+static void put_instant(struct buf *buf, const struct show *show, const struct value *job, const char *path)
+{
+    int64_t instant, planned;
+    if (times_read(job, path, &instant) && times_read(job, "scheduled_at", &planned) && instant != planned)
+        member_put_time(buf, show, job, path);
+}
+
 // The next try has a line only when its time is another than the planned one: after a failure.
 static void put_next_try(struct buf *buf, const struct show *show, const struct value *job, const char *path)
 {
@@ -254,6 +270,8 @@ static const struct line job_lines[] = {
     {"job", put_head},
     {"task", put_task_id, "task_id"},
     {"retry of", member_put_text, "parent_job_id"},
+    {"trigger", put_trigger, "trigger"},
+    {"instant", put_instant, "nominal_at"},
     {"planned", member_put_time, "scheduled_at"},
     {"next try", put_next_try},
     {"executor", put_holder, "executor"},
