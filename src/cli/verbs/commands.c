@@ -314,18 +314,18 @@ static const struct option delete_options[] = {
     BULK_OPTIONS,
     {0}};
 
-const struct verb verb_cancel = {
-    .name = "cancel",
-    .args = "[ID...]",
-    .args_max = SIZE_MAX,
-    .output = true,
-    .server = true,
-    .help = "Cancel tasks or jobs that have not ended",
-    .about = "All ids are tried, also when the server refuses one of them. With filters instead of ids, all that match "
-             "are cancelled, as a bulk that goes on at the server; the id of a bulk stops it.",
-    .filters = true,
-    .options = bulk_options,
-    .run = run_command};
+const struct verb verb_cancel = {.name = "cancel",
+                                 .args = "[ID...]",
+                                 .args_max = SIZE_MAX,
+                                 .output = true,
+                                 .server = true,
+                                 .help = "Cancel tasks or jobs that have not ended",
+                                 .about = "The schedule of a recurring task ends with it. All ids are tried, also when the "
+                                          "server refuses one of them. With filters instead of ids, all that match "
+                                          "are cancelled, as a bulk that goes on at the server; the id of a bulk stops it.",
+                                 .filters = true,
+                                 .options = bulk_options,
+                                 .run = run_command};
 
 const struct verb verb_run = {
     .name = "run",
@@ -334,8 +334,8 @@ const struct verb verb_run = {
     .output = true,
     .server = true,
     .help = "Run a task's waiting job now, whatever its time",
-    .about = "The id may be that of the waiting job. What has ended is run once more by rota retry. Filters instead of ids "
-             "run all tasks that match.",
+    .about = "The id may be that of the waiting job. A recurring task gets one job more, beside those that are planned. What has "
+             "ended is run once more by rota retry. Filters instead of ids run all tasks that match.",
     .filters = true,
     .options = bulk_options,
     .run = run_command};
