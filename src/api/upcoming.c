@@ -158,7 +158,7 @@ static void begin_walk(struct window *window, const struct store_task *stored)
         return;
     }
     bool queue_paused = lanes_is_queue_paused(api->lanes, stored->tenant, stored->queue);
-    window->walk = upcoming_walk_begin(&window->list, &window->schedule, stored->plan, task.recurs.rules.max_runs,
+    window->walk = upcoming_walk_begin(&window->list, &window->schedule, stored->plan, task.recurs->rules.max_runs,
                                        keep_task(window, stored->id, stored->name, queue_paused));
     window->walking = true;
 }

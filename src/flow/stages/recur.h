@@ -26,6 +26,9 @@ void recur_ended(struct recur *recur, int64_t task_id, enum job_state end);
 struct job *recur_make_jobs(struct node *node, const struct task *task, const struct plan *plan, const struct plan_rows *rows,
                             int64_t now_ms, struct arena *arena);
 
+// The instant of a job that a schedule has made.
+struct plan_row recur_row(const struct job *job);
+
 // Is there nothing to look for when a job of this task ends like this?
 bool recur_is_calm(const struct task *task, enum job_state end);
 
