@@ -38,7 +38,9 @@ static const char lock_tasks_of_moved[] =
 // Counts the jobs of recurring tasks that were `ended` in the plans of their tasks, if they have one: in the order of their ids.
 // Only jobs that the schedule has made (`planned`) count for failures_in_row.
 #define HAS_FAILED "ended.state IN ({aborted},{buried})"
-#define WITHOUT(ids, gone) "ARRAY(SELECT each.id FROM unnest(" ids ") WITH ORDINALITY each(id,no) WHERE each.id<>ALL(" gone ") ORDER BY each.no)"
+#define WITHOUT(ids, gone) \
+    "CASE WHEN cardinality(" ids ")>0 THEN" \
+    " ARRAY(SELECT each.id FROM unnest(" ids ") WITH ORDINALITY each(id,no) WHERE each.id<>ALL(" gone ") ORDER BY each.no) END"
 #define COUNT_IN_PLANS(ended) \
     "{recurs:, in_order AS (SELECT ended.task_id, ended.id, ended.state, ended.completed_at, ended.trigger={by_schedule} AS planned," \
     "   count(*) FILTER (WHERE ended.state={success} AND ended.trigger={by_schedule})" \

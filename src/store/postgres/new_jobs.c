@@ -14,6 +14,7 @@ void pg_new_jobs_put(struct pg_new_jobs *list, const struct job *jobs, size_t co
         list->final = list->final || job_state_final(jobs[i].state);
         list->held = list->held || job_in_hand(&jobs[i]);
         list->waiting = list->waiting || job_state_waiting(jobs[i].state);
+        list->first = list->first || jobs[i].id == jobs[i].task_id;
         list->extra = list->extra || jobs[i].id != jobs[i].task_id;
         list->items[list->count] = (int64_t)item;
         list->jobs[list->count++] = &jobs[i];
