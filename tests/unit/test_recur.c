@@ -23,26 +23,33 @@ static void ignore(struct admission *admission)
 {
 }
 
-// A task that runs every ten seconds.
-static struct recur_world begin(const char *doc)
+// Adds a task, and returns its id.
+static int64_t add_task(struct recur_world *world, const char *doc)
 {
-    struct recur_world world = {.zones = zones_new(NULL)};
     struct admission admission;
     struct arena arena;
     struct task task;
     struct problem problem;
     char why[ERR_WHY_MAX];
-    world.play = play_new((struct play_config){.zones = world.zones});
-    world.began = world.play->now.wall_ms;
     arena_init(&arena);
     admission_init(&admission, PLAY_TENANT, 1);
     admission.done = ignore;
     assert_true(task_read(&task, str_of(doc), &arena, why));
-    assert_int_equal(admission_add(&admission, &task, str_of(doc), NULL, world.began, &problem), ERR_OK);
-    assert_int_equal(admit_submit(world.play->flow->admit, &admission, world.play->now), ERR_OK);
-    world.task_id = admission.tasks[0].id;
+    assert_int_equal(admission_add(&admission, &task, str_of(doc), NULL, world->play->now.wall_ms, &problem), ERR_OK);
+    assert_int_equal(admit_submit(world->play->flow->admit, &admission, world->play->now), ERR_OK);
+    int64_t id = admission.tasks[0].id;
     admission_done(&admission);
     arena_done(&arena);
+    return id;
+}
+
+// A task that runs every ten seconds.
+static struct recur_world begin(const char *doc)
+{
+    struct recur_world world = {.zones = zones_new(NULL)};
+    world.play = play_new((struct play_config){.zones = world.zones});
+    world.began = world.play->now.wall_ms;
+    world.task_id = add_task(&world, doc);
     return world;
 }
 
@@ -113,6 +120,34 @@ static void a_job_in_time_runs_while_its_plan_is_being_written(void **state)
     assert_int_equal(job_of(&world, 6).id, 0);
     answer_all(&world, STORE_PLAN);
     assert_int_equal(job_of(&world, 6).state, JOB_DELAYED);
+    end(&world);
+}
+
+static size_t plans_in(struct store_op *op)
+{
+    return container_of(op, struct store_plan, op)->count;
+}
+
+static void picks_that_follow_each_other_closely_share_a_write_of_their_plans(void **state)
+{
+    struct recur_world world = begin("{\"url\":\"http://h/\",\"every\":\"10s\"}");
+    for (int i = 1; i < 8; i++) {
+        if (i >= 5)
+            play_pass(world.play, 1); // the last three are due a millisecond after the one before
+        add_task(&world, "{\"url\":\"http://h/\",\"every\":\"10s\"}");
+    }
+    turn_until(&world, 9);
+    world.play->store.hold[STORE_PLAN] = true;
+    while (world.play->now.wall_ms < world.began + 10100) {
+        play_pass(world.play, 1);
+        play_live(world.play);
+        play_turn(world.play);
+    }
+    struct store_op *first = play_waiting(world.play, STORE_PLAN);
+    assert_int_equal(plans_in(first), 5);
+    play_answer(world.play, first);
+    assert_int_equal(plans_in(play_waiting(world.play, STORE_PLAN)), 3);
+    answer_all(&world, STORE_PLAN);
     end(&world);
 }
 
@@ -391,6 +426,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_in_time_runs_while_its_plan_is_being_written),
+        cmocka_unit_test(picks_that_follow_each_other_closely_share_a_write_of_their_plans),
         cmocka_unit_test(a_plan_that_could_not_be_written_is_looked_at),
         cmocka_unit_test(a_plan_whose_answer_was_lost_is_not_carried_on_twice),
         cmocka_unit_test(a_job_that_was_missed_is_skipped_or_runs_as_its_rule_says),

@@ -1,4 +1,4 @@
-// Picks go on to their targets at once. Their plans are written meanwhile, many at a time.
+// Picks go on to their targets at once. Their plans are written meanwhile, many at a time: nobody waits for one.
 //
 // A process that dies between a pick and its plan leaves one job less planned, which the next pick of the task makes good, or the
 // round that looks for plans which were not carried on (check_at).
@@ -10,12 +10,16 @@
 #include "flow/stages/recur.h"
 
 enum {
-    BATCH_MAX = 500, // plans that are written at once
-    BATCHES = 2,     // under way at once
+    BATCH_MAX = 500,  // plans that are written at once
+    WRITING_MAX = 2,  // batches under way
+    WAITING_MAX = 20, // batches that wait for that
+    REST_EACH_MS = 2, // after a batch, for each plan in it, none is begun that is not full,
+    REST_MAX_MS = 50, // but not for longer: so the more picks there are, the more plans share a statement and a commit
 };
 
 // Plans that are written together.
 struct batch {
+    struct list link;
     struct planning planning;
     struct picks *picks;
 };
@@ -24,8 +28,10 @@ struct picks {
     struct node *node;
     struct recorder *recorder;
     struct looks *looks;
-    struct batch *next; // that is to be written; NULL: it is empty
-    int writing;        // batches under way
+    struct list waiting; // batches, of which all but the last are full
+    size_t waiting_count;
+    size_t writing;     // batches under way
+    int64_t rest_until; // monotonic
 };
 
 struct picks *picks_new(struct node *node, struct recorder *recorder, struct looks *looks)
@@ -34,13 +40,12 @@ struct picks *picks_new(struct node *node, struct recorder *recorder, struct loo
     picks->node = node;
     picks->recorder = recorder;
     picks->looks = looks;
+    list_init(&picks->waiting);
     return picks;
 }
 
 static void free_batch(struct batch *batch)
 {
-    if (!batch)
-        return;
     planning_done(&batch->planning);
     mem_free(batch);
 }
@@ -49,13 +54,14 @@ void picks_free(struct picks *picks)
 {
     if (!picks)
         return;
-    free_batch(picks->next);
+    list_each (&picks->waiting, link)
+        free_batch(list_entry(link, struct batch, link));
     mem_free(picks);
 }
 
 bool picks_idle(const struct picks *picks)
 {
-    return picks->writing == 0 && !picks->next;
+    return picks->writing == 0 && picks->waiting_count == 0;
 }
 
 // ---- writing
@@ -77,35 +83,48 @@ static void batch_written(struct planning *planning, struct now now)
     free_batch(batch);
 }
 
-static void write_next(struct picks *picks, struct now now)
+static void write_first(struct picks *picks, struct now now)
 {
-    if (!picks->next || picks->writing == BATCHES)
-        return;
+    struct batch *batch = list_entry(list_take(&picks->waiting), struct batch, link);
+    picks->waiting_count--;
     picks->writing++;
+    picks->rest_until = now.mono_ms + time_min(REST_EACH_MS * (int64_t)batch->planning.plan.count, REST_MAX_MS);
     CRASH_POINT("recur.before_plan");
-    recorder_plan(picks->recorder, &picks->next->planning, now.wall_ms);
-    picks->next = NULL;
+    recorder_plan(picks->recorder, &batch->planning, now.wall_ms);
+}
+
+static bool is_full(const struct batch *batch)
+{
+    return batch->planning.plan.count == BATCH_MAX;
 }
 
 int64_t picks_turn(struct picks *picks, struct now now)
 {
-    write_next(picks, now);
-    return TIME_NEVER; // the answer wakes
+    while (picks->waiting_count && picks->writing < WRITING_MAX) {
+        bool rests = now.mono_ms < picks->rest_until && !atomic_load(&picks->node->stopping);
+        if (rests && !is_full(list_entry(picks->waiting.next, struct batch, link)))
+            return now.wall_ms + picks->rest_until - now.mono_ms;
+        write_first(picks, now);
+    }
+    return TIME_NEVER; // the next pick wakes, or the answer does
 }
 
 // ---- adding
 
-// The batch that has room. NULL: too many are under way.
-static struct planning *make_room(struct picks *picks, struct now now)
+// The plans to add one to. NULL: too many are waiting already.
+static struct planning *make_room(struct picks *picks)
 {
-    if (picks->next && picks->next->planning.plan.count == BATCH_MAX)
-        write_next(picks, now);
-    if (!picks->next) {
-        picks->next = mem_alloc(sizeof *picks->next);
-        picks->next->picks = picks;
-        planning_init(&picks->next->planning, BATCH_MAX, batch_written);
-    }
-    return picks->next->planning.plan.count < BATCH_MAX ? &picks->next->planning : NULL;
+    struct batch *last = picks->waiting_count ? list_entry(picks->waiting.prev, struct batch, link) : NULL;
+    if (last && !is_full(last))
+        return &last->planning;
+    if (picks->waiting_count == WAITING_MAX)
+        return NULL;
+    struct batch *batch = mem_alloc(sizeof *batch);
+    batch->picks = picks;
+    planning_init(&batch->planning, BATCH_MAX, batch_written);
+    list_append(&picks->waiting, &batch->link);
+    picks->waiting_count++;
+    return &batch->planning;
 }
 
 static struct record_subject subject_of(const struct task *task, struct arena *arena)
@@ -118,7 +137,7 @@ bool picks_add(struct picks *picks, const struct order *order, const struct sche
     struct plan_unread unread;
     if (!plan_extend_unread(schedule, &order->task.recurs->rules, recur_row(&order->job), now.wall_ms, &unread))
         return false;
-    struct planning *planning = make_room(picks, now);
+    struct planning *planning = make_room(picks);
     if (!planning)
         return false;
     struct arena *arena = &planning->plan.op.arena;
