@@ -249,6 +249,22 @@ class TestChange:
         both = before.keys() & after.keys()
         assert both and all(before[instant] == after[instant] for instant in both)
 
+    def test_an_instant_that_was_cancelled_by_hand_stays_cancelled(self, shared_api, target):
+        task = recurring(shared_api, target.url("/ok/left-out"), every="1h")
+        left_out = ahead(shared_api, task["id"])[1]
+        assert shared_api.post(f"/v1/jobs/{left_out['id']}/cancel").status == 200
+        planned = lambda: [job["nominal_at"] for job in ahead(shared_api, task["id"])]
+        before = planned()
+        assert patch(shared_api, task["id"], {"priority": 9}).status == 200
+        assert planned() == before
+        for every in ("2h", "1h"):  # what a change has cancelled comes back with the schedule
+            assert patch(shared_api, task["id"], {"every": every, "anchor": task["created_at"]}).status == 200
+        assert left_out["nominal_at"] not in planned() and set(before) <= set(planned())
+        steer(shared_api, task["id"], "pause")
+        steer(shared_api, task["id"], "resume")
+        assert left_out["nominal_at"] not in planned()
+        steer(shared_api, task["id"], "cancel")
+
     def test_a_change_that_changes_nothing_is_none(self, shared_api, target):
         task = recurring(shared_api, target.url("/ok"), cron="0 12 * * *")
         same = patch(shared_api, task["id"], {"cron": "0 12 * * *"})

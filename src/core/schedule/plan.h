@@ -84,7 +84,8 @@ static inline bool plan_owes(const struct plan *plan)
 // then it is never missed. due_at is scheduled_at of the job: the time it is planned for, whatever holds it back afterwards.
 struct plan_row {
     int64_t nominal_at, due_at;
-    bool stays; // for plan_change() and plan_resume(): somebody has the job in hand, so it keeps its instant, whatever that is
+    bool stays; // for plan_change() and plan_resume(): the job keeps its instant, whatever that is, because somebody has it in
+                // hand or has cancelled it by hand
 };
 
 // What one step adds. The skips have been added to the plan.

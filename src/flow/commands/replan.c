@@ -36,10 +36,14 @@ static struct job *add_step(struct store_amend *amend, const struct job *was, st
     return job;
 }
 
-// A job that its schedule has made and that somebody has in hand, or had: it is not moved.
+static const struct str changed_reason = {"the schedule was changed", 24};
+
+// A job that its schedule has made and that somebody has in hand, or had, or that was cancelled by hand: it is not moved, and its
+// instant gets no other. What an earlier change has cancelled had no instant any more, so that is not among them.
 static bool is_taken(const struct job *job)
 {
-    return job->trigger == TRIGGER_SCHEDULE && !is_planned(job) && job->state != JOB_CANCELLED;
+    bool by_change = job->state == JOB_CANCELLED && str_eq(job->reason, changed_reason);
+    return job->trigger == TRIGGER_SCHEDULE && !is_planned(job) && !by_change;
 }
 
 static struct planned list_planned(const struct store_get *get, struct store_amend *amend, struct arena *arena)
@@ -67,10 +71,9 @@ static enum err cancel_job(const struct replanning *replanning, struct job *job,
 
 static enum err move_job(const struct replanning *replanning, struct job *job, const struct plan_moved *moved)
 {
-    static const struct str reasons[] = {
-        [false] = {"the schedule was changed", 24}, [true] = {"skipped: the task was paused", 28}};
+    bool resumes = replanning->command->act == COMMAND_RESUME;
     if (!moved->keeps)
-        return cancel_job(replanning, job, reasons[replanning->command->act == COMMAND_RESUME]);
+        return cancel_job(replanning, job, resumes ? STR("skipped: the task was paused") : changed_reason);
     job->nominal_at = moved->row.nominal_at;
     job->priority = (uint8_t)replanning->task->priority;
     job->expires_at = task_expiry(replanning->task, moved->row.due_at);
