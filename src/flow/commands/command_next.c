@@ -45,12 +45,20 @@ static struct command_next ask(const struct job *job, enum store_request_kind re
 
 // ---- what is known
 
+void command_past_done(struct command_past *past)
+{
+    map_done(&past->beginning);
+}
+
+// A token is at least 1, so the map can have it in the place of a pointer. Tokens only grow: the latest is enough.
 void command_note_beginning(struct command_past *past, int64_t id, int64_t token)
 {
-    if (past->beginning_count == COMMAND_JOBS_MAX)
-        past->beginning_count = 0; // those that were forgotten are asked for again
-    past->beginning[past->beginning_count].id = id;
-    past->beginning[past->beginning_count++].token = token;
+    map_put(&past->beginning, id, (void *)(intptr_t)token);
+}
+
+bool command_is_noted(const struct command_past *past, int64_t id)
+{
+    return map_get(&past->beginning, id) != NULL;
 }
 
 const struct job *command_open(const struct store_get *get)
@@ -68,11 +76,7 @@ static bool did(const struct command_view *view, enum command_did what)
 
 static bool is_beginning(const struct command_view *view, const struct job *job)
 {
-    const struct command_past *past = view->past;
-    for (size_t i = 0; i < past->beginning_count; i++)
-        if (past->beginning[i].id == job->id && past->beginning[i].token == job->token)
-            return true;
-    return false;
+    return (intptr_t)map_get(&view->past->beginning, job->id) == job->token;
 }
 
 static bool in_our_hand(const struct command_view *view, const struct job *job)
@@ -126,10 +130,20 @@ static bool is_of_task(const struct command_view *view)
     return view->get->task_id != 0;
 }
 
+// Has a recurring task jobs to be ended that nobody has in hand? These are ended with it, many at a time.
+static bool ends_many(const struct command_view *view)
+{
+    const struct store_get *get = view->get;
+    for (size_t i = 0; get->task.plan && i < get->job_count; i++)
+        if (job_state_waiting(get->jobs[i].state))
+            return true;
+    return owes(view);
+}
+
 static struct command_next cancel(const struct command_view *view)
 {
     const struct job *open = command_open(view->get), *cancelled = find_cancelled(view);
-    if (is_of_task(view) && owes(view))
+    if (is_of_task(view) && ends_many(view))
         return with(COMMAND_AMEND, NULL);
     if (open)
         return cancel_one(view, open);
@@ -219,16 +233,18 @@ static bool recall(const struct command_view *view, struct command_next *ret_nex
     return false;
 }
 
+bool command_may_recall(const struct command_view *view, const struct job *job)
+{
+    return job->state == JOB_WATCHING && in_our_hand(view, job) && !is_beginning(view, job);
+}
+
 // Between the reading and the writing a job that ran may have come back and been claimed as it was, which no token shows. Are all
 // that wait amended by this command, or begun since?
 static bool all_amended(const struct command_view *view)
 {
     for (size_t i = 0; i < view->get->job_count; i++) {
         const struct job *job = &view->get->jobs[i];
-        bool known = false;
-        for (size_t k = 0; k < view->past->beginning_count; k++)
-            known |= view->past->beginning[k].id == job->id;
-        if (job_state_waiting(job->state) && !known)
+        if (job_state_waiting(job->state) && !command_is_noted(view->past, job->id))
             return false;
     }
     return true;
@@ -294,7 +310,7 @@ static const struct job *find_watched(const struct store_get *get)
 static struct command_next delete (const struct command_view *view)
 {
     struct command_next next;
-    if (owes(view))
+    if (ends_many(view))
         return with(COMMAND_AMEND, NULL);
     if (!view->running && recall(view, &next))
         return next;

@@ -2,6 +2,7 @@
 // and delete.
 // Layer: flow, pure: no I/O, clock or thread. flow/commands carries out what is said here.
 #pragma once
+#include "base/data/map.h"
 #include "core/outcome.h"
 #include "flow/commands/commands.h"
 #include "store/jobs.h"
@@ -42,21 +43,23 @@ enum command_did {
     COMMAND_DID_MEET = 16,    // of a run by hand: it met a job that had not ended
 };
 
-enum { COMMAND_JOBS_MAX = 100 }; // of a task that are read at once
+enum {
+    COMMAND_JOBS_MAX = 100,   // of a task that are read at first: hardly any has more that have not ended
+    COMMAND_JOBS_ALL = 20000, // … and if it has: more than `misfire: all` can leave behind
+};
 
 struct command_past {
     unsigned did;
     int64_t asked_id, asked_token; // what pull was last asked for: read again unchanged, it was not in hand
-    struct {
-        int64_t id, token;
-    } beginning[COMMAND_JOBS_MAX]; // jobs in somebody's hand that have begun, or are about to
-    size_t beginning_count;
+    struct map beginning; // jobs in somebody's hand that have begun, or are about to, or will begin as they shall: id -> token
     int64_t requested_id, request_began; // which job's holder was asked, and since when on the monotonic clock
     int64_t merged_from;  // the version of the task from which the changed document was made; 0: it was not made yet
     bool changes_nothing; // that document says the same as the one it was made from
 };
 
+void command_past_done(struct command_past *past);
 void command_note_beginning(struct command_past *past, int64_t id, int64_t token);
+bool command_is_noted(const struct command_past *past, int64_t id); // whatever its token is
 
 struct command_view {
     enum command_act act;
@@ -70,3 +73,4 @@ struct command_view {
 
 const struct job *command_open(const struct store_get *get); // the first that has not ended; NULL: all have
 struct command_next command_next(const struct command_view *view);
+bool command_may_recall(const struct command_view *view, const struct job *job); // it waits in this node's hand

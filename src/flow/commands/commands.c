@@ -7,8 +7,11 @@
 
 #include "base/mark.h"
 #include "base/mem.h"
+#include "flow/commands/amend_page.h"
+#include "flow/commands/by_hand.h"
 #include "flow/commands/command_next.h"
 #include "flow/commands/merge.h"
+#include "flow/commands/recalls.h"
 #include "flow/commands/replan.h"
 #include "flow/commands/revise.h"
 #include "flow/stages/pull.h"
@@ -39,6 +42,7 @@ struct work {
     struct amending amending;
     struct removing removing;
     struct pull_ask ask;
+    struct recalls recalls;
     struct patched patched;   // of a change: what the task becomes
     struct arena merged;      // its texts
     int64_t requested_holder; // whom the last request went to,
@@ -72,6 +76,7 @@ struct commands *commands_new(struct node *node, struct pull *pull, struct recor
 static void work_free(struct work *work)
 {
     revision_end(&work->revision);
+    command_past_done(&work->past);
     arena_done(&work->merged);
     mem_free(work);
 }
@@ -159,9 +164,15 @@ static void fetch(struct work *work, const struct job *job, enum order_end end)
     pull_ask(work->commands->pull, &work->ask);
 }
 
+static struct command_view view_of(const struct work *work);
+
 static void do_fetch(struct work *work, const struct command_next *next)
 {
-    fetch(work, next->job, next->end);
+    struct command_view view = view_of(work);
+    if (next->end == ORDER_POSTPONED && work->op->task_id)
+        recalls_begin(&work->recalls, work->commands->pull, &view, now_of(work).wall_ms + RECALL_MS);
+    else
+        fetch(work, next->job, next->end);
 }
 
 // ---- jobs in somebody's hand
@@ -291,32 +302,6 @@ static void added(struct addition *addition)
     mailbox_post(&work->commands->answers, &addition->add.op.link);
 }
 
-// The job that repeats another one by hand, or that a recurring task gets by hand.
-static struct job job_by_hand(struct work *work, const struct job *old, int64_t now_ms)
-{
-    struct store_get *get = &work->revision.get;
-    struct task task;
-    char why[ERR_WHY_MAX];
-    struct job job = {.id = work->op->new_job_id,
-                      .task_id = get->task.id,
-                      .tenant = get->task.tenant,
-                      .state = JOB_READY,
-                      .trigger = old ? TRIGGER_RETRY : TRIGGER_RUN,
-                      .scheduled_at = now_ms,
-                      .ready_at = now_ms,
-                      .due_at = now_ms,
-                      .token = 1};
-    if (old) {
-        job.parent_id = old->id;
-        job.priority = old->priority;
-        job.nominal_at = old->nominal_at;
-    } else {
-        task_read(&task, get->task.doc, &get->op.arena, why);
-        job.priority = (uint8_t)task.priority;
-    }
-    return job;
-}
-
 static void do_add_job(struct work *work, const struct command_next *next)
 {
     int64_t now_ms = now_of(work).wall_ms, incarnation = atomic_load(&node_of(work)->incarnation);
@@ -326,7 +311,7 @@ static void do_add_job(struct work *work, const struct command_next *next)
         return;
     }
     work->op->new_job_id = node_make_id(node_of(work), now_ms);
-    *job = job_by_hand(work, next->job, now_ms);
+    *job = by_hand_job(&work->revision.get, next->job, work->op->new_job_id, now_ms);
     work->item = (struct store_new){.jobs = job, .job_count = 1};
     work->addition = (struct addition){.task = &work->revision.get.task, .done = added};
     store_op_init(&work->addition.add.op, STORE_ADD, NULL);
@@ -494,8 +479,11 @@ static void do_amend(struct work *work, const struct command_next *next)
         amend->retag = true;
         store_task_tag(&amend->task, patched, &work->revision.get.op.arena);
     }
-    if (amend->task.plan ? amend_plan(work, amend) : amend_jobs(work, amend))
-        recorder_amend(work->commands->reviser.recorder, &work->amending);
+    if (!(amend->task.plan ? amend_plan(work, amend) : amend_jobs(work, amend)))
+        return;
+    if (work->op->act != COMMAND_RESUME) // which is written once: from then on jobs begin
+        amend_page_cut(amend, &work->revision.get, &work->past, work->op->act != COMMAND_PATCH && work->op->act != COMMAND_PAUSE);
+    recorder_amend(work->commands->reviser.recorder, &work->amending);
 }
 
 // Is a task that cannot be found what was asked for? Its holder has ended it, or this command has, and retention was quick. Or
@@ -530,8 +518,10 @@ static void amended(struct amending *amending, struct now now)
         command_note_beginning(&work->past, amend->steps[i].job->id, amend->steps[i].job->token + 1);
     for (size_t i = 0; !err && i < amend->job_count; i++) // … and so does who claims those that were added
         command_note_beginning(&work->past, amend->jobs[i].id, amend->jobs[i].token + 1);
-    if (!err)
+    if (!err) {
         work->past.did |= COMMAND_DID_AMEND | COMMAND_DID_WRITE;
+        revision_moved(&work->revision); // a task may have many jobs
+    }
     if (!err && (work->op->act != COMMAND_RESUME || amend->task.paused))
         revision_read(&work->revision); // what is in hand is called back; or the rest of what was missed is to follow
     else if (err == ERR_NOT_FOUND)
@@ -600,6 +590,18 @@ static bool is_meant(const struct work *work)
     return !op->versions || work->past.did & (COMMAND_DID_WRITE | COMMAND_DID_HAND_ON);
 }
 
+static struct command_view view_of(const struct work *work)
+{
+    const struct job *open = command_open(&work->revision.get);
+    return (struct command_view){.act = work->op->act,
+                                 .running = work->op->running,
+                                 .life = atomic_load(&node_of(work)->incarnation),
+                                 .now = now_of(work),
+                                 .get = &work->revision.get,
+                                 .queue_paused = open && lanes_is_paused(node_of(work)->lanes, open->lane),
+                                 .past = &work->past};
+}
+
 static void carry_out(struct work *work)
 {
     static void (*const phases[COMMAND_PHASE_COUNT])(struct work *, const struct command_next *) = {
@@ -608,18 +610,23 @@ static void carry_out(struct work *work)
         [COMMAND_HURRY_JOB] = do_hurry_job, [COMMAND_LET_GO] = do_let_go, [COMMAND_ADD_JOB] = do_add_job,
         [COMMAND_MERGE] = do_merge,         [COMMAND_AMEND] = do_amend,   [COMMAND_REMOVE] = do_remove,
     };
-    const struct job *open = command_open(&work->revision.get);
-    struct command_view view = {.act = work->op->act,
-                                .running = work->op->running,
-                                .life = atomic_load(&node_of(work)->incarnation),
-                                .now = now_of(work),
-                                .get = &work->revision.get,
-                                .queue_paused = open && lanes_is_paused(node_of(work)->lanes, open->lane),
-                                .past = &work->past};
+    struct command_view view = view_of(work);
     struct command_next next = command_next(&view);
-    if (open && work->op->act == COMMAND_RUN)
+    if (work->op->act == COMMAND_RUN && command_open(view.get))
         work->past.did |= COMMAND_DID_MEET;
     phases[next.phase](work, &next);
+}
+
+// Have more jobs of the task not ended than were read? Then they are read again, all of them: a command follows each.
+static bool read_more(struct work *work)
+{
+    struct store_get *get = &work->revision.get;
+    bool many = get->job_count >= COMMAND_JOBS_MAX && !job_state_final(get->jobs[COMMAND_JOBS_MAX - 1].state);
+    bool again = many && get->max_jobs == COMMAND_JOBS_MAX && work->op->act != COMMAND_RUN;
+    get->max_jobs = many ? COMMAND_JOBS_ALL : COMMAND_JOBS_MAX;
+    if (again)
+        revision_read(&work->revision);
+    return again;
 }
 
 static void decide(struct revision *revision)
@@ -634,7 +641,7 @@ static void decide(struct revision *revision)
         finish(work, read->err, read->why);
     else if (!is_meant(work))
         finish(work, ERR_VERSION_MISMATCH, "the task has another version by now: read it again and decide anew");
-    else if (is_apt(work) && plan_fits(work))
+    else if (!read_more(work) && is_apt(work) && plan_fits(work))
         carry_out(work);
 }
 
@@ -642,6 +649,7 @@ static void begin(struct commands *commands, struct command *op)
 {
     struct work *work = mem_zero(sizeof *work);
     work->commands = commands;
+    work->recalls = (struct recalls){.past = &work->past, .revision = &work->revision};
     work->op = op;
     op->work = work;
     work->revision.decide = decide;
