@@ -1,5 +1,5 @@
-// What incarnations agree on through the store: which of them goes first in which bucket, and requests to the holder
-// of a job.
+// What incarnations agree on through the store: which of them goes first in which bucket, requests to the holder of a job, and
+// which tzdata plans follow.
 // Layer: port. What an operation is: store/store.h.
 #pragma once
 #include "store/store.h"
@@ -52,4 +52,13 @@ struct store_requests {
     size_t max;
     struct store_job_request *jobs; // out
     size_t job_count;
+};
+
+// A short text that says which tzdata the plans of recurring tasks follow (flow/tend/tzdata knows how to read it); empty at
+// first. With `writes` it becomes `next`, if it still is `was`. ERR_MOVED_ON: somebody else has written it meanwhile.
+struct store_tzdata {
+    struct store_op op;
+    bool writes;
+    struct str was, next; // printable ASCII
+    struct str text;      // out, when it is only read
 };

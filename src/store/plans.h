@@ -53,12 +53,15 @@ struct store_plan {
 };
 
 // Reads tasks that have a plan, with their plans: those of `ids`, by id, where those that are absent are left out; or, with
-// ids == NULL, those with check_at <= now_ms, earliest first, then smallest id, at most `max`.
+// ids == NULL, those with check_at <= now_ms, earliest first, then smallest id, at most `max`; or, with `owing`, those that owe
+// an instant and have an id greater than `after_id`, smallest id first, at most `max`.
 struct store_plans {
     struct store_op op;
     const int64_t *ids;
     size_t id_count;
     int64_t now_ms;
+    bool owing;
+    int64_t after_id;
     size_t max;
     struct store_task *tasks; // out
     size_t count;             // out

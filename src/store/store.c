@@ -208,6 +208,11 @@ static void clear_requests(struct store_op *op)
     requests->job_count = 0;
 }
 
+static void clear_tzdata(struct store_op *op)
+{
+    container_of(op, struct store_tzdata, op)->text = (struct str){0};
+}
+
 static void clear_add(struct store_op *op)
 {
     struct store_add *add = container_of(op, struct store_add, op);
@@ -382,6 +387,7 @@ static void (*const clears[STORE_VERB_COUNT])(struct store_op *op) = {
     [STORE_SERIES] = clear_series,   [STORE_RELAY] = clear_nothing,     [STORE_EVENTS] = clear_events,
     [STORE_REMOVE] = clear_remove,   [STORE_AHEAD] = clear_ahead,       [STORE_DROP] = clear_drop,
     [STORE_PLAN] = clear_plan,       [STORE_PLANS] = clear_plans,       [STORE_UPCOMING] = clear_upcoming,
+    [STORE_TZDATA] = clear_tzdata,
 };
 
 void store_join_number(struct store_join *join, int64_t range, int number)

@@ -31,6 +31,7 @@ enum store_verb {
     STORE_DIVIDE,   // … is decided anew
     STORE_REQUEST,  // a request about a job goes to the incarnation that has it in hand
     STORE_REQUESTS, // … which takes the requests it was sent
+    STORE_TZDATA,   // which tzdata the plans of recurring tasks follow, and who sees to it
     // store/jobs.h
     STORE_ADD,      // new tasks with their jobs, or jobs for tasks that exist
     STORE_CLAIM,    // take waiting jobs in hand

@@ -169,6 +169,8 @@ static void put_answer(struct buf *buf, struct store_op *op)
     if (op->verb == STORE_PLANS)
         for (size_t i = 0; i < container_of(op, struct store_plans, op)->count; i++)
             put_task(buf, &container_of(op, struct store_plans, op)->tasks[i]);
+    if (op->verb == STORE_TZDATA)
+        put_bytes(buf, container_of(op, struct store_tzdata, op)->text);
     if (op->verb == STORE_BULKS)
         for (size_t i = 0; i < container_of(op, struct store_bulks, op)->row_count; i++)
             put_bulk(buf, &container_of(op, struct store_bulks, op)->rows[i]);

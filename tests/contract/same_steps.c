@@ -506,9 +506,18 @@ static void step_plans(struct pair *pair, struct store_op *ops[2])
     int64_t *ids = world_mem(pair->worlds[0], 4 * sizeof *ids), now = some_time(pair);
     for (int i = 0; i < 4; i++)
         ids[i] = 1 + below(pair, IDS);
-    bool by_id = below(pair, 2);
+    bool by_id = below(pair, 2), owing = !by_id && below(pair, 2);
     size_t max = (size_t)below(pair, 5);
-    BOTH(store_plans, STORE_PLANS, .ids = by_id ? ids : NULL, .id_count = 4, .now_ms = now, .max = max)
+    BOTH(store_plans, STORE_PLANS, .ids = by_id ? ids : NULL, .id_count = 4, .now_ms = now, .owing = owing, .after_id = ids[0],
+         .max = max)
+}
+
+static void step_tzdata(struct pair *pair, struct store_op *ops[2])
+{
+    static const struct str texts[] = {{"", 0}, {"2025b", 5}, {"2026a 0", 7}};
+    bool writes = below(pair, 2);
+    struct str was = texts[below(pair, 3)], next = texts[below(pair, 3)];
+    BOTH(store_tzdata, STORE_TZDATA, .writes = writes, .was = was, .next = next)
 }
 
 static void step_remove(struct pair *pair, struct store_op *ops[2])
@@ -616,7 +625,7 @@ static void (*const steps_of[])(struct pair *pair, struct store_op *ops[2]) = {
     step_get,    step_get,    step_stats,  step_owners, step_divide,  step_divide, step_request, step_request,  step_requests,
     step_remove, step_remove, step_list,   step_list,   step_list,    step_amend,  step_amend,   step_leases,   step_change,
     step_minute, step_minute, step_series, step_relay,  step_relay,   step_events, step_bulk,    step_bulk,     step_bulks,
-    step_ahead,  step_drop,   step_drop,   step_plan,   step_plan,    step_plan,   step_plans,   step_upcoming,
+    step_ahead,  step_drop,   step_drop,   step_plan,   step_plan,    step_plan,   step_plans,   step_upcoming, step_tzdata,
 };
 
 void some_step(struct pair *pair, struct store_op *ret_ops[2])

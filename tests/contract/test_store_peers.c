@@ -1,4 +1,5 @@
-// What store/peers.h promises, tried on every backend: who goes first in a bucket, and what the holder of a job is asked.
+// What store/peers.h promises, tried on every backend: who goes first in a bucket, what the holder of a job is asked,
+// and which tzdata plans follow.
 #include "store_contract.h"
 
 #include "store/peers.h"
@@ -105,6 +106,37 @@ static void wishes_go_with_the_incarnation_they_were_sent_to(void **state)
     assert_int_equal(asked(world, B, 10)->job_count, 0);
 }
 
+static struct str tzdata(struct world *world)
+{
+    struct store_tzdata *op = OP(world, store_tzdata, STORE_TZDATA);
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    return op->text;
+}
+
+static enum err set_tzdata(struct world *world, const char *was, const char *next)
+{
+    struct store_tzdata *op = OP(world, store_tzdata, STORE_TZDATA);
+    op->writes = true;
+    op->was = str_of(was);
+    op->next = str_of(next);
+    return call(world, &op->op);
+}
+
+static void the_tzdata_that_plans_follow_is_written_by_who_knows_it(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(tzdata(world).n, 0);
+    assert_int_equal(set_tzdata(world, "2025a", "2025b"), ERR_MOVED_ON);
+    assert_int_equal(tzdata(world).n, 0);
+    assert_int_equal(set_tzdata(world, "", "2025a"), ERR_OK);
+    assert_int_equal(set_tzdata(world, "", "2025b"), ERR_MOVED_ON);
+    assert_true(str_is(tzdata(world), "2025a"));
+    assert_int_equal(set_tzdata(world, "2025a", "2025b 2026a 17 0"), ERR_OK);
+    if (strcmp(scheme, "memory") != 0) // which forgets
+        world_reopen(world);
+    assert_true(str_is(tzdata(world), "2025b 2026a 17 0"));
+}
+
 int contract_peers(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +144,7 @@ int contract_peers(void)
         PROMISE(who_divides_in_an_old_term_is_refused),
         PROMISE(a_holder_is_told_once_what_it_was_asked),
         PROMISE(wishes_go_with_the_incarnation_they_were_sent_to),
+        PROMISE(the_tzdata_that_plans_follow_is_written_by_who_knows_it),
     };
     return cmocka_run_group_tests_name("store peers", tests, NULL, NULL);
 }

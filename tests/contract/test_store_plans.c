@@ -437,6 +437,25 @@ static void plans_that_are_asked_for_come_by_id(void **state)
 
 // ---- lists
 
+static void plans_that_owe_an_instant_come_page_by_page(void **state)
+{
+    struct world *world = *state;
+    struct plan over = {.planned_through = TIME_NEVER, .check_at = TIME_NEVER};
+    int64_t first = add_usual(world);
+    add(world, (struct sample){0});
+    add_recurring(world, over, 1);
+    int64_t second = add_usual(world), third = add_usual(world);
+    const int64_t page[] = {first, second}, rest[] = {third};
+    for (int i = 0; i < 2; i++) {
+        struct store_plans *op = OP(world, store_plans, STORE_PLANS);
+        op->owing = true;
+        op->after_id = i ? second : 0;
+        op->max = 2;
+        assert_int_equal(call(world, &op->op), ERR_OK);
+        assert_plans(op, i ? rest : page, i ? 1 : 2);
+    }
+}
+
 static void recurring_tasks_are_found_without_looking_at_others(void **state)
 {
     struct world *world = *state;
@@ -497,6 +516,7 @@ int contract_plans(void)
         PROMISE(whoever_was_declared_dead_plans_nothing),
         PROMISE(plans_to_be_carried_on_come_by_time),
         PROMISE(plans_that_are_asked_for_come_by_id),
+        PROMISE(plans_that_owe_an_instant_come_page_by_page),
         PROMISE(recurring_tasks_are_found_without_looking_at_others),
         PROMISE(what_is_found_in_another_way_must_recur_too),
     };

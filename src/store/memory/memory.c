@@ -123,6 +123,7 @@ static void (*const runs[STORE_VERB_COUNT])(struct memory *memory, struct store_
     [STORE_STATS] = memory_run_stats,     [STORE_AHEAD] = memory_run_ahead,       [STORE_MINUTE] = memory_run_minute,
     [STORE_SERIES] = memory_run_series,   [STORE_RELAY] = memory_run_relay,       [STORE_EVENTS] = memory_run_events,
     [STORE_PLAN] = memory_run_plan,       [STORE_PLANS] = memory_run_plans,       [STORE_UPCOMING] = memory_run_upcoming,
+    [STORE_TZDATA] = memory_run_tzdata,
 };
 
 static enum err memory_open(struct store **ret_store, const char *url, char why[ERR_WHY_MAX])
@@ -182,6 +183,7 @@ static void memory_close(struct store *store)
         mem_free(memory->incarnations[i].asked);
     mem_free(memory->incarnations);
     mem_free(memory->owners);
+    mem_free(memory->tzdata);
     memory_free_journal(memory);
     pthread_mutex_destroy(&memory->lock);
     mem_free(memory);

@@ -65,6 +65,7 @@ struct memory {
     struct memory_incarnation *incarnations; // by id
     size_t incarnation_count;
     int64_t term; // of the owners
+    char *tzdata; // NULL: empty
     struct store_owner *owners;
     size_t owner_count;
     struct store_bulk_row *bulks; // by id
@@ -151,6 +152,7 @@ void memory_run_stats(struct memory *memory, struct store_op *op);
 // The verbs of store/plans.h, and what else is done with plans.
 void memory_run_plan(struct memory *memory, struct store_op *op);
 void memory_run_plans(struct memory *memory, struct store_op *op);
+void memory_run_tzdata(struct memory *memory, struct store_op *op);
 void memory_add_plan(struct memory_task *task, const struct plan *from); // to a task that has none
 void memory_note_plan(struct memory *memory, struct memory_task *task);  // after it got a plan, or lost it
 void memory_write_plan(struct memory_task *task, const struct plan *as); // but for what is counted; NULL: it has none

@@ -68,3 +68,17 @@ void memory_run_requests(struct memory *memory, struct store_op *op)
     holder->asked_count -= count;
     memmove(holder->asked, &holder->asked[count], holder->asked_count * sizeof *holder->asked);
 }
+
+void memory_run_tzdata(struct memory *memory, struct store_op *op)
+{
+    struct store_tzdata *tzdata = container_of(op, struct store_tzdata, op);
+    struct str text = str_of(memory->tzdata ? memory->tzdata : "");
+    if (!tzdata->writes) {
+        tzdata->text = arena_copy(&op->arena, text);
+    } else if (str_eq(text, tzdata->was)) {
+        mem_free(memory->tzdata);
+        memory->tzdata = mem_copy(tzdata->next.p, tzdata->next.n);
+    } else {
+        store_op_fail(op, ERR_MOVED_ON, "it was written by another meanwhile");
+    }
+}

@@ -185,6 +185,8 @@ void memory_run_plan(struct memory *memory, struct store_op *op)
 
 static bool is_asked_for(const struct store_plans *plans, const struct plan *plan)
 {
+    if (plans->owing)
+        return plan_owes(plan) && plan->task_id > plans->after_id;
     if (!plans->ids)
         return plan->check_at <= plans->now_ms && plan->check_at < TIME_NEVER;
     for (size_t i = 0; i < plans->id_count; i++)
@@ -215,7 +217,7 @@ void memory_run_plans(struct memory *memory, struct store_op *op)
     for (size_t at = 0; (task = map_next(&memory->recurring, &at, &id));)
         if (is_asked_for(plans, task->plan))
             found[count++] = task;
-    qsort(found, count, sizeof(struct memory_task *), plans->ids ? compare_ids : compare_checks);
+    qsort(found, count, sizeof(struct memory_task *), plans->ids || plans->owing ? compare_ids : compare_checks);
     for (size_t i = 0; i < count && (plans->ids || i < plans->max); i++) {
         plans->tasks = store_push(&op->arena, plans->tasks, i, sizeof *plans->tasks);
         plans->tasks[i] = memory_give_task(&op->arena, found[i]);

@@ -1,4 +1,4 @@
-// Who goes first in which bucket, and requests to those that hold jobs.
+// Who goes first in which bucket, requests to those that hold jobs, and which tzdata plans follow.
 #include "store/postgres/postgres.h"
 
 // clang-format off
@@ -33,6 +33,13 @@ static const char take_requests[] =
         PG_ANY("SELECT job_id FROM @requests WHERE holder=$1 ORDER BY job_id LIMIT $2 FOR UPDATE SKIP LOCKED")
     "   RETURNING job_id, tenant, kind)"
     " SELECT * FROM taken ORDER BY job_id";
+
+// TZDATA. $1 the text as it was, $2 as it shall be.
+static const char this_tzdata[] = "SELECT encode(bytes,'escape') FROM @meta WHERE name='tzdata'";
+static const char set_tzdata[] =
+    "INSERT INTO @meta AS m(name,value,bytes) SELECT 'tzdata', 0, decode($2,'escape')"
+    "   WHERE $1='' OR EXISTS (SELECT FROM @meta WHERE name='tzdata')"
+    " ON CONFLICT(name) DO UPDATE SET bytes=excluded.bytes WHERE m.bytes=decode($1,'escape') RETURNING 1";
 
 // clang-format on
 
@@ -116,4 +123,34 @@ void pg_requests_send(struct pg_session *session, struct store_op *op)
 {
     struct store_requests *requests = container_of(op, struct store_requests, op);
     pg_sql(session, take_requests, read_requests, requests, requests->holder, store_limit(requests->max));
+}
+
+// ---- which tzdata plans follow
+
+static void read_tzdata(void *ctx, const PGresult *result)
+{
+    struct store_tzdata *tzdata = ctx;
+    if (PQntuples(result))
+        tzdata->text = arena_copy(&tzdata->op.arena, str_of(PQgetvalue(result, 0, 0)));
+}
+
+static void read_set_tzdata(void *ctx, const PGresult *result)
+{
+    struct store_tzdata *tzdata = ctx;
+    if (!PQntuples(result))
+        store_op_fail(&tzdata->op, ERR_MOVED_ON, "it was written by another meanwhile");
+}
+
+void pg_tzdata_send(struct pg_session *session, struct store_op *op)
+{
+    struct store_tzdata *tzdata = container_of(op, struct store_tzdata, op);
+    if (!tzdata->writes) {
+        pg_run(session, this_tzdata, 0, NULL, read_tzdata, tzdata);
+        return;
+    }
+    pg_begin_query(session);
+    pg_put(session, set_tzdata);
+    pg_param_text(session, tzdata->was);
+    pg_param_text(session, tzdata->next);
+    pg_send(session, read_set_tzdata, tzdata);
 }

@@ -45,7 +45,7 @@ static const char write_plans[] =
     "   (SELECT (" STANDS " AND (item.whole=0{adds: OR " IS_TAKEN "}))::int FROM @plans p WHERE p.task_id=item.task_id) END"
     " FROM item LEFT JOIN accepted ON accepted.no=item.no";
 
-// PLANS. $1 the tasks; or $1 now, $2 max.
+// PLANS. $1 the tasks; or $1 now, $2 max; or $1 the id before, $2 max.
 #define TASKS_OF_PLANS \
     " JOIN @tasks t ON " PG_IS("t.id", "p.task_id") " LEFT JOIN @lanes l ON l.id=t.lane"
 static const char plans_by_id[] =
@@ -53,6 +53,9 @@ static const char plans_by_id[] =
 static const char plans_to_check[] =
     "SELECT " PG_TASK_AND_PLAN " FROM (SELECT * FROM @plans WHERE check_at<=$1 AND check_at<" PG_NEVER
     "   ORDER BY check_at, task_id LIMIT $2) p" TASKS_OF_PLANS " ORDER BY p.check_at, p.task_id";
+static const char plans_owing[] =
+    "SELECT " PG_TASK_AND_PLAN " FROM (SELECT * FROM @plans WHERE task_id>$1 AND planned_through<" PG_NEVER
+    "   ORDER BY task_id LIMIT $2) p" TASKS_OF_PLANS " ORDER BY p.task_id";
 
 // clang-format on
 
@@ -258,6 +261,10 @@ static void read_plans(void *ctx, const PGresult *result)
 void pg_plans_send(struct pg_session *session, struct store_op *op)
 {
     struct store_plans *plans = container_of(op, struct store_plans, op);
+    if (plans->owing) {
+        pg_sql(session, plans_owing, read_plans, plans, plans->after_id, store_limit(plans->max));
+        return;
+    }
     if (!plans->ids) {
         pg_sql(session, plans_to_check, read_plans, plans, plans->now_ms, store_limit(plans->max));
         return;

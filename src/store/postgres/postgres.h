@@ -147,6 +147,7 @@ void pg_sweep_run(struct pg_session *session, struct store_op *op);
 
 void pg_lock_plans(struct pg_session *session, const int64_t *tasks, size_t count); // before jobs of these tasks are locked
 void pg_plans_send(struct pg_session *session, struct store_op *op);
+void pg_tzdata_send(struct pg_session *session, struct store_op *op);
 
 // ---- lives.c: incarnations
 

@@ -8,7 +8,7 @@ static void (*const sends[STORE_VERB_COUNT])(struct pg_session *session, struct 
     [STORE_REQUESTS] = pg_requests_send, [STORE_PAUSE] = pg_pause_send,   [STORE_CLAIM] = pg_claim_send,
     [STORE_DUE] = pg_due_send,           [STORE_AMEND] = pg_amend_send,   [STORE_BULK] = pg_bulk_send,
     [STORE_MINUTE] = pg_minute_send,     [STORE_RELAY] = pg_relay_send,   [STORE_REMOVE] = pg_remove_send,
-    [STORE_DROP] = pg_drop_send,
+    [STORE_DROP] = pg_drop_send,         [STORE_TZDATA] = pg_tzdata_send,
 };
 
 // A sweep is a group of its own (see runs_alone in postgres.c), because it needs to see one answer before it asks on.

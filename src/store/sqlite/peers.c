@@ -1,4 +1,5 @@
-// What processes agree on through the store: who goes first in which bucket, and requests to the holder of a job.
+// What processes agree on through the store: who goes first in which bucket, requests to the holder of a job, and which tzdata
+// plans follow.
 #include "store/sqlite/sqlite.h"
 
 // ---- who goes first
@@ -58,4 +59,26 @@ void peers_requests(struct writer *writer, struct store_op *op)
     }
     for (size_t i = 0; i < requests->job_count; i++)
         db_run(db, db_sql(db, SQL_REMOVE_REQUEST, requests->holder, requests->jobs[i].job_id));
+}
+
+// ---- which tzdata plans follow
+
+void peers_tzdata(struct writer *writer, struct store_op *op)
+{
+    struct store_tzdata *tzdata = container_of(op, struct store_tzdata, op);
+    struct db *db = &writer->db;
+    sqlite3_stmt *stmt = db_stmt(db, SQL_TZDATA);
+    struct str text = {0};
+    if (db_row(db, stmt))
+        text = db_bytes(stmt, 0, &op->arena);
+    db_end(stmt);
+    if (!tzdata->writes) {
+        tzdata->text = text;
+    } else if (str_eq(text, tzdata->was)) {
+        stmt = db_stmt(db, SQL_SET_TZDATA);
+        db_bind_text(stmt, 1, tzdata->next);
+        db_run(db, stmt);
+    } else {
+        store_op_fail(op, ERR_MOVED_ON, "it was written by another meanwhile");
+    }
 }

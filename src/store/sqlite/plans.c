@@ -333,7 +333,8 @@ void plans_list(struct db *db, struct store_op *op)
         read_by_ids(db, plans);
         return;
     }
-    sqlite3_stmt *stmt = db_sql(db, SQL_PLANS_TO_CHECK, plans->now_ms, store_limit(plans->max));
+    sqlite3_stmt *stmt = plans->owing ? db_sql(db, SQL_PLANS_OWING, plans->after_id, store_limit(plans->max))
+                                      : db_sql(db, SQL_PLANS_TO_CHECK, plans->now_ms, store_limit(plans->max));
     while (db_row(db, stmt))
         push_task(db, plans, sqlite3_column_int64(stmt, 0));
 }

@@ -73,6 +73,7 @@ void lives_forget(struct writer *writer, struct store_op *op);
 void peers_divide(struct writer *writer, struct store_op *op);
 void peers_request(struct writer *writer, struct store_op *op);
 void peers_requests(struct writer *writer, struct store_op *op);
+void peers_tzdata(struct writer *writer, struct store_op *op);
 void peers_owners(struct db *db, struct store_op *op);
 
 // ---- sqlite/plans.c

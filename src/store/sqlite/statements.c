@@ -55,6 +55,9 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_TERM] = {READER, "SELECT value FROM meta WHERE name='term'"},
     [SQL_SET_TERM] = {WRITER,
         "INSERT INTO meta(name, value) VALUES('term', :term) ON CONFLICT(name) DO UPDATE SET value=:term"},
+    [SQL_TZDATA] = {WRITER, "SELECT value FROM meta WHERE name='tzdata'"},
+    [SQL_SET_TZDATA] = {WRITER,
+        "INSERT INTO meta(name, value) VALUES('tzdata', :text) ON CONFLICT(name) DO UPDATE SET value=:text"},
     [SQL_OWNERS] = {READER, "SELECT bucket, puller FROM owners ORDER BY bucket, puller"},
     [SQL_ADD_OWNER] = {WRITER, "INSERT INTO owners(bucket, puller, term) VALUES(:bucket, :puller, :term)"},
     [SQL_REMOVE_OWNERS] = {WRITER, "DELETE FROM owners"},
@@ -240,6 +243,9 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_PLANS_TO_CHECK] = {READER,
         "SELECT task_id FROM plans INDEXED BY plans_check"
         " WHERE check_at<>{never} AND check_at<=:now ORDER BY check_at, task_id LIMIT :max"},
+    // When a newer tzdata is followed: all plans, page by page.
+    [SQL_PLANS_OWING] = {READER,
+        "SELECT task_id FROM plans NOT INDEXED WHERE task_id>:after AND planned_through<>{never} ORDER BY task_id LIMIT :max"},
 
     // ---- records of jobs
 

@@ -31,6 +31,8 @@ enum sql {
     SQL_TERM,
     SQL_SET_TERM,
     SQL_OWNERS,
+    SQL_TZDATA,
+    SQL_SET_TZDATA,
     SQL_ADD_OWNER,
     SQL_REMOVE_OWNERS,
     SQL_REQUEST,
@@ -100,6 +102,7 @@ enum sql {
     SQL_REMOVE_PLAN,
     SQL_PLANS_OVER,
     SQL_PLANS_TO_CHECK,
+    SQL_PLANS_OWING,
 
     // records of jobs
     SQL_ADD_JOB,

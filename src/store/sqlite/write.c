@@ -34,5 +34,5 @@ void (*const sqlite_writes[STORE_VERB_COUNT])(struct writer *writer, struct stor
     [STORE_CHANGE] = change_steps,     [STORE_AMEND] = amend_task,    [STORE_BULK] = journal_bulk,
     [STORE_DUE] = waiting_promote,     [STORE_PAUSE] = lane_pause,    [STORE_SWEEP] = remove_swept,
     [STORE_MINUTE] = journal_minute,   [STORE_RELAY] = journal_relay, [STORE_REMOVE] = remove_deleted,
-    [STORE_DROP] = lane_drop,          [STORE_PLAN] = plans_write,
+    [STORE_DROP] = lane_drop,          [STORE_PLAN] = plans_write,    [STORE_TZDATA] = peers_tzdata,
 };
