@@ -31,6 +31,7 @@
     X(SCHEDULE_MISSING, "schedule_missing", "a planned job was removed behind rota's back") \
     X(JOB_OVERDUE, "job_overdue", "an attempt goes on long after its timeout")              \
     X(SCHEDULE_FAILING, "schedule_failing", "halfway to where the task pauses itself")      \
+    X(ZONE_MISSING, "zone_missing", "the time zone of a task is not installed any more")    \
     X(GAP, "gap", "something may have been missed here")
 
 enum event_type {

@@ -46,6 +46,7 @@ struct flow *flow_new(const struct flow_config *config, struct store *store, str
     flow->lease_expiry = lease_expiry_new(node, flow->peers, flow->recorder, config->seed + 3);
     flow->relay = node->relay = event_relay_new(node, flow->peers);
     flow->stats_writer = stats_writer_new(node);
+    flow->tzdata = tzdata_new(node, flow->peers, flow->commands, config->zones);
     return flow;
 }
 
@@ -53,6 +54,7 @@ void flow_free(struct flow *flow)
 {
     if (!flow)
         return;
+    tzdata_free(flow->tzdata);
     lease_expiry_free(flow->lease_expiry);
     lease_reports_free(flow->lease_reports);
     stats_writer_free(flow->stats_writer);
@@ -96,6 +98,7 @@ int64_t flow_turn(struct flow *flow, struct now now)
     next = time_min(next, commands_turn(flow->commands, now));
     next = time_min(next, bulk_turn(flow->bulk, now));
     next = time_min(next, backfills_turn(flow->backfills, now));
+    next = time_min(next, tzdata_turn(flow->tzdata, now));
     next = time_min(next, lease_reports_turn(flow->lease_reports, now));
     next = time_min(next, lane_scan_turn(flow->lane_scan, now));
     next = time_min(next, event_relay_turn(flow->relay, now));

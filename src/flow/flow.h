@@ -22,6 +22,7 @@
 #include "flow/tend/reap.h"
 #include "flow/tend/stats_writer.h"
 #include "flow/tend/sweep.h"
+#include "flow/tend/tzdata.h"
 
 struct flow_config {
     int room;          // jobs held at most …
@@ -29,7 +30,7 @@ struct flow_config {
     int slots;         // attempts at once
     uint64_t seed;
     const uint8_t *shared_secret;                    // STORE_SECRET_SIZE bytes, copied; NULL: tickets have the store's
-    struct zones *zones;                             // of recurring tasks; the caller's
+    struct zones *zones;                             // of recurring tasks; the caller's. NULL: there is no such task
     bool api_only;                                   // neither claims nor runs jobs: other nodes of the store do
     void (*correct_clock)(void *ctx, int64_t by_ms); // see struct node
     void *clock_ctx;
@@ -58,6 +59,7 @@ struct flow {
     struct lease_expiry *lease_expiry;
     struct event_relay *relay;
     struct stats_writer *stats_writer;
+    struct tzdata *tzdata;
 };
 
 // The store, broker and executor stay the caller's. flow_waker and exec_waker wake the threads that run the turns.

@@ -85,6 +85,13 @@ bool warnings_add(struct warnings *warnings, enum warning_code code, int64_t tas
     return is_new;
 }
 
+void warnings_remove(struct warnings *warnings, enum warning_code code, int64_t task_id)
+{
+    pthread_mutex_lock(&warnings->lock);
+    remove_same(warnings, code, task_id);
+    pthread_mutex_unlock(&warnings->lock);
+}
+
 void warnings_put_json(struct warnings *warnings, int64_t now_ms, struct buf *buf)
 {
     char id[ID_TEXT_SIZE];

@@ -35,6 +35,9 @@ void warnings_free(struct warnings *warnings); // accepts NULL
 // wall-clock milliseconds. The detail is a sentence without a full stop, and is cut off where it is too long.
 bool warnings_add(struct warnings *warnings, enum warning_code code, int64_t task_id, int64_t now_ms, const char *detail);
 
+// It is so no longer.
+void warnings_remove(struct warnings *warnings, enum warning_code code, int64_t task_id);
+
 // A JSON array of those that are not too old, the latest last: [{"code": …, "task_id": …, "detail": …}].
 void warnings_put_json(struct warnings *warnings, int64_t now_ms, struct buf *buf);
 int warnings_count(struct warnings *warnings, enum warning_code code, int64_t now_ms); // of those, with this code

@@ -271,6 +271,17 @@ enum err zones_check(struct zones *zones, const struct task *task, int64_t now_m
     return recurrence_check_ahead(task, &schedule, now_ms, why);
 }
 
+bool zones_is_installed(struct zones *zones, struct str name, char why[ERR_WHY_MAX])
+{
+    const struct zone *zone;
+    pthread_mutex_lock(&zones->lock);
+    bool listed = str_is(name, "UTC") || zone_list_find(&zones->listing->list, name);
+    if (!listed)
+        snprintf(why, ERR_WHY_MAX, "tzdata %s does not have the time zone " STR_FMT, zones->listing->list.version, STR_ARG(name));
+    pthread_mutex_unlock(&zones->lock);
+    return listed && !zones_find(zones, name, &zone, why);
+}
+
 void zones_version(struct zones *zones, char ret_version[ZONE_VERSION_SIZE])
 {
     pthread_mutex_lock(&zones->lock);

@@ -25,9 +25,13 @@ bool zones_schedule(struct zones *zones, const struct task *task, int64_t task_i
 err_check enum err zones_check(struct zones *zones, const struct task *task, int64_t now_ms, struct arena *arena,
                                struct problem *why);
 
+// Does the tzdata that is installed now have this zone? One that was in use before it vanished is still found (zones_find()).
+bool zones_is_installed(struct zones *zones, struct str name, char why[ERR_WHY_MAX]);
+
 void zones_version(struct zones *zones, char ret_version[ZONE_VERSION_SIZE]); // of tzdata, "2025b"; empty: it is not known
 
-// To be called about once a minute. True: a newer tzdata was installed, and zones_find() gives its zones from now on, so a plan
-// that was made with an older one may have to be made again. Zones that were handed out before stay valid. A zone that was in use
-// and that the newer tzdata does not have, or whose new file cannot be used, stays as it was.
+// To be called every few seconds: when the list was the same at two looks, it is read. True: a newer tzdata was installed, and
+// zones_find() gives its zones from now on, so a plan that was made with an older one may have to be made again. Zones that were
+// handed out before stay valid. A zone that was in use and that the newer tzdata does not have, or whose new file cannot be used,
+// stays as it was.
 bool zones_refresh(struct zones *zones);

@@ -37,6 +37,7 @@ enum {
     CLOSE_MS = 10000,     // what the rest of a stop may take: answers being sent, the store's last writes
     DESCRIPTORS_OWN = 32, // the store, the loops, the resolver
     DESCRIPTORS_MIN = 64,
+    ZONES_MS = 10000, // how often it is looked for a newer tzdata: a look at one file
     RESERVE_MAX = 16, // connections for who comes when all are taken
     LARGE_BLOCK = 512 * 1024,
     EXIT_LOST = 71, // how a process ends whose store's files were taken away
@@ -59,6 +60,7 @@ struct server {
     struct http_server *http;
     struct event_streams *events;
     struct zones *zones;
+    int64_t zones_at; // monotonic: when it was last looked for a newer tzdata
     struct api api;
     struct watch watch;
     uint8_t secret[STORE_SECRET_SIZE]; // of secret_file, if that is given
@@ -439,15 +441,28 @@ static int64_t look_after(struct server *server)
 
 static int next_signal(const sigset_t *signals, int64_t wait_ms)
 {
-    if (wait_ms < 0)
-        return sigwaitinfo(signals, NULL);
     return sigtimedwait(signals, NULL, &(struct timespec){.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000});
+}
+
+static void look_for_zones(struct server *server)
+{
+    char version[ZONE_VERSION_SIZE];
+    int64_t now = clock_now().mono_ms;
+    if (now - server->zones_at < ZONES_MS)
+        return;
+    server->zones_at = now;
+    if (!zones_refresh(server->zones))
+        return;
+    zones_version(server->zones, version);
+    log_info("tzdata %s is installed: plans follow it", version);
 }
 
 static void attend(struct server *server, const sigset_t *signals)
 {
     for (;;) {
-        int number = next_signal(signals, look_after(server));
+        look_for_zones(server);
+        int64_t wait_ms = look_after(server);
+        int number = next_signal(signals, wait_ms < 0 ? ZONES_MS : time_min(wait_ms, ZONES_MS));
         if (number == SIGHUP && !terminal_is_gone(server))
             reload_config(server);
         else if (number > 0)

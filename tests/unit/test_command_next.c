@@ -28,6 +28,7 @@ struct row {
     enum order_end end;              // with COMMAND_FETCH
     enum store_request_kind request; // with COMMAND_REQUEST
     bool refused;                    // with COMMAND_DONE
+    bool moves;                      // a planned job has another instant by now
 };
 
 static const struct row rows[] = {
@@ -49,6 +50,11 @@ static const struct row rows[] = {
     {"run of what has ended is refused", COMMAND_RUN, JOB_SUCCESS, COMMAND_DONE, .refused = true},
     {"… unless it ended since", COMMAND_RUN, JOB_SUCCESS, COMMAND_DONE, .did = COMMAND_DID_MEET},
     {"… or was cancelled meanwhile", COMMAND_RUN, JOB_CANCELLED, COMMAND_DONE, .did = COMMAND_DID_MEET, .refused = true},
+
+    {"replan leaves what is where it should be", COMMAND_REPLAN, JOB_DELAYED, COMMAND_DONE},
+    {"replan writes what is not", COMMAND_REPLAN, JOB_DELAYED, COMMAND_AMEND, .moves = true},
+    {"replan calls back what is in this hand", COMMAND_REPLAN, JOB_WATCHING, COMMAND_FETCH, US, .moves = true,
+     .end = ORDER_POSTPONED},
 
     {"retry repeats what has ended", COMMAND_RETRY, JOB_ABORTED, COMMAND_ADD_JOB},
     {"retry of what has not is refused", COMMAND_RETRY, JOB_RESERVED, COMMAND_DONE, US, .refused = true},
@@ -110,6 +116,7 @@ static void try(const struct row *row)
                                 .now = {.wall_ms = NOW, .mono_ms = NOW},
                                 .get = &get,
                                 .queue_paused = row->queue_paused,
+                                .moves = row->moves,
                                 .past = &past};
     if (row->asked) {
         past.asked_id = ID;

@@ -30,6 +30,11 @@ static void each_is_listed_with_its_task(void **state)
            "{\"code\":\"zone_missing\",\"task_id\":\"t0000000000001\",\"detail\":\"b\"}]");
     assert_int_equal(warnings_count(warnings, WARNING_ZONE_MISSING, NOW), 1);
     assert_int_equal(warnings_count(warnings, WARNING_JOB_OVERDUE, NOW), 0);
+    warnings_remove(warnings, WARNING_ZONE_MISSING, 2);
+    assert_int_equal(warnings_count(warnings, WARNING_ZONE_MISSING, NOW), 1);
+    warnings_remove(warnings, WARNING_ZONE_MISSING, 1);
+    assert_int_equal(warnings_count(warnings, WARNING_ZONE_MISSING, NOW), 0);
+    assert_int_equal(warnings_count(warnings, WARNING_SCHEDULE_MISSING, NOW), 1);
     warnings_free(warnings);
 }
 

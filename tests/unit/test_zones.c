@@ -228,6 +228,21 @@ static void what_a_newer_release_lacks_stays_as_it_was(void **state)
     refuses("A/Broken", "no such time zone");
 }
 
+static void a_zone_that_vanished_is_known_to_be_gone(void **state)
+{
+    assert_string_equal(abbreviation("A/One"), "ONE");
+    assert_true(zones_is_installed(zones, STR("A/One"), why));
+    assert_true(zones_is_installed(zones, STR("UTC"), why));
+    put_file("tzdata.zi", STR("# version 2026a\nZ A/Two 0\n"));
+    assert_true(refreshed());
+    assert_false(zones_is_installed(zones, STR("A/One"), why));
+    assert_string_equal(why, "tzdata 2026a does not have the time zone A/One");
+    assert_true(zones_is_installed(zones, STR("A/Two"), why));
+    put_list("2026b");
+    assert_true(refreshed());
+    assert_true(zones_is_installed(zones, STR("A/One"), why));
+}
+
 static void tzdata_that_is_installed_later_is_found(void **state)
 {
     unlink(path_of("tzdata.zi"));
@@ -289,6 +304,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_newer_release_is_noticed_at_the_second_look, setup, teardown),
         cmocka_unit_test_setup_teardown(an_older_or_the_same_release_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(what_a_newer_release_lacks_stays_as_it_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_zone_that_vanished_is_known_to_be_gone, setup, teardown),
         cmocka_unit_test_setup_teardown(tzdata_that_is_installed_later_is_found, setup, teardown),
         cmocka_unit_test_setup_teardown(many_threads_ask_while_releases_come, setup, teardown),
     };

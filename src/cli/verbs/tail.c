@@ -143,7 +143,7 @@ static const struct option options[] = {
     {"type", 0, "TYPE", "only events of this type; several with commas between",
      .choices = "submitted started retried lost released success aborted buried cancelled task_paused task_resumed task_changed "
                 "task_deleted queue_paused queue_resumed queue_deleted schedule_missing job_overdue "
-                "schedule_failing"},
+                "schedule_failing zone_missing"},
     {"after", 0, "EVENT", "begin behind the event of this id, if the server still has it"},
     {"count", 0, "N", "end after so many events"},
     {0},

@@ -286,6 +286,15 @@ static struct command_next patch(const struct command_view *view)
     return recall(view, &next) ? next : with(COMMAND_AMEND, NULL);
 }
 
+// A task whose planned jobs are where its schedule has them is left alone.
+static struct command_next replan(const struct command_view *view)
+{
+    struct command_next next;
+    if (!view->moves)
+        return done();
+    return recall(view, &next) ? next : with(COMMAND_AMEND, NULL);
+}
+
 static const struct job *find_to_delete(const struct command_view *view)
 {
     for (size_t i = 0; i < view->get->job_count; i++) {
@@ -323,9 +332,9 @@ static struct command_next delete (const struct command_view *view)
 struct command_next command_next(const struct command_view *view)
 {
     static struct command_next (*const rules[])(const struct command_view *) = {
-        [COMMAND_CANCEL] = cancel, [COMMAND_RUN] = run_now,       [COMMAND_RETRY] = retry,
-        [COMMAND_PAUSE] = pause,   [COMMAND_RESUME] = resume,     [COMMAND_PATCH] = patch,
-        [COMMAND_DELETE] = delete, [COMMAND_RECALL] = recall_one, [COMMAND_UNBLOCK] = unblock,
+        [COMMAND_CANCEL] = cancel,   [COMMAND_RUN] = run_now,   [COMMAND_RETRY] = retry,   [COMMAND_PAUSE] = pause,
+        [COMMAND_RESUME] = resume,   [COMMAND_PATCH] = patch,   [COMMAND_DELETE] = delete, [COMMAND_RECALL] = recall_one,
+        [COMMAND_UNBLOCK] = unblock, [COMMAND_REPLAN] = replan,
     };
     return rules[view->act](view);
 }

@@ -68,6 +68,7 @@ struct command_view {
     struct now now;
     const struct store_get *get;
     bool queue_paused; // that of command_open()
+    bool moves;        // of a REPLAN: a planned job has another instant by now
     const struct command_past *past;
 };
 

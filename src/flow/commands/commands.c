@@ -164,7 +164,7 @@ static void fetch(struct work *work, const struct job *job, enum order_end end)
     pull_ask(work->commands->pull, &work->ask);
 }
 
-static struct command_view view_of(const struct work *work);
+static struct command_view view_of(struct work *work);
 
 static void do_fetch(struct work *work, const struct command_next *next)
 {
@@ -395,11 +395,9 @@ static void amended(struct amending *amending, struct now now);
 // The task as it is; what is to be changed follows.
 static struct store_amend *begin_amend(struct work *work)
 {
-    static const enum event_type events[] = {[COMMAND_PAUSE] = EVENT_TASK_PAUSED,
-                                             [COMMAND_RESUME] = EVENT_TASK_RESUMED,
-                                             [COMMAND_PATCH] = EVENT_TASK_CHANGED,
-                                             [COMMAND_CANCEL] = EVENT_TYPE_COUNT,
-                                             [COMMAND_DELETE] = EVENT_TYPE_COUNT};
+    static const enum event_type events[] = {
+        [COMMAND_PAUSE] = EVENT_TASK_PAUSED, [COMMAND_RESUME] = EVENT_TASK_RESUMED, [COMMAND_PATCH] = EVENT_TASK_CHANGED,
+        [COMMAND_CANCEL] = EVENT_TYPE_COUNT, [COMMAND_DELETE] = EVENT_TYPE_COUNT,   [COMMAND_REPLAN] = EVENT_TASK_CHANGED};
     struct store_get *get = &work->revision.get;
     bool again = work->past.did & COMMAND_DID_AMEND;
     work->amending = (struct amending){.event = again ? EVENT_TYPE_COUNT : events[work->op->act],
@@ -444,6 +442,16 @@ static bool amend_jobs(struct work *work, struct store_amend *amend)
     return true;
 }
 
+static struct replanning replanning_of(struct work *work, const struct task *task)
+{
+    return (struct replanning){.command = work->op,
+                               .get = &work->revision.get,
+                               .task = task,
+                               .node = node_of(work),
+                               .zones = work->commands->zones,
+                               .now_ms = now_of(work).wall_ms};
+}
+
 // The same for a recurring task, whose plan follows it too.
 static bool amend_plan(struct work *work, struct store_amend *amend)
 {
@@ -453,12 +461,7 @@ static bool amend_plan(struct work *work, struct store_amend *amend)
     char words[ERR_WHY_MAX];
     if (work->op->act != COMMAND_PATCH)
         task_read(&task, amend->task.doc, arena, words);
-    struct replanning replanning = {.command = work->op,
-                                    .get = &work->revision.get,
-                                    .task = &task,
-                                    .node = node_of(work),
-                                    .zones = work->commands->zones,
-                                    .now_ms = now_of(work).wall_ms};
+    struct replanning replanning = replanning_of(work, &task);
     why.err = replan(&replanning, amend, arena, &why);
     if (why.err)
         refuse_patch(work, &why);
@@ -590,7 +593,18 @@ static bool is_meant(const struct work *work)
     return !op->versions || work->past.did & (COMMAND_DID_WRITE | COMMAND_DID_HAND_ON);
 }
 
-static struct command_view view_of(const struct work *work)
+static bool moves(struct work *work)
+{
+    struct store_get *get = &work->revision.get;
+    struct task task;
+    char words[ERR_WHY_MAX];
+    if (work->op->act != COMMAND_REPLAN || !plan_owes(get->task.plan) || !task_read(&task, get->task.doc, &get->op.arena, words))
+        return false;
+    struct replanning replanning = replanning_of(work, &task);
+    return replan_moves(&replanning, &get->op.arena);
+}
+
+static struct command_view view_of(struct work *work)
 {
     const struct job *open = command_open(&work->revision.get);
     return (struct command_view){.act = work->op->act,
@@ -599,6 +613,7 @@ static struct command_view view_of(const struct work *work)
                                  .now = now_of(work),
                                  .get = &work->revision.get,
                                  .queue_paused = open && lanes_is_paused(node_of(work)->lanes, open->lane),
+                                 .moves = moves(work),
                                  .past = &work->past};
 }
 

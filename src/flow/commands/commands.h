@@ -1,4 +1,4 @@
-// Commands, given by hand: cancel, run now, retry; pause, resume, change and delete a task.
+// Commands, given by hand: cancel, run now, retry; pause, resume, change and delete a task. Others are given by tenders.
 // Layer: flow. Owned by the flow thread; commands_submit may be called by any thread.
 #pragma once
 #include "base/clock.h"
@@ -15,6 +15,7 @@ enum command_act {
     COMMAND_DELETE,  // its planned jobs are cancelled, and it is removed with all of them
     COMMAND_RECALL,  // a job that waits for its time in this node's hand is given back for a moment
     COMMAND_UNBLOCK, // a job that waits for others of its task need not do so any more
+    COMMAND_REPLAN,  // planned jobs of a recurring task move to where its schedule has them by the time zones of today
 };
 
 struct command {
@@ -25,7 +26,7 @@ struct command {
     bool running;            // DELETE: those that run are cancelled, too
     struct json patch;       // PATCH: a merge patch; the caller's until done()
     bool whole;              // … or the whole document of a task that has reserved its name
-    struct str note, by;     // PAUSE: why, and who asks for it: "" by hand; the caller's until done()
+    struct str note, by;     // PAUSE: why, and who asks for it: "" by hand; REPLAN: why; the caller's until done()
     bool runs_missed;        // RESUME of a recurring task: instants that came meanwhile run as `missed` says; otherwise none does
     enum plan_misfire missed;
     const int64_t *versions; // of the task, those it is meant for, `version_count` of them; NULL: whichever there is

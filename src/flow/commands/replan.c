@@ -46,20 +46,30 @@ static bool is_taken(const struct job *job)
     return job->trigger == TRIGGER_SCHEDULE && !is_planned(job) && !by_change;
 }
 
-static struct planned list_planned(const struct store_get *get, struct store_amend *amend, struct arena *arena)
+// A job whose instant stays, whatever the schedule says. When only time zones have changed, that is so, too, for a job whose
+// instant has come, which runs as it was planned, and for one that was cancelled, which is not to come back.
+static bool stays(const struct replanning *replanning, const struct job *job)
 {
+    if (replanning->command->act != COMMAND_REPLAN)
+        return is_taken(job);
+    return job->trigger == TRIGGER_SCHEDULE && (!is_planned(job) || job->nominal_at <= replanning->now_ms);
+}
+
+static struct planned list_planned(const struct replanning *replanning, struct store_amend *amend, struct arena *arena)
+{
+    const struct store_get *get = replanning->get;
     struct planned planned = {.jobs = arena_array(arena, struct job *, get->job_count),
                               .rows = arena_array(arena, struct plan_row, get->job_count),
                               .moved = arena_array(arena, struct plan_moved, get->job_count)};
     for (size_t i = 0; i < get->job_count; i++)
-        if (is_planned(&get->jobs[i]))
-            planned.jobs[planned.count++] = add_step(amend, &get->jobs[i], arena);
-        else if (is_taken(&get->jobs[i]))
+        if (stays(replanning, &get->jobs[i]))
             planned.jobs[planned.count++] = &get->jobs[i];
+        else if (is_planned(&get->jobs[i]))
+            planned.jobs[planned.count++] = add_step(amend, &get->jobs[i], arena);
     qsort(planned.jobs, planned.count, sizeof *planned.jobs, by_instant);
     for (size_t i = 0; i < planned.count; i++)
         planned.rows[i] =
-            (struct plan_row){planned.jobs[i]->nominal_at, planned.jobs[i]->scheduled_at, is_taken(planned.jobs[i])};
+            (struct plan_row){planned.jobs[i]->nominal_at, planned.jobs[i]->scheduled_at, stays(replanning, planned.jobs[i])};
     return planned;
 }
 
@@ -120,14 +130,13 @@ static enum err end(const struct replanning *replanning, struct plan *plan, cons
     return err;
 }
 
-// The task goes on, by its new schedule or after a pause.
-static enum err go_on(const struct replanning *replanning, struct plan *plan, const struct planned *planned,
-                      struct store_amend *amend, struct arena *arena, struct problem *why)
+// Decides what becomes of the planned jobs of a task that goes on, by its new schedule or after a pause.
+static enum err move_plan(const struct replanning *replanning, struct plan *plan, const struct planned *planned,
+                          struct arena *arena, struct plan_rows *rows, struct problem *why)
 {
     const struct task *task = replanning->task;
     const struct store_task *stored = &replanning->get->task;
     struct schedule schedule;
-    struct plan_rows *rows = arena_alloc(arena, sizeof *rows);
     int64_t now_ms = replanning->now_ms;
     if (!zones_schedule(replanning->zones, task, stored->id, stored->created_at, arena, &schedule, why))
         return why->err;
@@ -137,13 +146,22 @@ static enum err go_on(const struct replanning *replanning, struct plan *plan, co
                     rows);
     else
         plan_change(plan, &schedule, &task->recurs->rules, planned->rows, planned->count, now_ms, arena, planned->moved, rows);
-    enum err err = ERR_OK;
+    return ERR_OK;
+}
+
+static enum err go_on(const struct replanning *replanning, struct plan *plan, const struct planned *planned,
+                      struct store_amend *amend, struct arena *arena, struct problem *why)
+{
+    struct plan_rows *rows = arena_alloc(arena, sizeof *rows);
+    enum err err = move_plan(replanning, plan, planned, arena, rows, why);
     for (size_t i = 0; i < planned->count && !err; i++)
         if (!planned->rows[i].stays)
             err = move_job(replanning, planned->jobs[i], &planned->moved[i]);
-    amend->jobs = recur_make_jobs(replanning->node, task, plan, rows, now_ms, arena);
+    if (err)
+        return err;
+    amend->jobs = recur_make_jobs(replanning->node, replanning->task, plan, rows, replanning->now_ms, arena);
     amend->job_count = rows->count;
-    return err;
+    return ERR_OK;
 }
 
 enum err replan(const struct replanning *replanning, struct store_amend *amend, struct arena *arena, struct problem *why)
@@ -151,7 +169,7 @@ enum err replan(const struct replanning *replanning, struct store_amend *amend, 
     enum command_act act = replanning->command->act;
     struct plan *plan = arena_alloc(arena, sizeof *plan);
     *plan = *replanning->get->task.plan;
-    struct planned planned = list_planned(replanning->get, amend, arena);
+    struct planned planned = list_planned(replanning, amend, arena);
     enum err err = follow_others(replanning, amend, arena);
     if (err)
         return problem_set(why, ERR_INTERNAL, "", "a job that waits cannot follow its task");
@@ -167,4 +185,20 @@ enum err replan(const struct replanning *replanning, struct store_amend *amend, 
         plan->check_at = 0; // the round plans them again
     amend->task.plan = plan;
     return err;
+}
+
+bool replan_moves(const struct replanning *replanning, struct arena *arena)
+{
+    struct problem why = {0};
+    struct plan plan = *replanning->get->task.plan;
+    struct plan_rows rows;
+    struct store_amend amend = {.steps = arena_array(arena, struct store_step, replanning->get->job_count)};
+    struct planned planned = list_planned(replanning, &amend, arena);
+    int64_t last = plan.planned_through;
+    if (move_plan(replanning, &plan, &planned, arena, &rows, &why))
+        return false;
+    bool moves = rows.count && rows.rows[0].nominal_at <= last;
+    for (size_t i = 0; i < planned.count; i++)
+        moves |= !planned.moved[i].keeps || planned.moved[i].row.nominal_at != planned.rows[i].nominal_at;
+    return moves;
 }

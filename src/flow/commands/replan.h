@@ -17,3 +17,7 @@ struct replanning {
 // read; what is new lives in the arena. An error says what keeps the task from being changed so.
 err_check enum err replan(const struct replanning *replanning, struct store_amend *amend, struct arena *arena,
                           struct problem *why);
+
+// Has a planned job of the task another instant by the time zones of today, or is one not planned that lies before the last?
+// False also when the schedule cannot be known.
+bool replan_moves(const struct replanning *replanning, struct arena *arena);

@@ -11,6 +11,7 @@
 #include "flow/stages/pull.h"
 #include "flow/stages/recur.h"
 #include "flow/stages/recur_report.h"
+#include "flow/tend/tzdata.h"
 
 enum {
     BATCH_MAX = 500,    // plans that are read and written at once
@@ -268,7 +269,7 @@ static bool know_schedule(struct looks *looks, const struct task *task, const st
     if (zones_schedule(looks->zones, task, stored->id, stored->created_at, arena, ret_schedule, &why))
         return true;
     if (strcmp(why.field, "/timezone") == 0)
-        warnings_add(looks->node->warnings, WARNING_ZONE_MISSING, stored->id, looks->now.wall_ms, why.detail);
+        tzdata_warn(looks->node, stored, looks->now.wall_ms, why.detail);
     return false;
 }
 
