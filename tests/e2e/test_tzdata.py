@@ -1,6 +1,7 @@
 """Time zones that change under a running server: plans follow a newer tzdata, and keep what vanished."""
 
 import datetime
+import json
 
 import pytest
 
@@ -150,3 +151,51 @@ def test_a_node_with_an_older_tzdata_moves_nothing_back(place, tzdata, tmp_path,
     finally:
         for node in nodes:
             node.close()
+
+
+class TestTzdiff:
+    """What another tzdata would move, without any server having it."""
+
+    @pytest.fixture
+    def tasks(self, server, target):
+        ids = [recurring(server.api, target.url("/ok"), name=zone, cron=daily(), timezone=f"Test/{zone}")["id"] for zone in ("Here", "There")]
+        recurring(server.api, target.url("/ok"), cron=daily())
+        recurring(server.api, target.url("/ok"), every="1d")
+        return ids
+
+    def test_what_moves_is_listed(self, server, tasks, tmp_path):
+        other = Tzdata(tmp_path / "other", "2026a", Here=2, There=1)
+        shown = server.cli("cron", "tzdiff", "--zoneinfo", str(other.folder), "-o", "json")
+        assert shown.returncode == 0, shown.stderr
+        rows = json.loads(shown.stdout)
+        old = instants(server.api, tasks[0])
+        assert [(row["task_id"], row["name"], row["timezone"]) for row in rows] == 5 * [(tasks[0], "Here", "Test/Here")]
+        assert [(to_ms(row["from"]), to_ms(row["to"])) for row in rows] == [(at, at - HOUR) for at in old]
+        assert "tzdata 2026a moves 5 planned runs of 1 tasks, out of 2" in shown.stderr
+        lines = server.cli("cron", "tzdiff", "--zoneinfo", str(other.folder), "-o", "jsonl").stdout.splitlines()
+        assert [json.loads(line) for line in lines] == rows
+        text = server.cli("cron", "tzdiff", env=other.env).stdout
+        assert tasks[0] in text and tasks[1] not in text and rows[0]["to"] in text
+        assert instants(server.api, tasks[0]) == old
+
+    def test_it_says_what_the_server_does(self, server, tasks, tzdata, tmp_path):
+        other = Tzdata(tmp_path / "other", "2026a", Here=4, There=1)
+        told = json.loads(server.cli("cron", "tzdiff", "--zoneinfo", str(other.folder), "-o", "json").stdout)
+        tzdata.install("2026a", Here=4, There=1)
+        wait_moved(server.api, tasks[0], [to_ms(row["to"]) for row in told])
+
+    def test_nothing_moves(self, server, tasks, tzdata):
+        shown = server.cli("cron", "tzdiff", "--zoneinfo", str(tzdata.folder))
+        assert (shown.returncode, shown.stdout) == (0, "")
+        assert "tzdata 2025a moves no planned run of 2 tasks in time zones" in shown.stderr
+        assert json.loads(server.cli("cron", "tzdiff", "--zoneinfo", str(tzdata.folder), "-o", "json").stdout) == []
+
+    def test_a_zone_that_the_other_does_not_have(self, server, tasks, tmp_path):
+        other = Tzdata(tmp_path / "other", "2026a", There=1)
+        (row,) = json.loads(server.cli("cron", "tzdiff", "--zoneinfo", str(other.folder), "-o", "json").stdout)
+        assert row["task_id"] == tasks[0] and row["to"] is None and row["note"] == "tzdata 2026a does not have the time zone Test/Here"
+
+    def test_what_cannot_be_used_is_refused(self, server, tzdata):
+        for args in (["--zoneinfo", "/nowhere"], ["--count", "3"], ["too-much"]):
+            assert server.cli("cron", "tzdiff", *args).returncode == 2
+        assert server.cli("cron", "preview", "* * * * *", "--zoneinfo", str(tzdata.folder)).returncode == 2

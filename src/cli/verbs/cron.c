@@ -1,11 +1,12 @@
 // rota cron preview: when a pattern fires. The server says it, so that what is shown is what it would plan. rota cron import is
-// in cron_import.c.
+// in cron_import.c, rota cron tzdiff in cron_tzdiff.c.
 #include "base/mem.h"
 #include "cli/server/print.h"
 #include "cli/show/member.h"
 #include "cli/show/table.h"
 #include "cli/show/text.h"
 #include "cli/verbs/cron_import.h"
+#include "cli/verbs/cron_tzdiff.h"
 
 static void put_preview(struct buf *buf, const struct show *show, const struct value *preview)
 {
@@ -60,6 +61,8 @@ static int preview(struct cli *cli)
     buf_auto struct buf path = {0};
     if (cli->options.arg_count > 2)
         return verb_misused(cli, "the pattern is one argument: put it in quotes, '30 2 * * *'");
+    if (options_get(&cli->options, "zoneinfo"))
+        return verb_misused(cli, "--zoneinfo is for tzdiff: the server knows its own time zones");
     if ((cli->options.arg_count == 2) == (options_get(&cli->options, "task") != NULL))
         return verb_misused(cli, "either a pattern or --task is needed, and not both");
     int code = call_open(&caller, cli);
@@ -83,7 +86,11 @@ static int run_cron(struct cli *cli)
         return verb_misused(cli, "something is missing: rota cron import CRONTAB takes a file, or - for stdin");
     if (str_is(what, "import"))
         return cron_import_run(cli);
-    return verb_misused(cli, "%s is nothing that it does; rota cron preview 'PATTERN' and rota cron import CRONTAB are", what.p);
+    if (str_is(what, "tzdiff"))
+        return cron_tzdiff_run(cli);
+    return verb_misused(
+        cli, "%s is nothing that it does; rota cron preview 'PATTERN', rota cron import CRONTAB and rota cron tzdiff are",
+        what.p);
 }
 
 static const struct option cron_options[] = {
@@ -96,17 +103,18 @@ static const struct option cron_options[] = {
      .choices = "first last both"},
     {"name", 0, "NAME", "the name of the task, by which an H in the pattern is spread"},
     {"task", 0, "ID", "show the schedule of this task instead of a pattern"},
+    {"zoneinfo", 0, "DIR", "of tzdiff: the folder of the other tzdata (TZDIR, or /usr/share/zoneinfo)"},
     {0},
 };
 
 const struct verb verb_cron = {
     .name = "cron",
-    .args = "preview PATTERN | preview --task ID | import CRONTAB",
+    .args = "preview PATTERN | preview --task ID | import CRONTAB | tzdiff",
     .args_min = 1,
     .args_max = SIZE_MAX,
     .output = true,
     .server = true,
-    .help = "Show when a cron pattern fires, or make tasks of a crontab",
+    .help = "Show when a cron pattern fires, make tasks of a crontab, or compare time zones",
     .about =
         "preview shows when a pattern fires, and what it means. The pattern is one argument: put it in quotes. It has five "
         "fields (minute, hour, day of the month, month, weekday), six with the second in front, or seven with the year behind. "
@@ -116,7 +124,10 @@ const struct verb verb_cron = {
         "import reads a user's crontab, as in crontab -l | rota cron import - > tasks.toml, and prints a file of tasks (TOML) "
         "for the lines that call curl or wget once and need no shell for it. It asks no server, and takes no option but "
         "--timezone, which is that of lines for which the crontab has no CRON_TZ. Lines that it cannot take are named with the "
-        "reason, on stderr and in the file; then it exits with 3.",
+        "reason, on stderr and in the file; then it exits with 3. "
+        "tzdiff says which planned runs another tzdata moves, before a server has it: it asks the server for its recurring tasks "
+        "in time zones, and reckons by the files in the folder that --zoneinfo names. When no run moves it says so, and exits "
+        "with 0.",
     .example = "rota cron preview '30 2 * * MON-FRI' --timezone Europe/Berlin",
     .options = cron_options,
     .run = run_cron};
