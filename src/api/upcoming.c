@@ -21,7 +21,9 @@
 enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000 };
 
 enum {
-    JOBS_MAX = 20000, // rows of jobs that one answer looks at; what has begun early or was cancelled may lie among them
+    JOBS_MAX = 20000, // rows of jobs that are looked at; those that have begun early or were cancelled may lie among them
+    LOOK_MAX = 2000,  // … at once: as many as are wanted in the first read, and more in each that follows
+    LOOK_TIMES = 4,
     PAGE_TASKS = 200,
     PAGE_BYTES = 1024 * 1024,
     SCHEDULES_MAX = 10000, // that one answer looks at,
@@ -261,7 +263,8 @@ static void offer_jobs(struct window *window)
 // Do jobs that are planned behind this one come too late for the list?
 static bool is_enough(const struct upcoming *list, struct upcoming_place last)
 {
-    return list->count == list->max && upcoming_compare(last, list->items[0].place) >= 0;
+    bool full = list->count == list->max;
+    return upcoming_compare(last, list->through) >= 0 || (full && upcoming_compare(last, list->items[0].place) >= 0);
 }
 
 // The first time only how far the answer reaches is kept: up to the last job that it has room for.
@@ -296,6 +299,7 @@ static void take_jobs(struct http_request *request, void *state)
     jobs->after = jobs->next;
     store_op_done(&jobs->op);
     if (more && window->job_rows < JOBS_MAX) {
+        jobs->look = jobs->look * LOOK_TIMES < LOOK_MAX ? jobs->look * LOOK_TIMES : LOOK_MAX;
         ask_jobs(window);
         return;
     }

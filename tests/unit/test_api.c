@@ -486,6 +486,45 @@ static void the_first_page_names_the_routes(void **state)
     fake_free(request);
 }
 
+// ---- what is coming
+
+static int reads, failing; // how many there were, and which of them fails; 0: none
+
+// There are many rows, and none of them is of a job that has not begun.
+static void store_has_begun_all(struct store_op *op)
+{
+    op->err = ++reads == failing ? ERR_STORE_UNAVAILABLE : ERR_OK;
+    if (op->err || op->verb != STORE_UPCOMING)
+        return;
+    struct store_upcoming *upcoming = container_of(op, struct store_upcoming, op);
+    upcoming->next = (struct store_cursor){upcoming->after.at + 1, 1};
+    upcoming->more = upcoming->next.at < upcoming->until_ms;
+}
+
+static void a_look_at_what_is_coming_ends_although_nothing_is_found(void **state)
+{
+    fake.on_store = store_has_begun_all;
+    reads = failing = 0;
+    struct http_request *request = fake_ask("GET", "/v1/upcoming?limit=99", NULL, NULL);
+    assert_int_equal(request->status, 200);
+    assert_json(fake_json(request), "items", "[]");
+    assert_non_null(memmem(request->reply.p, request->reply.n, "\"next\":\"", 8)); // it can be gone on with
+    assert_in_range(reads, 3, 100);
+    fake_free(request);
+}
+
+static void what_is_coming_fails_with_the_store_whichever_read_it_is(void **state)
+{
+    fake.on_store = store_has_begun_all;
+    for (failing = 1; failing <= 50; failing++) {
+        reads = 0;
+        struct http_request *request = fake_ask("GET", "/v1/upcoming?limit=99", NULL, NULL);
+        assert_int_equal(request->status, reads == failing ? 503 : 200);
+        assert_int_equal(fake.api.lists.inside, 0);
+        fake_free(request);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -508,6 +547,8 @@ int main(void)
         TEST(a_series_has_a_point_for_each_step),
         TEST(readiness_says_what_is_missing),
         TEST(the_first_page_names_the_routes),
+        TEST(a_look_at_what_is_coming_ends_although_nothing_is_found),
+        TEST(what_is_coming_fails_with_the_store_whichever_read_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
