@@ -113,10 +113,13 @@ static void added(struct http_request *request, void *state)
     const struct store_add *add = &declaration->admission.addition.add;
     const struct store_new *item = &add->items[0];
     int64_t existing_id = item->existing_id;
+    enum err err = item->err;
     if (add->op.err)
         problem_store(request, add->op.err, add->op.why);
-    else if (item->err)
-        problem_say(request, item->err, NULL, "%s", err_info(item->err)->title);
+    else if (err == ERR_MOVED_ON) // somebody else was quicker, and that task is gone already
+        look_again(declaration);
+    else if (err)
+        problem_say(request, err, NULL, "%s", err_info(err)->title);
     else if (existing_id && declaration->must_be_new) // somebody else was quicker
         say_taken(request);
     else if (existing_id)

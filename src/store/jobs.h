@@ -37,7 +37,8 @@ void store_task_tag(struct store_task *stored, const struct task *task, struct a
 // already, but not leased: .lease_until and .result are not looked at. With a key (of a new task): if the tenant used it before,
 // nothing is added; `existing_id` is the task, ERR_KEY_SPENT says that it was removed (STORE_REMOVE) at `spent_at`, and otherwise
 // ERR_KEY_REUSED that the digest differs. ERR_INTERNAL: one of its ids is taken already. With a plan that reserves a name
-// (store/plans.h), which has no key: if the name is taken, nothing is added, and `existing_id` is the task that has it.
+// (store/plans.h), which has no key: if the name is taken, nothing is added, and `existing_id` is the task that has it;
+// ERR_MOVED_ON says that this task was removed at the same moment, so that the caller asks again.
 struct store_new {
     const struct store_task *task;
     struct job *jobs; // .lane is filled in

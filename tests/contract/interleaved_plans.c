@@ -159,13 +159,35 @@ void reserve(struct session *session)
 }
 
 // The schedule of the first task has ended, and the task still has the name.
-void reserve_name_of_first(struct session *session)
+static void name_first(struct stage *stage)
 {
     char sql[200];
-    make_recur(session->stage, session->stage->ids[0]);
+    make_recur(stage, stage->ids[0]);
     snprintf(sql, sizeof sql, "UPDATE plans SET reserved='nightly', planned_through=%lld, check_at=%lld WHERE task_id=%lld",
-             (long long)TIME_NEVER, (long long)TIME_NEVER, (long long)session->stage->ids[0]);
+             (long long)TIME_NEVER, (long long)TIME_NEVER, (long long)stage->ids[0]);
+    session_do(stage->watcher, sql);
+}
+
+void reserve_name_of_first(struct session *session)
+{
     if (!session->number)
-        session_do(session->stage->watcher, sql);
+        name_first(session->stage);
     add_named(session, "nightly");
+}
+
+// … by an incarnation that somebody else may declare dead.
+void reserve_name_of_first_by_first(struct session *session)
+{
+    name_first(session->stage);
+    add_named(session, "nightly");
+    container_of(session->op, struct store_add, op)->holder = FIRST;
+}
+
+// A task that has the name, and whose schedule goes on.
+void delete_ended_and_its_name(struct session *session)
+{
+    char sql[100];
+    delete_ended_and_plan(session);
+    snprintf(sql, sizeof sql, "UPDATE plans SET reserved='nightly' WHERE task_id=%lld", (long long)session->stage->ended);
+    session_do(session->stage->watcher, sql);
 }

@@ -61,7 +61,7 @@ enum { PLANNED = NOW + 100 };
 beginning plan_first, plan_first_unread, plan_last_for_ended, plan_ended_unread;
 beginning end_first_of_plan, end_two_of_plans, amend_first_and_plan, retag_first_and_plan;
 beginning delete_ended_and_plan, sweep_ended_and_plan;
-beginning reserve, reserve_name_of_first;
+beginning reserve, reserve_name_of_first, reserve_name_of_first_by_first, delete_ended_and_its_name;
 
 // The play (interleaved_support.c).
 int set_up(void **state);

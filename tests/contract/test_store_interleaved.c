@@ -532,6 +532,41 @@ static void two_tasks_that_take_over_one_name(void **state)
                     (struct scenario){{reserve_name_of_first, reserve_name_of_first}, .check = the_name_leads_to_one_task});
 }
 
+static int64_t owner_of_name(struct stage *stage)
+{
+    return ask(stage, "SELECT coalesce((SELECT task_id FROM @plans WHERE reserved='nightly'),0)");
+}
+
+// It is added, or told who has the name, or told that the name was taken a moment ago and is free now.
+static void the_name_is_free_taken_or_was_taken(struct stage *stage)
+{
+    const struct store_new *item = container_of(stage->sessions[1].op, struct store_add, op)->items;
+    assert_int_equal(stage->sessions[1].op->err, ERR_OK);
+    bool added = !item->err && !item->existing_id;
+    assert_true(added || item->err == ERR_MOVED_ON || (!item->err && item->existing_id == stage->ended));
+    assert_int_equal(owner_of_name(stage), added ? item->task->id : 0);
+    assert_int_equal(ask(stage, "SELECT count(*) FROM @plans p WHERE NOT EXISTS (SELECT FROM @tasks t WHERE t.id=p.task_id)"), 0);
+}
+
+static void a_deletion_and_a_task_that_reserves_the_name(void **state)
+{
+    try_every_order(state, (struct scenario){{delete_ended_and_its_name, reserve}, .check = the_name_is_free_taken_or_was_taken});
+}
+
+// What is refused has not taken the name from the task that had it.
+static void the_name_was_taken_over_or_stayed(struct stage *stage)
+{
+    const struct store_add *add = container_of(stage->sessions[0].op, struct store_add, op);
+    assert_true(add->op.err == ERR_OK || add->op.err == ERR_FENCED);
+    assert_int_equal(owner_of_name(stage), add->op.err ? stage->ids[0] : add->items[0].task->id);
+}
+
+static void a_task_that_takes_over_a_name_and_the_burial_of_who_adds_it(void **state)
+{
+    try_every_order(state,
+                    (struct scenario){{reserve_name_of_first_by_first, bury_first}, .check = the_name_was_taken_over_or_stayed});
+}
+
 static void an_amendment_of_a_plan_a_plan_and_the_end_of_a_job(void **state)
 {
     try_every_order(state, (struct scenario){{amend_first_and_plan, plan_first, end_first_of_plan}, .coarse = 2});
@@ -589,6 +624,8 @@ int main(void)
         PROMISE(two_changes_that_end_jobs_of_two_plans_in_opposite_order),
         PROMISE(two_tasks_that_reserve_one_name),
         PROMISE(two_tasks_that_take_over_one_name),
+        PROMISE(a_deletion_and_a_task_that_reserves_the_name),
+        PROMISE(a_task_that_takes_over_a_name_and_the_burial_of_who_adds_it),
         PROMISE(new_tags_of_a_recurring_task_and_its_plan),
         PROMISE(a_deletion_of_a_recurring_task_and_its_plan),
         PROMISE(a_sweep_and_the_last_plan_of_a_task),

@@ -169,6 +169,64 @@ static void the_name_of_a_task_whose_schedule_has_ended_is_taken_over(void **sta
     assert_int_equal(try_named(world, 0, "nightly")->existing_id, new);
 }
 
+// What is refused for another reason than its name leaves the name to the task that has it.
+static void an_item_that_is_refused_takes_no_name_over(void **state)
+{
+    struct world *world = *state;
+    int64_t old = add_named(world, "nightly"), other = add_usual(world);
+    struct sample sample = {0};
+    struct plan plan = plan_named("nightly");
+    struct job jobs[2];
+    struct store_task task;
+    struct store_new item;
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    end_plan(world, old);
+    sample_fill(world, &sample, &task, &jobs[0], &item);
+    task.plan = &plan;
+    item.jobs = jobs;
+    item.job_count = 2;
+    jobs[0] = job_at(world, task.id, NOW);
+    jobs[1] = jobs[0];
+    jobs[1].id = job_of(world, other, NOW);
+    op->now_ms = NOW;
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(item.err, ERR_INTERNAL);
+    assert_int_equal(by_name(world, TENANT, "nightly"), old);
+    jobs[1].id = jobs[0].id;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(item.err, ERR_INTERNAL);
+    assert_int_equal(by_name(world, TENANT, "nightly"), old);
+    item.job_count = 1;
+    task.id = jobs[0].task_id = other;
+    assert_int_equal(call(world, &op->op), ERR_OK);
+    assert_int_equal(item.err, ERR_INTERNAL);
+    assert_int_equal(by_name(world, TENANT, "nightly"), old);
+}
+
+static void an_addition_that_is_fenced_takes_no_name_over(void **state)
+{
+    struct world *world = *state;
+    int64_t old = add_named(world, "nightly");
+    struct sample sample = {0};
+    struct plan plan = plan_named("nightly");
+    struct job job;
+    struct store_task task;
+    struct store_new item;
+    struct store_add *op = OP(world, store_add, STORE_ADD);
+    end_plan(world, old);
+    sample_fill(world, &sample, &task, &job, &item);
+    task.plan = &plan;
+    item.job_count = 0;
+    op->holder = 99; // nobody knows it
+    op->now_ms = NOW;
+    op->items = &item;
+    op->count = 1;
+    assert_int_equal(call(world, &op->op), ERR_FENCED);
+    assert_int_equal(by_name(world, TENANT, "nightly"), old);
+}
+
 int contract_names(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +237,8 @@ int contract_names(void)
         PROMISE(a_change_leaves_the_name_where_it_is),
         PROMISE(a_name_is_free_when_its_task_is_gone),
         PROMISE(the_name_of_a_task_whose_schedule_has_ended_is_taken_over),
+        PROMISE(an_item_that_is_refused_takes_no_name_over),
+        PROMISE(an_addition_that_is_fenced_takes_no_name_over),
     };
     return cmocka_run_group_tests_name("store names", tests, NULL, NULL);
 }

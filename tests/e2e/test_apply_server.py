@@ -1,5 +1,6 @@
 """rota apply against the server itself: what the stand-in of test_apply.py promises is what a real one answers."""
 
+import concurrent.futures
 import json
 import urllib.parse
 
@@ -79,3 +80,20 @@ def test_applies_at_the_same_time_make_each_task_once(rota, api, target, tmp_pat
     assert all(CREATED in made and len(made) == 2 for made in signs.values()), signs
     assert sum(made.count(CREATED) for made in signs.values()) == len(names)
     assert sorted(item["name"] for item in api.read("/v1/tasks?limit=1000")["items"]) == sorted(names)
+
+
+def test_two_that_prune_at_once_both_succeed_and_the_next_one_says_what_shall_be(rota, api, target, apply, tmp_path):
+    """One removes what the other has just made, perhaps while the other changes it: that fails neither of them."""
+    files = [toml(task(target, "a"), task(target, "both")), toml(task(target, "both", priority=2), task(target, "b"))]
+    for number, text in enumerate(files):
+        (tmp_path / f"{number}.toml").write_text(text)
+
+    def run(number):
+        return [rota.cli("apply", str(tmp_path / f"{number % 2}.toml"), "--prune") for _ in range(3)]
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        done = [each for some in pool.map(run, range(4)) for each in some]
+    assert [each for each in done if each.returncode] == []
+    apply(files[0], "--prune")
+    assert sorted(each["name"] for each in api.read("/v1/tasks")["items"]) == ["a", "both"]
+    assert by_name(api, "both").json["runs"]["planned"] == 5

@@ -148,18 +148,66 @@ class TestEnds:
         assert again.status == 201 and again.json["id"] != made["id"]
 
 
-class TestRaces:
-    def test_many_puts_at_once_make_one_task_with_one_of_the_documents(self, rota, api, target):
-        def put_alone(number):
-            own = Api(rota.where)
-            answer = put(own, "a", declared(target.url(f"/{number}")))
-            own.close()
-            return answer
+def together(rota, count, act):
+    """What act(api, number) gives for each number, each with a connection of its own, all at once."""
 
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            answers = list(pool.map(put_alone, range(16)))
-        assert sorted({answer.status for answer in answers}) == [200, 201]
+    def alone(number):
+        own = Api(rota.where)
+        try:
+            return act(own, number)
+        finally:
+            own.close()
+
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        return list(pool.map(alone, range(count)))
+
+
+class TestRaces:
+    def test_the_same_document_put_by_many_at_once_is_created_once_and_changes_nothing(self, rota, api, target):
+        answers = together(rota, 10, lambda own, _: put(own, "a", declared(target.url("/ok"))))
+        assert sorted(answer.status for answer in answers) == [200] * 9 + [201]
+        assert {(answer.json["id"], answer.json["version"]) for answer in answers} == {(api.get(path("a")).json["id"], 1)}
+
+    def test_different_documents_put_by_many_at_once_are_each_one_version(self, rota, api, target):
+        answers = together(rota, 10, lambda own, number: put(own, "a", declared(target.url(f"/{number}"))))
+        assert sorted(answer.status for answer in answers) == [200] * 9 + [201]
         assert len({answer.json["id"] for answer in answers}) == 1
-        assert [answer.status for answer in answers].count(201) == 1
+        task = api.get(path("a")).json
+        assert task["version"] == 10 and task["url"] in {target.url(f"/{number}") for number in range(10)}
+        assert task["runs"]["planned"] == 5 and len(planned(api, task["id"])) == 5
+
+    def test_puts_and_deletes_at_once_fail_nobody_and_leave_one_task_or_none(self, rota, api, target):
+        def act(own, number):
+            statuses = []
+            for _ in range(6):
+                if number % 2:
+                    statuses.append(put(own, "a", declared(target.url(f"/{number}"))).status)
+                    continue
+                shown = own.get(path("a"))
+                if shown.status == 200:
+                    statuses.append(own.request("DELETE", f"/v1/tasks/{shown.json['id']}").status)
+            return statuses
+
+        statuses = {status for some in together(rota, 8, act) for status in some}
+        assert statuses <= {200, 201, 204, 404, 503}, "503: the name came and went all the time"
+        tasks = api.read("/v1/tasks")["items"]
+        assert len(tasks) <= 1
+        last = put(api, "a", declared(target.url("/last")))
+        assert last.status in (200, 201) and last.json["runs"]["planned"] == 5
+        assert [task["id"] for task in api.read("/v1/tasks")["items"]] == [last.json["id"]]
+
+    def test_puts_and_cancels_at_once_leave_the_name_with_one_task(self, rota, api, target):
+        def act(own, number):
+            if number % 2:
+                return [put(own, "a", declared(target.url(f"/{number}"))) for _ in range(6)]
+            shown = [own.get(path("a")) for _ in range(6)]
+            for answer in shown:
+                if answer.status == 200:
+                    own.post(f"/v1/tasks/{answer.json['id']}/cancel")
+            return []
+
+        answers = [answer for some in together(rota, 6, act) for answer in some]
+        assert {answer.status for answer in answers} <= {200, 201, 503}
         last = put(api, "a", declared(target.url("/last"))).json
-        assert last["url"].endswith("/last") and last["runs"]["planned"] == 5
+        open_tasks = [task for task in api.read("/v1/tasks")["items"] if task["state"] == "active"]
+        assert [task["id"] for task in open_tasks] == [last["id"]]

@@ -49,13 +49,27 @@ static void send_batches(struct pg_session *session, struct entry *entries, size
     map_done(&seen);
 }
 
+// An item that was refused for its name alone, although nobody has the name any more.
+static bool lost_its_name(const struct entry *entry)
+{
+    const struct store_task *task = entry->item->task;
+    return task && task->plan && task->plan->reserved.n && entry->whole && !entry->taken;
+}
+
+static enum err refusal(const struct entry *entry)
+{
+    if (lost_its_name(entry))
+        return ERR_MOVED_ON;
+    return entry->item->task || entry->found ? ERR_INTERNAL : ERR_NOT_FOUND;
+}
+
 static void settle_item(struct entry *entry)
 {
     struct store_new *item = entry->item;
     if (entry->by_key)
         return;
     entry->added = entry->added && entry->whole;
-    item->err = entry->added ? ERR_OK : item->task || entry->found ? ERR_INTERNAL : ERR_NOT_FOUND;
+    item->err = entry->added ? ERR_OK : refusal(entry);
     for (size_t i = 0; entry->added && i < item->job_count; i++)
         item->jobs[i].lane = entry->lane;
 }

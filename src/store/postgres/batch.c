@@ -53,9 +53,9 @@ static const char add_plain[] =
 // Any items: new tasks (`new_tasks`), or jobs for tasks that are there. $1 stripe, $2 the tasks that are there.
 //
 // `taken` are items one of whose ids is taken. That never happens unless somebody makes a mistake, so a new task is looked up only
-// after its group was refused for it (`careful`). `planned`: some of the tasks recur. `reserving`: some of them reserve a name, which
-// is taken by writing the plan; such a plan is therefore written before its item is accepted. The names of plans that are over have
-// been made free by then.
+// after its group was refused for it, or where names are reserved (`careful`). `planned`: some of the tasks recur. `reserving`:
+// some of them reserve a name, which is taken by writing the plan; such a plan is therefore written before its item is accepted.
+// The names of plans that are over have been made free by then.
 static const char add_items[] =
     "{new_tasks:WITH item AS MATERIALIZED (SELECT * FROM {items} given WHERE given.lane>0"
     "   AND (given.holder=0 OR given.holder IN (SELECT id FROM @incarnations WHERE NOT dead)))}"
@@ -89,7 +89,8 @@ static const char add_items[] =
     PG_ADD_JOBS
     "{waits:, lowered AS (" PG_LOWER_FLOORS(PG_NEW_JOBS_WAITING) ")}"
     ", counted AS (" PG_COUNT(PG_NEW_JOBS_COUNTED) ")"
-    " SELECT item.no, item.lane, (accepted.no IS NOT NULL)::int FROM item LEFT JOIN accepted ON accepted.no=item.no";
+    " SELECT item.no, item.lane, (accepted.no IS NOT NULL)::int, (item.no IN (SELECT item FROM taken))::int"
+    " FROM item LEFT JOIN accepted ON accepted.no=item.no";
 
 // Behind it, where there are keys: what they stand for.
 static const char find_keys[] =
@@ -97,10 +98,15 @@ static const char find_keys[] =
     " CROSS JOIN LATERAL (SELECT k.task_id, k.digest, k.spent_at FROM @keys k WHERE k.tenant=item.tenant AND k.key=item.key LIMIT 1)"
     " used";
 
-// Before it, where names are reserved: those of plans that are over become free.
+// Before it, where names are reserved: those of plans that are over become free, for items that will not be refused. Refused are
+// those whose holder is dead, or one of whose ids is taken.
 static const char free_names[] =
-    "UPDATE @plans SET reserved=NULL WHERE task_id=ANY(ARRAY(SELECT p.task_id FROM {names} item"
+    "WITH new_job AS MATERIALIZED (SELECT * FROM {jobs} given),"
+    " taken AS MATERIALIZED (SELECT new_job.item FROM new_job WHERE new_job.id IN " PG_TAKEN_IDS ")"
+    " UPDATE @plans SET reserved=NULL WHERE task_id=ANY(ARRAY(SELECT p.task_id FROM {names} item"
     "   JOIN @plans p ON p.tenant=item.tenant AND p.reserved=item.reserved AND " PG_IS_OVER("p")
+    "   WHERE (item.holder=0 OR item.holder IN (SELECT id FROM @incarnations WHERE NOT dead))"
+    "   AND item.no NOT IN (SELECT taken.item FROM taken) AND NOT EXISTS (SELECT FROM @tasks t WHERE t.id=item.id)"
     "   ORDER BY p.task_id FOR UPDATE OF p))";
 
 // Behind it: who has those names.
@@ -286,45 +292,56 @@ static bool any_reserves(struct entry *const *part, size_t count)
     return false;
 }
 
-static void send_names(struct pg_session *session, const char *sql, struct entry *const *part, size_t count, pg_reader *read,
-                       void *ctx)
-{
-    struct pg_rows rows;
-    pg_rows_init(&rows, &session->arena, count);
-    int64_t *tenants = pg_rows_ints(&rows, "tenant");
-    struct str *names = pg_rows_strs(&rows, "reserved", PG_TEXT);
-    for (size_t i = 0; i < count; i++) {
-        names[i] = reserved_by(part[i]);
-        tenants[i] = names[i].n ? part[i]->item->task->tenant : 0;
-    }
-    pg_begin_query(session);
-    pg_put_with(session, sql, PG_ROWS("names", &rows));
-    pg_send(session, read, ctx);
-}
-
-void pg_batch_free_names(struct pg_session *session, struct entry *entries, size_t count)
-{
-    struct entry **part = NULL;
-    size_t reserving = 0;
-    for (size_t i = 0; i < count; i++)
-        if (reserved_by(&entries[i]).n) {
-            part = store_push(&session->arena, part, reserving, sizeof *part);
-            part[reserving++] = &entries[i];
-        }
-    if (reserving)
-        send_names(session, free_names, part, reserving, NULL, NULL);
-}
-
 static void read_names(void *ctx, const PGresult *result)
 {
     struct batch *batch = ctx;
     for (int row = 0; row < PQntuples(result); row++) {
         struct entry *entry = batch->part[pg_int(result, row, 0)];
-        if (entry->added)
+        if (entry->added || entry->taken || !entry->whole)
             continue;
         entry->by_key = true;
         entry->item->existing_id = pg_int(result, row, 1);
     }
+}
+
+static void name_rows(struct pg_rows *rows, struct arena *arena, struct entry *const *part, size_t count)
+{
+    pg_rows_init(rows, arena, count);
+    int64_t *tenants = pg_rows_ints(rows, "tenant"), *ids = pg_rows_ints(rows, "id"), *holders = pg_rows_ints(rows, "holder");
+    struct str *names = pg_rows_strs(rows, "reserved", PG_TEXT);
+    for (size_t i = 0; i < count; i++) {
+        names[i] = reserved_by(part[i]);
+        tenants[i] = names[i].n ? part[i]->item->task->tenant : 0;
+        ids[i] = names[i].n ? part[i]->item->task->id : 0;
+        holders[i] = part[i]->holder;
+    }
+}
+
+static void send_find_names(struct batch *batch)
+{
+    struct pg_rows names;
+    name_rows(&names, &batch->session->arena, batch->part, batch->part_count);
+    pg_begin_query(batch->session);
+    pg_put_with(batch->session, find_names, PG_ROWS("names", &names));
+    pg_send(batch->session, read_names, batch);
+}
+
+void pg_batch_free_names(struct pg_session *session, struct entry *entries, size_t count)
+{
+    struct batch batch = {.session = session, .part = arena_array(&session->arena, struct entry *, count)};
+    struct pg_rows names, jobs;
+    for (size_t i = 0; i < count; i++)
+        if (reserved_by(&entries[i]).n && entries[i].whole)
+            batch.part[batch.part_count++] = &entries[i];
+    if (!batch.part_count)
+        return;
+    struct pg_new_jobs list = list_jobs(&batch);
+    name_rows(&names, &session->arena, batch.part, batch.part_count);
+    pg_new_jobs_rows(&list, &jobs, &session->arena);
+    pg_begin_query(session);
+    pg_put_with(session, free_names, PG_ROWS("names", &names), PG_ROWS("jobs", &jobs), PG_IF("look_at_jobs", true),
+                PG_IF("extra", true));
+    pg_send(session, NULL, NULL);
 }
 
 // ---- any items
@@ -337,6 +354,7 @@ static void read_items(void *ctx, const PGresult *result)
         entry->found = true;
         entry->lane = pg_int(result, row, 1);
         entry->added = pg_int(result, row, 2);
+        entry->taken = pg_int(result, row, 3);
     }
 }
 
@@ -347,15 +365,15 @@ static void send_items(struct batch *batch, const struct pg_new_jobs *list, bool
     item_rows(batch, &items, of_new);
     plan_rows(batch, &plans);
     pg_new_jobs_rows(list, &jobs, &session->arena);
+    bool reserving = plans.count && any_reserves(batch->part, batch->part_count);
     pg_begin_query(session);
     pg_param_int(session, pg_stripe(session));
     if (!of_new)
         pg_param_ints(session, items.columns[0].ints, items.count);
     pg_put_with(session, add_items, PG_ROWS("items", &items), PG_ROWS("jobs", &jobs), PG_ROWS("plans", &plans),
-                PG_IF("new_tasks", of_new), PG_IF("keyed", keyed), PG_IF("planned", plans.count),
-                PG_IF("reserving", plans.count && any_reserves(batch->part, batch->part_count)),
-                PG_IF("tagged", !of_new || any_tagged(batch->part, batch->part_count)), PG_IF("careful", session->careful),
-                PG_NEW_JOBS_PARTS(session, list));
+                PG_IF("new_tasks", of_new), PG_IF("keyed", keyed), PG_IF("planned", plans.count), PG_IF("reserving", reserving),
+                PG_IF("tagged", !of_new || any_tagged(batch->part, batch->part_count)),
+                PG_IF("careful", session->careful || reserving), PG_NEW_JOBS_PARTS(session, list));
     pg_send(session, read_items, batch);
 }
 
@@ -453,7 +471,7 @@ static void send_part(const struct batch *batch, bool of_new)
     if (keyed)
         send_find_keys(part);
     if (any_reserves(part->part, part->part_count))
-        send_names(part->session, find_names, part->part, part->part_count, read_names, part);
+        send_find_names(part);
 }
 
 void pg_batch_send(struct batch *batch)

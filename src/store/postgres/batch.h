@@ -10,6 +10,7 @@ struct entry {
     bool whole; // its ids are all different
     bool found; // its task is there (for jobs that are added to one)
     bool added;
+    bool taken;  // one of its ids is
     bool by_key; // it was answered by its key, or by the name that it reserves
 };
 
@@ -21,8 +22,8 @@ struct batch {
     size_t part_count;
 };
 
-// Sends what makes names free that the items reserve and plans that are over have. It comes before anything that locks a lane,
-// because whoever changes a task locks its plan before a lane.
+// Sends what makes names free that the items reserve and plans that are over have. What is refused frees no name. It comes before
+// anything that locks a lane, because whoever changes a task locks its plan before a lane.
 void pg_batch_free_names(struct pg_session *session, struct entry *entries, size_t count);
 
 // Sends what adds the items of a batch. The answers are written into the entries.
