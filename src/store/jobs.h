@@ -313,11 +313,17 @@ struct store_list {
 enum { STORE_RARE = 1000 };
 
 // What a record counts for in a page: its texts, and about what it takes besides.
-enum { STORE_TASK_BYTES = 256, STORE_JOB_BYTES = 256, STORE_ATTEMPT_BYTES = 128 };
+enum { STORE_TASK_BYTES = 256, STORE_PLAN_BYTES = 256, STORE_JOB_BYTES = 256, STORE_ATTEMPT_BYTES = 128 };
+
+static inline size_t store_plan_bytes(const struct plan *plan)
+{
+    return STORE_PLAN_BYTES + (plan->active_count + plan->queued_count) * sizeof(int64_t) + plan->skips.n + plan->missing.n +
+           plan->paused_note.n + plan->paused_by.n + plan->reserved.n;
+}
 
 static inline size_t store_task_bytes(const struct store_task *task)
 {
-    return STORE_TASK_BYTES + task->doc.n;
+    return STORE_TASK_BYTES + task->doc.n + (task->plan ? store_plan_bytes(task->plan) : 0);
 }
 
 static inline size_t store_job_bytes(const struct job *job)

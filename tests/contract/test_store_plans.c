@@ -477,6 +477,20 @@ static void recurring_tasks_are_found_without_looking_at_others(void **state)
     assert_true(!page->more && page->task_count == 1 && page->tasks[0].id == oldest);
 }
 
+static void a_plan_counts_for_the_bytes_of_a_page(void **state)
+{
+    struct world *world = *state;
+    int64_t ids[] = {add_recurring(world, plan_full(), 0), add_recurring(world, plan_full(), 0)};
+    struct store_list *page = list(world, (struct store_list){.recurring = true});
+    assert_int_equal(page->task_count, 2);
+    size_t bytes = store_task_bytes(&page->tasks[0]);
+    assert_true(bytes > STORE_TASK_BYTES + page->tasks[0].doc.n + STORE_PLAN_BYTES);
+    page = list(world, (struct store_list){.recurring = true, .bytes_max = bytes});
+    assert_true(page->more && page->task_count == 1 && page->tasks[0].id == ids[1]);
+    page = list(world, (struct store_list){.recurring = true, .bytes_max = bytes + 1});
+    assert_true(!page->more && page->task_count == 2 && page->tasks[1].id == ids[0]);
+}
+
 static void what_is_found_in_another_way_must_recur_too(void **state)
 {
     enum { TAG = 20 };
@@ -518,6 +532,7 @@ int contract_plans(void)
         PROMISE(plans_that_are_asked_for_come_by_id),
         PROMISE(plans_that_owe_an_instant_come_page_by_page),
         PROMISE(recurring_tasks_are_found_without_looking_at_others),
+        PROMISE(a_plan_counts_for_the_bytes_of_a_page),
         PROMISE(what_is_found_in_another_way_must_recur_too),
     };
     return cmocka_run_group_tests_name("store plans", tests, NULL, NULL);

@@ -19,6 +19,10 @@
 
 // How many bytes a record counts for in a page.
 #define TASK_BYTES "{task_bytes}+coalesce(octet_length(t.doc),0)"
+#define PLAN_BYTES(task) \
+    "coalesce((SELECT {plan_bytes}+8*(coalesce(cardinality(p.active),0)+coalesce(cardinality(p.queued),0))" \
+    "+coalesce(octet_length(p.skips),0)+coalesce(octet_length(p.missing),0)+coalesce(octet_length(p.paused_note),0)" \
+    "+coalesce(octet_length(p.paused_by),0)+coalesce(octet_length(p.reserved),0) FROM @plans p WHERE p.task_id=" task "),0)"
 #define JOB_BYTES \
     "{job_bytes}+coalesce(octet_length(j.reason),0)+coalesce(octet_length(j.response),0)+coalesce(octet_length(" PG_LISTED_RESULT "),0)"
 #define ATTEMPTS_BYTES(job) \
@@ -94,6 +98,7 @@ static const char find_rows[] =
     "   {name:{jobs: AND EXISTS (SELECT FROM @tasks t WHERE t.id=r.task_id AND t.name=$9)}{tasks: AND r.name=$9}}"
     "   ORDER BY r.rank LIMIT $5)"
     " SELECT ends.count, ends.at, ends.id, page.rank, page.at, page.id, page.bytes"
+    "   {tasks:+" PLAN_BYTES("page.id") "}"
     "   {jobs:+" ATTEMPTS_BYTES("page.id")
     "   {docs:+coalesce((SELECT " TASK_BYTES " FROM @tasks t WHERE t.id=page.task_id),0)}, page.day}"
     " FROM ends LEFT JOIN page ON true ORDER BY page.rank";

@@ -208,6 +208,7 @@ static const struct word {
     {"page_bytes", STORE_PAGE_BYTES, 0},
     {"listed_result", STORE_LISTED_RESULT, 0},
     {"task_bytes", STORE_TASK_BYTES, 0},
+    {"plan_bytes", STORE_PLAN_BYTES, 0},
     {"job_bytes", STORE_JOB_BYTES, 0},
     {"attempt_bytes", STORE_ATTEMPT_BYTES, 0},
     {"look_floor", PG_LOOK_FLOOR, 0},

@@ -175,13 +175,17 @@ const struct statement statements[SQL_TOTAL] = {
         "SELECT id, scheduled_at FROM jobs WHERE id=:task AND task_id=:task"
         " UNION ALL"
         " SELECT id, scheduled_at FROM jobs INDEXED BY jobs_task WHERE task_id=:task AND id<>task_id"},
-    // With a task that is read: its newest jobs; if ?3, before them those that are not final.
+    // With a task that is read: its newest jobs; if ?3, before them those that are not final. Only what their order depends on is
+    // read of all jobs, because a recurring task may have many and their answers may be long.
     [SQL_GET_JOBS] = {READER,
-        "SELECT * FROM ("
-        "  SELECT {listed_job} FROM jobs AS job WHERE job.id=?1 AND job.task_id=?1"
-        "  UNION ALL"
-        "  SELECT {listed_job} FROM jobs AS job INDEXED BY jobs_task WHERE job.task_id=?1 AND job.id<>job.task_id)"
-        " ORDER BY (?3 AND state>={first_final}), scheduled_at DESC, id DESC LIMIT ?2"},
+        "SELECT {listed_job} FROM ("
+        "   SELECT id FROM ("
+        "     SELECT id, state, scheduled_at FROM jobs WHERE id=?1 AND task_id=?1"
+        "     UNION ALL"
+        "     SELECT id, state, scheduled_at FROM jobs INDEXED BY jobs_task WHERE task_id=?1 AND id<>task_id)"
+        "   ORDER BY (?3 AND state>={first_final}), scheduled_at DESC, id DESC LIMIT ?2) AS newest"
+        " CROSS JOIN jobs AS job ON job.id=newest.id"
+        " ORDER BY (?3 AND job.state>={first_final}), job.scheduled_at DESC, job.id DESC"},
 
     // ---- tags: of a task, by its id at time 0; of its jobs, by scheduled_at and id
 
@@ -356,7 +360,7 @@ const struct statement statements[SQL_TOTAL] = {
     [SQL_LIST_RECURRING_TASKS] = {READER,
         "SELECT task.id, task.lane, task.name"
         " FROM plans CROSS JOIN tasks AS task ON task.id=plans.task_id"
-        " WHERE task.tenant=?1 AND plans.task_id<?2 ORDER BY plans.task_id DESC LIMIT ?3"},
+        " WHERE plans.tenant=?1 AND plans.task_id<?2 ORDER BY plans.task_id DESC LIMIT ?3"},
     // Does a task that was found in another way recur?
     [SQL_HAS_PLAN] = {READER, "SELECT 1 FROM plans WHERE task_id=?1"},
 
@@ -380,12 +384,14 @@ const struct statement statements[SQL_TOTAL] = {
         " WHERE tags.tenant=?1 AND tags.tag=?5 AND (tags.at, tags.id)<(?2, ?3)"
         " ORDER BY tags.at DESC, tags.id DESC LIMIT ?4"},
     [SQL_LIST_OF_TASK] = {READER,
-        "SELECT * FROM ("
-        "  SELECT {listed_job} FROM jobs AS job WHERE job.id=?5 AND job.task_id=?5"
-        "  UNION ALL"
-        "  SELECT {listed_job} FROM jobs AS job INDEXED BY jobs_task WHERE job.task_id=?5 AND job.id<>job.task_id) AS job"
-        " WHERE job.tenant=?1 AND (job.scheduled_at, job.id)<(?2, ?3)"
-        " ORDER BY job.scheduled_at DESC, job.id DESC LIMIT ?4"},
+        "SELECT {listed_job} FROM ("
+        "   SELECT id FROM ("
+        "     SELECT id, tenant, scheduled_at FROM jobs WHERE id=?5 AND task_id=?5"
+        "     UNION ALL"
+        "     SELECT id, tenant, scheduled_at FROM jobs INDEXED BY jobs_task WHERE task_id=?5 AND id<>task_id)"
+        "   WHERE tenant=?1 AND (scheduled_at, id)<(?2, ?3) ORDER BY scheduled_at DESC, id DESC LIMIT ?4) AS newest"
+        " CROSS JOIN jobs AS job ON job.id=newest.id"
+        " ORDER BY job.scheduled_at DESC, job.id DESC"},
     // Before a list is made in one of several ways: how many rows there are with a tag, or in states that failed.
     [SQL_COUNT_TAGGED] = {READER,
         "SELECT count(*) FROM (SELECT 1 FROM tags WHERE tenant=?1 AND (at, id)<(?2, ?3) AND tag=?5 LIMIT ?4)"},
