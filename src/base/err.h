@@ -28,7 +28,7 @@
     X(INVALID_FIELD, "invalid_field", 422, false, "A field has a value that is not allowed")       \
     X(UNKNOWN_FIELD, "unknown_field", 422, false, "A field is not known")                          \
     X(MISSING_FIELD, "missing_field", 422, false, "A field is missing")                            \
-    X(CRON_NEVER, "cron_never", 422, false, "The cron pattern never fires")                        \
+    X(CRON_NEVER, "cron_never", 422, false, "The schedule would never run")                        \
     X(HEADERS_TOO_LARGE, "headers_too_large", 431, false, "The request's headers are too large")   \
     X(INTERNAL, "internal", 500, false, "rota made a mistake")                                     \
     X(STORE_UNAVAILABLE, "store_unavailable", 503, true, "The store cannot be reached")            \

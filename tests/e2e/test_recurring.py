@@ -275,25 +275,6 @@ class TestChange:
         assert patch(shared_api, task["id"], {"cron": "0 12 * * *"}).status == 422
 
 
-@pytest.mark.parametrize("fields, code, field", [
-    ({"cron": "0 12 * *"}, "invalid_field", "/cron"),
-    ({"cron": "0 0 30 2 *"}, "cron_never", "/cron"),
-    ({"cron": "@reboot"}, "invalid_field", "/cron"),
-    ({"cron": "0 12 * * *", "timezone": "Mars/Olympus"}, "invalid_field", "/timezone"),
-    ({"cron": "0 12 * * *", "every": "1h"}, "invalid_field", "/every"),
-    ({"every": "999ms"}, "invalid_field", "/every"),
-    ({"every": "1h", "max_active": 2}, "invalid_field", "/max_active"),
-    ({"every": "1h", "ends_at": "2020-01-01T00:00:00Z"}, "cron_never", "/ends_at"),
-    ({"misfire": "skip"}, "invalid_field", "/misfire"),
-    ({"every": "1h", "exclude": ["2026-13-01"]}, "invalid_field", "/exclude/0"),
-    ({"every": "1h", "not_after": "2036-01-01T00:00:00Z"}, "invalid_field", "/not_after"),
-])
-def test_what_could_never_run_as_meant_is_refused(shared_api, target, fields, code, field):
-    answer = shared_api.post("/v1/tasks", {"url": target.url("/ok"), **fields})
-    assert_problem(answer, 422, code)
-    assert answer.json["field"] == field
-
-
 class TestList:
     def test_recurring_tasks_are_found_among_others(self, shared_api, target):
         labels = {"list": "recurring"}
