@@ -55,6 +55,18 @@ def test_prune_leaves_other_sets_and_submitted_tasks_alone(api, target, apply):
     assert by_name(api, "theirs").status == 200 and api.task(posted["id"])["state"] == "active"
 
 
+def test_a_task_that_is_taken_from_another_set_is_named(rota, target, tmp_path):
+    (tmp_path / "tasks.toml").write_text(toml(task(target, "shared")))
+
+    def said(*args):
+        return rota.cli("apply", str(tmp_path / "tasks.toml"), *args).stderr
+
+    said("--set", "a")
+    assert "shared: it is in the set a, and would be in b\n" in said("--set", "b", "--dry-run")
+    assert "shared: it was in the set a, and is now in b\n" in said("--set", "b")
+    assert "shared" not in said("--set", "b")
+
+
 def test_a_task_that_is_refused_does_not_keep_others_from_being_applied(api, target, apply):
     text = toml(task(target, "wrong", timezone="Mars/Olympus"), task(target, "right"))
     assert apply(text, code=3) == ["+ right"]

@@ -41,6 +41,11 @@ const struct value *value_at(const struct value *object, const char *path)
     return json_is_null(json) ? NULL : (const struct value *)json;
 }
 
+const struct value *value_member(const struct value *object, const char *name)
+{
+    return (const struct value *)json_object_get(plain(object), name);
+}
+
 const struct value *value_item(const struct value *array, size_t index)
 {
     return (const struct value *)json_array_get(plain(array), index);

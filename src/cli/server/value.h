@@ -18,10 +18,11 @@ void value_free(struct value *value);       // only what value_parse returned; a
 
 // What the functions below return lives as long as what value_parse returned. All accept NULL, which is the absent value.
 
-const struct value *value_at(const struct value *object, const char *path); // "retry.max"; NULL when absent or null
-const struct value *value_item(const struct value *array, size_t index);    // NULL at the end
-size_t value_count(const struct value *array);                              // 0 when it is none
-struct str value_text(const struct value *value);                           // .p is NULL unless it is a string
+const struct value *value_at(const struct value *object, const char *path);     // "retry.max"; NULL when absent or null
+const struct value *value_member(const struct value *object, const char *name); // exactly this name, with its dots
+const struct value *value_item(const struct value *array, size_t index);        // NULL at the end
+size_t value_count(const struct value *array);                                  // 0 when it is none
+struct str value_text(const struct value *value);                               // .p is NULL unless it is a string
 int64_t value_int(const struct value *value, int64_t otherwise);
 double value_number(const struct value *value, double otherwise);
 bool value_is_object(const struct value *value);

@@ -137,12 +137,13 @@ static void call_by_name(struct applying *applying, const char *method, struct s
     call(&applying->caller, method, path.p, body, ret_reply);
 }
 
-// The version that a task has now; 0: there is none of this name.
-static int get_version(struct applying *applying, struct str name, int64_t *ret_version)
+// The version that a task has now, and its set; 0: there is none of this name.
+static int get_version(struct applying *applying, struct str name, int64_t *ret_version, struct str *ret_set)
 {
     struct reply reply;
     call_by_name(applying, "GET", name, (struct str){0}, &reply);
     *ret_version = value_int(value_at(reply.value, "version"), 0);
+    *ret_set = arena_copy(&applying->files.arena, value_text(value_member(value_at(reply.value, "labels"), APPLY_FILE_LABEL)));
     int code = reply.status == 404 ? CLI_OK : failure_tell(&applying->caller, &reply);
     reply_done(&reply);
     return code;
@@ -162,16 +163,28 @@ static enum change find_change(const struct applying *applying, const struct rep
     return change < DELETED ? change : CHANGES;
 }
 
+// Two projects that share a server may have chosen the same name.
+static void tell_move(const struct applying *applying, struct str name, struct str set)
+{
+    if (set.n && !str_eq(set, applying->set))
+        terminal_talk(STR_FMT ": it %s in the set " STR_FMT ", and %s in " STR_FMT "\n", STR_ARG(name),
+                      applying->dry_run ? "is" : "was", STR_ARG(set), applying->dry_run ? "would be" : "is now",
+                      STR_ARG(applying->set));
+}
+
 static int put_task(struct applying *applying, const struct apply_task *task, struct str document)
 {
-    int64_t version = 0;
+    int64_t version;
+    struct str set;
     struct reply reply;
-    int code = applying->dry_run ? CLI_OK : get_version(applying, task->name, &version);
+    int code = get_version(applying, task->name, &version, &set);
     if (code)
         return code;
     call_by_name(applying, "PUT", task->name, document, &reply);
     if (reply.code == CLI_OK) {
         enum change change = find_change(applying, &reply, version);
+        if (change == CHANGED)
+            tell_move(applying, task->name, set);
         code = change == CHANGES ? tell_foreign() : show_change(applying, change, task->name);
     } else {
         code = take_failure(applying, task, &reply);
@@ -318,7 +331,8 @@ const struct verb verb_apply = {
     .about =
         "A file is TOML, with a [[task]] for each, or JSON, an array of tasks; - is stdin. Each task has a name, by which it is "
         "found: it is created (+), changed (~) or left as it is (=). With --prune, tasks that an earlier apply of the same set "
-        "has made and that are in no file any more are removed (-). A task that the server refuses is named with its place in "
+        "has made and that are in no file any more are removed (-). A task of another set becomes one of this set, and is named. "
+        "A task that the server refuses is named with its place in "
         "the file, the others are applied all the same, and it exits with 3.",
     .example = "rota apply tasks.toml --set shop --prune --dry-run",
     .options = options,
