@@ -157,10 +157,16 @@ static enum err take_step(struct reader *reader, struct str *text, int *ret_step
     return *ret_step > 0 ? ERR_OK : refuse(reader, "a step is 1 or more");
 }
 
+// A range without a step is added a word at a time: the years alone are 230 values, and every pick of a job parses its pattern.
 static void add_range(struct reader *reader, struct range range, int step)
 {
-    for (int bit = range.from - reader->field->min; bit <= range.to - reader->field->min; bit += step)
+    unsigned from = (unsigned)(range.from - reader->field->min), to = (unsigned)(range.to - reader->field->min);
+    for (unsigned bit = from; step > 1 && bit <= to; bit += (unsigned)step)
         reader->bits[bit / 64] |= UINT64_C(1) << (bit % 64);
+    for (unsigned word = from / 64; step == 1 && word <= to / 64; word++) {
+        unsigned low = word == from / 64 ? from % 64 : 0, high = word == to / 64 ? to % 64 : 63;
+        reader->bits[word] |= UINT64_MAX >> (63 - high + low) << low;
+    }
 }
 
 // ---- kinds of entries
