@@ -191,7 +191,7 @@ static void of_all_that_was_missed_the_latest_ten_thousand_run(void **state)
     }
 }
 
-static void a_year_of_seconds_is_counted_for_an_every_and_walked_in_steps_for_a_pattern(void **state)
+static void a_year_of_seconds_is_counted_for_an_every_and_walked_in_few_steps_for_a_pattern(void **state)
 {
     (void)state;
     int64_t year_s = 365 * 86400;
@@ -218,7 +218,46 @@ static void a_year_of_seconds_is_counted_for_an_every_and_walked_in_steps_for_a_
     assert_int_equal(world.rows.count, 0);
     assert_true(world.plan.planned_through < at(20001));
     assert_int_equal(world.plan.check_at, at(year_s) + PLAN_CHECK_MS);
+    int steps = 1;
+    for (; world.rows.more; steps++)
+        plan_world_extend(&world, at(year_s));
+    assert_true(steps < 100); // the first and the last day second by second, and those in between each at once
+    assert_int_equal(world.plan.planned_through, at(year_s + 5));
+    assert_int_equal(world.plan.instants, year_s + 5);
+    plan_world_expect_skips(&world, "misfire 1-31535998 31535998");
     plan_world_end(&world);
+}
+
+static void a_missed_day_is_skipped_at_once_only_where_all_of_it_is_skipped(void **state)
+{
+    (void)state;
+    static const struct {
+        enum plan_misfire misfire;
+        int64_t window_s, max_runs;
+        size_t rows; // behind the present
+        const char *skips;
+    } rows[] = {
+        // Instants are at noon, which is second 3600, and an hour later. Now it is 16:00 of the fourth day.
+        {PLAN_MISFIRE_SKIP, -1, 0, 0, "misfire 3600-266400 8"},
+        {PLAN_MISFIRE_ONE, -1, 0, 1, "misfire 3600-262800 7"},
+        {PLAN_MISFIRE_ALL, -1, 0, 8, ""},
+        {PLAN_MISFIRE_SKIP, 271800, 0, 0, "window 3600-3600 1, misfire 7200-266400 7"},
+        {PLAN_MISFIRE_ONE, 86400, 0, 1, "window 3600-180000 6, misfire 262800-262800 1"},
+        {PLAN_MISFIRE_ALL, 86400, 0, 2, "window 3600-180000 6"},
+        {PLAN_MISFIRE_ONE, -1, 4, 1, "misfire 3600-90000 3"},
+    };
+    for (size_t i = 0; i < array_count(rows); i++) {
+        struct plan_world world;
+        plan_world_begin(&world, 60);
+        plan_world_cron(&world, "0 12,13 * * *");
+        world.rules.misfire = rows[i].misfire;
+        world.rules.misfire_window_ms = rows[i].window_s < 0 ? -1 : rows[i].window_s * 1000;
+        world.rules.max_runs = rows[i].max_runs;
+        size_t count = plan_world_extend_all(&world, at(5 * 3600 + 3 * 86400));
+        assert_int_equal(count, rows[i].rows + (rows[i].max_runs ? 0 : PLAN_AHEAD));
+        plan_world_expect_skips(&world, rows[i].skips);
+        plan_world_end(&world);
+    }
 }
 
 static void the_last_of_max_runs_is_the_latest_missed_although_the_schedule_goes_on(void **state)
@@ -295,7 +334,7 @@ static void a_plan_is_read_when_a_job_is_late_or_the_rules_or_the_schedule_ask_f
         case 0: // nothing is in its way: the others differ from this one
             break;
         case 1:
-            now_ms = at(66);
+            now_ms = at(120); // the next instant has passed
             break;
         case 2:
             world.rules.overlap = PLAN_OVERLAP_SKIP;
@@ -334,7 +373,8 @@ int main(void)
         cmocka_unit_test(a_schedule_without_a_day_left_is_neither_over_nor_busy),
         cmocka_unit_test(instants_that_passed_unplanned_are_missed_and_misfire_says_what_becomes_of_them),
         cmocka_unit_test(of_all_that_was_missed_the_latest_ten_thousand_run),
-        cmocka_unit_test(a_year_of_seconds_is_counted_for_an_every_and_walked_in_steps_for_a_pattern),
+        cmocka_unit_test(a_year_of_seconds_is_counted_for_an_every_and_walked_in_few_steps_for_a_pattern),
+        cmocka_unit_test(a_missed_day_is_skipped_at_once_only_where_all_of_it_is_skipped),
         cmocka_unit_test(the_last_of_max_runs_is_the_latest_missed_although_the_schedule_goes_on),
         cmocka_unit_test(the_instant_before_the_last_of_max_runs_is_the_latest_missed_while_the_last_is_in_time),
         cmocka_unit_test(a_paused_plan_is_not_carried_on),

@@ -214,6 +214,27 @@ static void the_next_run_lies_behind_the_excluded_days(void **state)
     arena_done(&world.arena);
 }
 
+static void a_whole_day_is_counted_as_if_it_were_gone_through(void **state)
+{
+    (void)state;
+    static const char *const patterns[] = {"0 12 * * *", "*/10 * * * *", "15,45 0-5 * * *", "0 0 1 * *", "30 2 * * SUN"};
+    for (size_t i = 0; i < array_count(patterns); i++) {
+        struct world world;
+        int64_t last, end = time_of("2027-01-01T00:00:00Z");
+        size_t known = 0;
+        begin(&world, patterns[i], "Europe/Berlin", NULL);
+        for (int64_t at = time_of("2026-01-01T00:00:00Z"); (at = schedule_next(&world.schedule, at).at_ms) < end;) {
+            int64_t count = schedule_whole_day(&world.schedule, at, &last), day_end = schedule_day_end(&world.schedule, at);
+            known += count > 0;
+            for (int64_t n = 1; n < count; n++)
+                at = schedule_next(&world.schedule, at).at_ms;
+            assert_true(!count || (at == last && schedule_next(&world.schedule, at).at_ms > day_end));
+        }
+        assert_true(known >= 11);
+        arena_done(&world.arena);
+    }
+}
+
 static void a_jitter_is_the_same_whenever_it_is_asked_for_and_spreads_over_its_range(void **state)
 {
     (void)state;
@@ -248,6 +269,7 @@ int main(void)
         cmocka_unit_test(any_instant_of_an_every_can_serve_as_its_anchor),
         cmocka_unit_test(instants_lie_between_starts_at_and_ends_at_both_included),
         cmocka_unit_test(the_next_run_lies_behind_the_excluded_days),
+        cmocka_unit_test(a_whole_day_is_counted_as_if_it_were_gone_through),
         cmocka_unit_test(a_jitter_is_the_same_whenever_it_is_asked_for_and_spreads_over_its_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

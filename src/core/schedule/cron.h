@@ -61,5 +61,9 @@ bool cron_settle(struct cron *cron);
 int64_t cron_next(const struct cron *cron, const struct zone *zone, enum cron_gap gap, enum cron_overlap overlap,
                   int64_t after_s);
 
+// How many times of a day fit, and the first and last of them in seconds since midnight, on a day on which the clock is not
+// changed.
+int64_t cron_times_a_day(const struct cron *cron, int *ret_first, int *ret_last);
+
 // What the pattern says, as a phrase in plain English: "at 02:30 on the last Friday of the month".
 void cron_describe(const struct cron *cron, struct buf *buf);

@@ -29,6 +29,23 @@ static int first_time(const struct cron *cron)
     return __builtin_ctz(cron->hours) * HOUR_S + __builtin_ctzll(cron->minutes) * MINUTE_S + __builtin_ctzll(cron->seconds);
 }
 
+// The compiler's own function for it would need a library.
+static int count_bits(uint64_t bits)
+{
+    int count = 0;
+    for (; bits; bits &= bits - 1)
+        count++;
+    return count;
+}
+
+int64_t cron_times_a_day(const struct cron *cron, int *ret_first, int *ret_last)
+{
+    int hour = 31 - __builtin_clz(cron->hours), minute = 63 - __builtin_clzll(cron->minutes);
+    *ret_first = first_time(cron);
+    *ret_last = hour * HOUR_S + minute * MINUTE_S + 63 - __builtin_clzll(cron->seconds);
+    return (int64_t)count_bits(cron->hours) * count_bits(cron->minutes) * count_bits(cron->seconds);
+}
+
 // The first fitting time of a day from this one on, in seconds; -1: the day has no more.
 static int next_time(const struct cron *cron, int second_of_day)
 {

@@ -1,12 +1,14 @@
 // Instants behind planned_through that have passed are judged one by one; then those ahead follow, until enough jobs lie there. A
-// long downtime is walked in several steps. Of an `every`, most of what was missed and all that is excluded is counted instead.
+// long downtime is walked in several steps, which the flow thread takes between others. Of an `every`, most of what was missed
+// and all that is excluded is counted instead; of a pattern, whole days of it are.
 #include "core/schedule/plan_walk.h"
 
 #include "base/clock.h"
 #include "core/schedule/plan_judge.h"
 
 enum {
-    WALK_MAX = 10000,                 // instants of one step
+    WALK_MAX = 10000,                 // instants, or days of them, of one step,
+    BEHIND_MAX = 2000,                // … if they have not brought it to the present: judging so many takes about a millisecond
     LOOK_AGAIN_MS = 24 * 3600 * 1000, // when less is planned than shall be: the horizon has moved by then
 };
 
@@ -84,13 +86,49 @@ static bool is_even(const struct schedule *schedule)
     return schedule->every_ms && !schedule->exclude_count;
 }
 
-// Skips at once what the judge would skip of an `every`, whatever its jitter. False: the next instant must be judged.
-static bool jump_missed(struct plan_walk *walk)
+// Whether the judge would skip all instants from `first` to `last`, for one reason. All of them were missed.
+static bool are_skipped(const struct plan_walk *walk, struct plan_skip *day)
+{
+    const struct plan_rules *rules = &walk->rules;
+    int64_t on_time_ms = walk->now_ms - walk->schedule->jitter_ms, window_ms = rules->misfire_window_ms;
+    day->reason = PLAN_WINDOW;
+    if (window_ms >= 0 && day->to < on_time_ms - time_max(window_ms, PLAN_LATE_MS))
+        return true;
+    day->reason = PLAN_MISFIRE;
+    if (window_ms >= 0 && walk->now_ms - day->from > window_ms)
+        return false;
+    switch (rules->misfire) {
+    case PLAN_MISFIRE_SKIP:
+        return true;
+    case PLAN_MISFIRE_ONE: // a later one is there to run
+        return schedule_next_run(walk->schedule, day->to, on_time_ms - PLAN_LATE_MS - 1) != TIME_NEVER;
+    case PLAN_MISFIRE_ALL:
+        break;
+    }
+    return walk->surplus >= day->count;
+}
+
+// Skips a day of a pattern that was missed as a whole. False: its first instant must be judged.
+static bool jump_day(struct plan_walk *walk, int64_t first)
+{
+    struct plan_skip day = {.from = first};
+    day.count = schedule_whole_day(walk->schedule, first, &day.to);
+    if (!day.count || day.to >= walk->now_ms - walk->schedule->jitter_ms - PLAN_LATE_MS || day.count >= runs_left(walk) ||
+        !are_skipped(walk, &day))
+        return false;
+    day.reason = reason_of_missed(walk, day.reason);
+    walk->surplus -= day.count;
+    pass_skip(walk, day);
+    return true;
+}
+
+// Skips at once what the judge would skip, whatever the jitter. False: the next instant, which has passed, must be judged.
+static bool jump_missed(struct plan_walk *walk, int64_t next)
 {
     const struct plan_rules *rules = &walk->rules;
     int64_t on_time_ms = walk->now_ms - walk->schedule->jitter_ms; // what comes before it was due by now
     if (!walk->schedule->every_ms)
-        return false;
+        return jump_day(walk, next);
     if (rules->misfire_window_ms >= 0 &&
         jump(walk, count_before(walk, on_time_ms - time_max(rules->misfire_window_ms, PLAN_LATE_MS)), PLAN_WINDOW))
         return true;
@@ -112,8 +150,15 @@ static int64_t count_surplus(const struct plan_walk *walk)
     if (walk->rules.misfire != PLAN_MISFIRE_ALL || is_even(walk->schedule))
         return 0;
     int64_t count = 0, at_ms = walk->plan->planned_through;
-    while (count < PLAN_MISSED_MAX + WALK_MAX && (at_ms = schedule_next_run(walk->schedule, at_ms, walk->now_ms)) != TIME_NEVER)
-        count++;
+    for (int i = 0; i < PLAN_MISSED_MAX + BEHIND_MAX; i++) {
+        int64_t last, first = schedule_next_run(walk->schedule, at_ms, walk->now_ms);
+        if (first == TIME_NEVER)
+            break;
+        int64_t day = schedule_whole_day(walk->schedule, first, &last);
+        bool is_whole = day && last <= walk->now_ms;
+        count += is_whole ? day : 1;
+        at_ms = is_whole ? last : first;
+    }
     return time_min(count, runs_left(walk)) - PLAN_MISSED_MAX;
 }
 
@@ -158,17 +203,20 @@ static bool is_wanted_ahead(struct plan_walk *walk, struct schedule_instant next
     return true;
 }
 
-// Of an `every` the rest of the day is counted, or what has passed of it: whether more is wanted is asked at the first instant
-// ahead.
+// The rest of the day is counted, or what has passed of it: whether more is wanted is asked at the first instant ahead.
 static void pass_excluded(struct plan_walk *walk, int64_t nominal_at)
 {
     const struct schedule *schedule = walk->schedule;
-    int64_t through = schedule_day_end(schedule, nominal_at);
+    int64_t through = schedule_day_end(schedule, nominal_at), last;
     if (nominal_at <= walk->now_ms)
         through = time_min(through, walk->now_ms);
-    int64_t count = schedule->every_ms ? count_before(walk, through + 1) : 1;
-    int64_t last = nominal_at + (count - 1) * schedule->every_ms;
-    pass_skip(walk, (struct plan_skip){nominal_at, last, count, PLAN_EXCLUDED});
+    int64_t count = schedule->every_ms ? count_before(walk, through + 1) : schedule_whole_day(schedule, nominal_at, &last);
+    if (schedule->every_ms)
+        last = nominal_at + (count - 1) * schedule->every_ms;
+    struct plan_skip skip = {nominal_at, last, count, PLAN_EXCLUDED};
+    if (!count || last > through)
+        skip = (struct plan_skip){nominal_at, nominal_at, 1, PLAN_EXCLUDED};
+    pass_skip(walk, skip);
 }
 
 // Passes the next instant. False: there is none that must be planned now.
@@ -186,7 +234,7 @@ static bool pass_next(struct plan_walk *walk)
     } else if (lies_ahead) {
         pass_row(walk, next.at_ms, schedule_due(walk->schedule, next.at_ms));
         walk->ahead++;
-    } else if (!jump_missed(walk)) {
+    } else if (!jump_missed(walk, next.at_ms)) {
         pass_missable(walk, next.at_ms);
     }
     return true;
@@ -244,8 +292,10 @@ static void walk_on(struct plan_walk *walk, struct arena *arena, struct plan_row
     plan_skips_load(&walk->skips, walk->plan);
     walk->surplus = count_surplus(walk);
     walk->ahead = count_ahead(walk);
-    for (int passed = 1; !ret_rows->more && pass_next(walk); passed++)
-        ret_rows->more = ret_rows->count == PLAN_ROWS_MAX || passed == WALK_MAX;
+    for (int passed = 1; !ret_rows->more && pass_next(walk); passed++) {
+        int max = walk->plan->planned_through < walk->now_ms ? BEHIND_MAX : WALK_MAX;
+        ret_rows->more = ret_rows->count == PLAN_ROWS_MAX || passed >= max;
+    }
     close_skip(walk);
     plan_skips_save(&walk->skips, walk->plan, arena);
     settle(walk);

@@ -80,6 +80,22 @@ int64_t schedule_day_end(const struct schedule *schedule, int64_t at_ms)
     return time_max(end, at_ms);
 }
 
+// What a change of the clock does to the times around it reaches less than a day.
+int64_t schedule_whole_day(const struct schedule *schedule, int64_t first_ms, int64_t *ret_last_ms)
+{
+    int first, last;
+    if (schedule->every_ms > 0)
+        return 0;
+    struct zone_span span = zone_span_at(schedule->zone, seconds(first_ms));
+    int64_t midnight = calendar_day_of(seconds(first_ms) + span.offset_s) * DAY_S - span.offset_s;
+    int64_t count = cron_times_a_day(&schedule->cron, &first, &last);
+    bool is_even = span.from_s <= midnight - DAY_S && span.until_s >= midnight + 2 * DAY_S;
+    *ret_last_ms = (midnight + last) * 1000;
+    if (!is_even || seconds(first_ms) != midnight + first || (schedule->ends_at && *ret_last_ms > schedule->ends_at))
+        return 0;
+    return count;
+}
+
 enum schedule_shift schedule_shift(const struct schedule *schedule, int64_t at_ms)
 {
     if (schedule->every_ms > 0)

@@ -44,6 +44,10 @@ int64_t schedule_due(const struct schedule *schedule, int64_t nominal_at);
 // The last millisecond of the day, in the schedule's zone, that this instant falls on: from there the next day's instants follow.
 int64_t schedule_day_end(const struct schedule *schedule, int64_t at_ms);
 
+// How many instants of a pattern the day of this instant has, and the last of them. 0: that is not known without going through
+// them, because a change of the clock is near, this is not the first one of its day, or the schedule ends that day.
+int64_t schedule_whole_day(const struct schedule *schedule, int64_t first_ms, int64_t *ret_last_ms);
+
 // What a DST change has to do with an instant.
 enum schedule_shift {
     SCHEDULE_AS_SHOWN,   // nothing; always so with an `every`, which follows elapsed time
