@@ -216,7 +216,7 @@ static void a_paused_plan_stays_paused_when_its_task_is_changed(void **state)
 // What a resume at 450 s wants to run does so, also when it is picked late.
 static bool runs_late(const struct change_world *world, struct plan_row row)
 {
-    return row.due_at == at(450) && plan_pick_unread(&world->plan.schedule, &world->plan.rules, row, at(3000));
+    return row.due_at == at(450) && plan_pick_unread(&world->plan.schedule, &world->plan.rules, row, false, at(3000));
 }
 
 static void instants_of_a_pause_are_skipped_unless_the_resume_says_otherwise(void **state)

@@ -26,7 +26,7 @@ static void an_instant_is_missed_five_seconds_after_its_time_or_when_the_next_is
         if (pick.verdict != (rows[i].missed ? PLAN_SKIPPED : PLAN_RUNS))
             fail_msg("%s", rows[i].sentence);
         struct plan_row row = plan_world_row(&world, at(rows[i].every_s));
-        assert_int_equal(plan_pick_unread(&world.schedule, &world.rules, row, at(rows[i].picked_s)), !rows[i].missed);
+        assert_int_equal(plan_pick_unread(&world.schedule, &world.rules, row, true, at(rows[i].picked_s)), !rows[i].missed);
         plan_world_end(&world);
     }
 }
@@ -88,12 +88,29 @@ static void misfire_runs_none_of_the_missed_or_the_latest_or_each(void **state)
         world.rules.misfire_window_ms = rows[i / 2].window_ms;
         for (int64_t n = 0; n < 3; n++) {
             int64_t instant = i % 2 ? 2 - n : n; // in which order they are picked makes no difference
-            struct plan_pick pick = plan_world_pick(&world, 1 + instant, at(60 * (instant + 1)), at(200));
+            struct plan_row row = plan_world_row(&world, at(60 * (instant + 1)));
+            bool runs = plan_pick_unread(&world.schedule, &world.rules, row, true, at(200));
+            struct plan_pick pick = plan_world_pick(&world, 1 + instant, row.nominal_at, at(200));
             assert_int_equal(pick.verdict, rows[i / 2].verdicts[instant]);
+            assert_int_equal(runs, pick.verdict == PLAN_RUNS);
         }
         plan_world_expect_skips(&world, rows[i / 2].skips);
         plan_world_end(&world);
     }
+}
+
+static void a_missed_job_that_was_picked_before_is_picked_by_its_plan(void **state)
+{
+    (void)state;
+    struct plan_world world;
+    plan_world_begin(&world, 60);
+    world.rules.misfire = PLAN_MISFIRE_ALL;
+    struct plan_row row = plan_world_row(&world, at(60));
+    assert_true(plan_pick_unread(&world.schedule, &world.rules, row, true, at(100)));
+    assert_false(plan_pick_unread(&world.schedule, &world.rules, row, false, at(100)));
+    world.rules.max_runs = 1; // then the plan says which instant is the last
+    assert_false(plan_pick_unread(&world.schedule, &world.rules, row, true, at(100)));
+    plan_world_end(&world);
 }
 
 static void the_window_takes_only_what_was_missed(void **state)
@@ -116,7 +133,7 @@ static void a_job_that_was_put_off_is_never_missed(void **state)
     plan_world_begin(&world, 60);
     world.rules.misfire = PLAN_MISFIRE_SKIP;
     struct plan_row row = {at(60), at(1000)};
-    assert_true(plan_pick_unread(&world.schedule, &world.rules, row, at(2000)));
+    assert_true(plan_pick_unread(&world.schedule, &world.rules, row, false, at(2000)));
     struct plan_pick pick = plan_pick(&world.plan, &world.schedule, &world.rules, 1, row, at(2000), &world.arena);
     assert_int_equal(pick.verdict, PLAN_RUNS);
     plan_world_end(&world);
@@ -341,6 +358,7 @@ int main(void)
         cmocka_unit_test(lateness_counts_from_the_jittered_time),
         cmocka_unit_test(an_excluded_instant_is_not_the_next_one),
         cmocka_unit_test(misfire_runs_none_of_the_missed_or_the_latest_or_each),
+        cmocka_unit_test(a_missed_job_that_was_picked_before_is_picked_by_its_plan),
         cmocka_unit_test(the_window_takes_only_what_was_missed),
         cmocka_unit_test(a_job_that_was_put_off_is_never_missed),
         cmocka_unit_test(allow_counts_nobody),

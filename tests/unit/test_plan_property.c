@@ -190,7 +190,7 @@ static void pick(struct life *life)
         return;
     life->now_ms = time_max(life->now_ms, entry->row.due_at);
     check_unread(life, entry->row);
-    bool sure = plan_pick_unread(&world->schedule, &world->rules, entry->row, life->now_ms);
+    bool sure = plan_pick_unread(&world->schedule, &world->rules, entry->row, true, life->now_ms);
     int64_t job_id = entry - life->entries + 1;
     struct plan before = world->plan;
     struct plan_pick picked =

@@ -123,7 +123,7 @@ static bool read_schedule(const struct tzdiff *tzdiff, const struct value *task,
     times_read(task, "created_at", &created_at);
     if (!task_read(&parsed, schedule_doc(doc, arena), arena, why))
         return false;
-    const struct zone *zone = zone_folder_find(&tzdiff->zones, parsed.recurs.timezone, arena, why);
+    const struct zone *zone = zone_folder_find(&tzdiff->zones, parsed.recurs->timezone, arena, why);
     if (!zone)
         return false;
     enum err err = task_schedule(&parsed, id, created_at, zone, arena, ret_schedule, &problem);

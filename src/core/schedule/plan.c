@@ -29,7 +29,7 @@ bool plan_extend_unread(const struct schedule *schedule, const struct plan_rules
                         struct plan_unread *ret_unread)
 {
     int64_t next[PLAN_AHEAD], at_ms = row.nominal_at;
-    if (rules->max_runs || row.nominal_at > now_ms || !plan_pick_unread(schedule, rules, row, now_ms))
+    if (rules->max_runs || rules->overlap != PLAN_OVERLAP_ALLOW || row.nominal_at > now_ms)
         return false;
     for (int i = 0; i < PLAN_AHEAD; i++) {
         struct schedule_instant instant = schedule_next(schedule, at_ms);

@@ -116,9 +116,9 @@ struct plan_unread {
     struct plan_row row;  // the one job that is to be added
 };
 
-// The plan as it must be, if nothing went wrong, when the job of `row` is picked in time. False: it has to be read, because the
-// rules ask for more than that, or because an excluded instant or the end of the schedule is near. True: whoever writes the step
-// makes `instants` one more, in case a change of the task asks for max_runs later.
+// The plan as it must be, if nothing went wrong, when the job of `row` is picked, before the next one is due. False: it has to be
+// read, because the rules ask for more than that, or because an excluded instant or the end of the schedule is near. True:
+// whoever writes the step makes `instants` one more, in case a change of the task asks for max_runs later.
 bool plan_extend_unread(const struct schedule *schedule, const struct plan_rules *rules, struct plan_row row, int64_t now_ms,
                         struct plan_unread *ret_unread);
 
@@ -139,8 +139,11 @@ struct plan_pick {
 struct plan_pick plan_pick(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, int64_t job_id,
                            struct plan_row row, int64_t now_ms, struct arena *arena);
 
-// Must the plan be read to pick it (false), or is it sure to run: in time, with overlap: allow?
-bool plan_pick_unread(const struct schedule *schedule, const struct plan_rules *rules, struct plan_row row, int64_t now_ms);
+// Must the plan be read to pick it (false), or is it sure to run with overlap: allow? It is if it comes in time; or, when nobody
+// has picked it before (`is_new`), if its rule lets it run although it was missed. What somebody has picked before may be among
+// the skips.
+bool plan_pick_unread(const struct schedule *schedule, const struct plan_rules *rules, struct plan_row row, bool is_new,
+                      int64_t now_ms);
 
 // The job that is next to leave the queue; 0: none may.
 int64_t plan_next_queued(const struct plan *plan, const struct plan_rules *rules);

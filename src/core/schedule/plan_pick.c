@@ -155,8 +155,14 @@ struct plan_pick plan_pick(struct plan *plan, const struct schedule *schedule, c
     return queued;
 }
 
-bool plan_pick_unread(const struct schedule *schedule, const struct plan_rules *rules, struct plan_row row, int64_t now_ms)
+bool plan_pick_unread(const struct schedule *schedule, const struct plan_rules *rules, struct plan_row row, bool is_new,
+                      int64_t now_ms)
 {
     struct plan_judge judge = {schedule, rules, now_ms, false, TIME_NEVER};
-    return rules->overlap == PLAN_OVERLAP_ALLOW && (was_put_off(schedule, row) || !plan_judge_missed(&judge, row.nominal_at));
+    enum plan_reason reason;
+    if (rules->overlap != PLAN_OVERLAP_ALLOW)
+        return false;
+    if (was_put_off(schedule, row) || !plan_judge_missed(&judge, row.nominal_at))
+        return true;
+    return is_new && !rules->max_runs && plan_judge_runs(&judge, row.nominal_at, &reason);
 }

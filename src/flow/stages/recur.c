@@ -12,6 +12,7 @@
 enum {
     ROUND_MS = 1000,   // how often plans are looked for that were not carried on
     OVERDUE_MAX = 100, // of them, at once
+    FIRST_TOKEN = 2,   // that of a job whose first holder has it: it was added with 1
 };
 
 struct recur {
@@ -99,7 +100,7 @@ bool recur_pick(struct recur *recur, struct order *order, struct now now)
         return true; // it was picked before
     arena_init(&arena);
     bool known = zones_schedule(recur->zones, &order->task, job->task_id, job->nominal_at, &arena, &schedule, &why);
-    bool runs = known && plan_pick_unread(&schedule, &recurs->rules, recur_row(job), now.wall_ms);
+    bool runs = known && plan_pick_unread(&schedule, &recurs->rules, recur_row(job), job->token == FIRST_TOKEN, now.wall_ms);
     bool planned = runs && picks_add(recur->picks, order, &schedule, now);
     arena_done(&arena);
     if (!runs)
