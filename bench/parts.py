@@ -201,7 +201,10 @@ class Rota(Process):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         with contextlib.closing(connection):
             connection.request("POST", "/v1/tasks?brief=1", json.dumps(tasks), {"Content-Type": "application/json"})
-            return json.loads(connection.getresponse().read())["ids"]
+            answer = json.loads(connection.getresponse().read())
+            if "ids" not in answer:
+                raise Wrong(f"tasks were refused: {answer}")
+            return answer["ids"]
 
     def done(self):
         return self.stats()["states"].get("success", 0)

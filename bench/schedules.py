@@ -10,6 +10,7 @@ from rest import idle_of
 from whole import WARM_SECONDS, check_on_time, late_figures
 
 RATIO, KEPT_UP, IDLE_PERCENT, MORE_MIB = 1.3, 0.99, 1, 64
+FILL_MARGIN = 1.5  # the schedules start so much later than it took to make them the first time: making them is not a part of running them
 SPREAD_FROM_MS, SPREAD_TO_MS = 2000, 10000  # of one-time jobs: they are claimed when their time comes near, as planned ones are
 
 
@@ -17,9 +18,13 @@ def text_of(ms):
     return datetime.datetime.fromtimestamp(ms / 1000, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
 
 
+def now_ms():
+    return time.time_ns() // 1_000_000
+
+
 def fill(rota, target, count, every_ms, bulk, **fields):
     """Makes so many schedules, whose instants are spread evenly. Returns how long it took."""
-    began, zero = time.monotonic(), time.time_ns() // 1_000_000 - every_ms  # in the past, so that all run within one period
+    began, zero = time.monotonic(), now_ms() - every_ms  # in the past, so that all run within one period
     for first in range(0, count, bulk):
         numbers = range(first, min(first + bulk, count))
         rota.submit([{"url": target.url, "every": f"{every_ms}ms", "anchor": text_of(zero + i * every_ms // count), **fields}
@@ -55,7 +60,7 @@ def schedules_run(rota, target, store, seconds):
 
 def at_rest(options, count):
     """Schedules whose first instant is far away: more memory than without them, and CPU."""
-    starts_at = text_of(time.time_ns() // 1_000_000 + 30 * 86_400_000)
+    starts_at = text_of(now_ms() + 30 * 86_400_000)
     with running(options.store) as (target, rota, store):
         time.sleep(WARM_SECONDS)
         empty = rota.memory_mib()
@@ -75,8 +80,10 @@ def recurring(options):
     with running(options.store, "--late") as (target, rota, store):
         print(f"  {rate:,.0f} one-time jobs/s:")
         once = one_time(rota, target, store, max(int(rate), 1), min(seconds, 20), options.bulk)
-        filled_s = fill(rota, target, count, every_s * 1000, options.bulk)
+        starts_ms = now_ms() + int(FILL_MARGIN * rest["filled_s"] * 1000) + 5000
+        filled_s = fill(rota, target, count, every_s * 1000, options.bulk, starts_at=text_of(starts_ms))
         print(f"  {count:,} schedules of one in {every_s} s, made in {filled_s:.0f} s:", flush=True)
+        time.sleep(max(starts_ms - now_ms(), 0) / 1000)
         done, seen, used = schedules_run(rota, target, store, seconds)
         memory = rota.memory_mib("VmHWM")
     figures = [figure(f"recurring: jobs/s of {rate:,.0f}", done, KEPT_UP * rate, True),
