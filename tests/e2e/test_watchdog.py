@@ -54,6 +54,18 @@ def metric(api, name):
     return next(float(line.split()[1]) for line in lines if line.startswith(name + " "))
 
 
+@pytest.mark.parametrize("overlap", ["skip", "queue"])
+def test_a_job_that_is_removed_while_it_runs_keeps_others_from_running_only_until_it_ends(rota, target, execute, overlap):
+    gate = f"gone-{overlap}"
+    task_id = recurring(rota.api, target.url(f"/gate/{gate}"), every="1s", overlap=overlap)
+    target.wait_calls(1, path=f"/gate/{gate}")
+    wait_until(lambda: [job for job in rota.api.jobs(task_id) if job["state"] == "reserved"], "it is written that it runs")
+    execute("DELETE FROM jobs WHERE started_at>0 AND task_id=(SELECT min(task_id) FROM plans)")
+    target.open(gate)
+    target.wait_calls(3, path=f"/gate/{gate}")
+    assert warnings(rota.api, task_id) == ["schedule_missing"]
+
+
 def test_removed_jobs_are_planned_again_for_their_instants_and_it_is_said(rota, target, execute):
     api = rota.api
     task_id, other = (recurring(api, target.url("/ok"), every="1h", name=name) for name in ("mine", "other"))

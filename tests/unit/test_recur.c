@@ -247,6 +247,44 @@ static void a_job_takes_the_place_of_the_one_that_runs(void **state)
     end(&world);
 }
 
+// The plan says that a job is active of which the store knows nothing.
+static void make_active(struct recur_world *world, int64_t job_id)
+{
+    struct store_plans read = {.ids = &world->task_id, .id_count = 1};
+    store_op_init(&read.op, STORE_PLANS, NULL);
+    store_call(world->play->store.memory, &read.op);
+    struct plan plan = *read.tasks[0].plan;
+    plan.active = &job_id;
+    plan.active_count = 1;
+    struct store_planned item = {.from = plan.planned_through, .plan = &plan};
+    struct store_plan write = {.items = &item, .count = 1};
+    store_op_init(&write.op, STORE_PLAN, NULL);
+    store_call(world->play->store.memory, &write.op);
+    assert_int_equal(item.err, ERR_OK);
+    store_op_done(&write.op);
+    store_op_done(&read.op);
+}
+
+static void a_job_that_is_gone_keeps_others_from_running_once_at_most(void **state)
+{
+    struct recur_world skips = begin("{\"url\":\"http://h/\",\"every\":\"10s\",\"overlap\":\"skip\"}");
+    make_active(&skips, 12345);
+    turn_until(&skips, 21);
+    assert_int_equal(job_of(&skips, 1).state, JOB_CANCELLED);
+    assert_true(runs(&skips, 2));
+    turn_until(&skips, 41); // that one is there
+    assert_int_equal(job_of(&skips, 3).state, JOB_CANCELLED);
+    assert_int_equal(job_of(&skips, 4).state, JOB_CANCELLED);
+    end(&skips);
+    struct recur_world queues = begin("{\"url\":\"http://h/\",\"every\":\"10s\",\"overlap\":\"queue\"}");
+    make_active(&queues, 12345);
+    turn_until(&queues, 12);
+    assert_true(runs(&queues, 1));
+    turn_until(&queues, 22);
+    assert_int_equal(job_of(&queues, 2).state, JOB_BLOCKED);
+    end(&queues);
+}
+
 // ---- failures
 
 static void listen(struct recur_world *world)
@@ -434,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_queued_job_is_let_go_when_the_one_before_ends),
         cmocka_unit_test(the_last_queued_job_is_let_go_though_the_look_for_it_was_lost),
         cmocka_unit_test(a_job_takes_the_place_of_the_one_that_runs),
+        cmocka_unit_test(a_job_that_is_gone_keeps_others_from_running_once_at_most),
         cmocka_unit_test(a_warning_comes_once_before_a_schedule_pauses_itself),
         cmocka_unit_test(a_schedule_that_pauses_itself_with_the_first_failure_does_not_warn),
         cmocka_unit_test(a_job_waits_while_its_plan_cannot_be_read_or_written),

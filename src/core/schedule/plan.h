@@ -160,6 +160,9 @@ struct plan_missing {
 // Takes the next of the plan's missing jobs: it is missing no longer, and neither active nor queued. False: there is none.
 bool plan_take_missing(struct plan *plan, const struct schedule *schedule, struct arena *arena, struct plan_missing *ret_missing);
 
+// A job that counts as active was removed while it ran: it is not waited for any more. False: it is not active.
+bool plan_forget_active(struct plan *plan, int64_t job_id, struct arena *arena);
+
 // Forgets the missing jobs of instants after `after_ms`, because those are planned anew. Returns how many there were.
 size_t plan_forget_missing(struct plan *plan, int64_t after_ms, struct arena *arena);
 

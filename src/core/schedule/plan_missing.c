@@ -56,6 +56,13 @@ bool plan_take_missing(struct plan *plan, const struct schedule *schedule, struc
     return true;
 }
 
+bool plan_forget_active(struct plan *plan, int64_t job_id, struct arena *arena)
+{
+    size_t before = plan->active_count;
+    remove_id(&plan->active, &plan->active_count, job_id, arena);
+    return plan->active_count < before;
+}
+
 size_t plan_forget_missing(struct plan *plan, int64_t after_ms, struct arena *arena)
 {
     struct str text = plan->missing, entry;

@@ -22,11 +22,12 @@ struct recurrence {
 
 bool task_recurs(const struct task *task);
 
-// After how many failures in a row somebody is warned that the task will pause itself: half of those after which it does. 0:
-// never, because it does not, or does with the first.
-static inline int64_t recurrence_warns_after(const struct recurrence *recurs)
+// Is somebody to be warned that the task will pause itself, when `row` of its runs failed in a row and it was `before` of them a
+// moment ago? With half of those after which it does. A task that pauses itself with the first failure has no warning.
+static inline bool recurrence_warns(const struct recurrence *recurs, int64_t before, int64_t row)
 {
-    return recurs->pause_after_failures > 1 ? (recurs->pause_after_failures + 1) / 2 : 0;
+    int64_t most = recurs->pause_after_failures, half = (most + 1) / 2;
+    return most > 1 && before < half && row >= half && row < most;
 }
 
 // Checks what no field can say alone about when a task runs: at most one of at, in, cron and every, a pattern that fires, and

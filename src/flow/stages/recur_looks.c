@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mark.h"
 #include "base/mem.h"
+#include "flow/stages/active_check.h"
 #include "flow/stages/pull.h"
 #include "flow/stages/recur.h"
 #include "flow/stages/recur_report.h"
@@ -27,7 +28,11 @@ struct look {
     int64_t lets_go;               // a job that need not wait any more; 0: none
     bool pauses, more;             // it has failed too often; there is more to plan
     int64_t failed, failed_since;  // jobs that failed, for which it is looked; and those that failed since the plan was read
-    int64_t failing, pauses_after; // it is to be said that so many failed in a row (0: nothing), and after how many it pauses
+    int64_t failing;               // it is to be said that so many failed in a row; 0: nothing is
+    int64_t pauses_after;          // failures in a row
+    int64_t gone;                  // an active job that is not in the store; 0: none
+    bool freed;                    // … and that does not count as active any more
+    int64_t checks;                // an active job for which another waits or is skipped: is it there? 0: none
     size_t missing;                // so many jobs were removed behind rota's back, and are planned again
     const struct store_task *task; // that was read, until what was decided is written; NULL: it was not understood
     bool is_read, again;           // its plan is being read, or was; something has happened since
@@ -58,7 +63,12 @@ struct looks {
     bool busy;                // `read` or `planning` is under way
     int64_t read_at;          // monotonic: not before, because the store failed
     size_t orders;            // that are kept
+
+    struct active_check *check;
+    size_t checked; // grows with each check, so that each active job comes up
 };
+
+static void active_gone(void *ctx, int64_t task_id, int64_t job_id);
 
 struct looks *looks_new(struct node *node, struct recorder *recorder, struct pull *pull, struct commands *commands,
                         struct zones *zones)
@@ -72,6 +82,7 @@ struct looks *looks_new(struct node *node, struct recorder *recorder, struct pul
     mailbox_init(&looks->answers, node->flow_waker);
     list_init(&looks->waiting);
     list_init(&looks->reading);
+    looks->check = active_check_new(node, active_gone, looks);
     return looks;
 }
 
@@ -92,6 +103,7 @@ void looks_free(struct looks *looks)
     free_all(&looks->reading);
     map_done(&looks->looked);
     store_op_done(&looks->read.op);
+    active_check_free(looks->check);
     mailbox_done(&looks->answers);
     mem_free(looks);
 }
@@ -160,17 +172,6 @@ static void submit_deed(struct looks *looks, struct command op, struct order *th
     commands_submit(looks->commands, &deed->op);
 }
 
-static struct str reason_of(enum plan_reason reason)
-{
-    static const char *const texts[PLAN_REASON_COUNT] = {[PLAN_MISFIRE] = "skipped: its time was missed",
-                                                         [PLAN_OVERLAP] = "skipped: another run of the task has not ended",
-                                                         [PLAN_PAUSED] = "skipped: the task was paused",
-                                                         [PLAN_EXCLUDED] = "skipped: the day is excluded",
-                                                         [PLAN_WINDOW] =
-                                                             "skipped: its time was missed by more than misfire_window"};
-    return str_of(texts[reason]);
-}
-
 static void give_up(struct looks *looks, struct look *look, enum order_end end, struct str reason)
 {
     looks->orders--;
@@ -183,7 +184,7 @@ static void follow_pick(struct looks *looks, struct look *look)
     struct order *order = look->order;
     if (look->pick.verdict == PLAN_SKIPPED) {
         mark(MARK_SKIPPED);
-        give_up(looks, look, ORDER_SKIPPED, reason_of(look->pick.reason));
+        give_up(looks, look, ORDER_SKIPPED, recur_skip_words(look->pick.reason));
     } else if (look->pick.verdict == PLAN_QUEUED) {
         mark(MARK_QUEUED);
         give_up(looks, look, ORDER_BLOCKED, (struct str){0});
@@ -212,6 +213,10 @@ static void follow_look(struct looks *looks, struct look *look)
     bool more = look->more || look->again;
     if (look->missing)
         recur_report_missing(looks->node, look->task, look->missing, looks->now.wall_ms);
+    if (look->freed)
+        recur_report_gone(looks->node, look->task, look->gone, looks->now.wall_ms);
+    if (look->checks)
+        active_check_ask(looks->check, task_id, look->checks);
     if (look->failing)
         recur_report_failing(looks->node, look->task, look->failing, look->pauses_after, looks->now.wall_ms);
     if (look->order)
@@ -240,10 +245,8 @@ static bool plans_differ(const struct plan *a, const struct plan *b)
 static void judge_failures(struct look *look, const struct task *task, const struct store_task *stored)
 {
     int64_t row = stored->plan->failures_in_row, most = task->recurs->pause_after_failures;
-    int64_t warns_at = recurrence_warns_after(task->recurs);
     look->pauses = !stored->paused && look->failed && most && row >= most && stored->plan->last_at > stored->updated_at;
-    bool crosses = row >= warns_at && row - look->failed < warns_at;
-    look->failing = !stored->paused && warns_at && crosses && row < most ? row : 0;
+    look->failing = !stored->paused && recurrence_warns(task->recurs, row - look->failed, row) ? row : 0;
     look->pauses_after = most;
 }
 
@@ -273,6 +276,24 @@ static bool know_schedule(struct looks *looks, const struct task *task, const st
     return false;
 }
 
+// An active job that keeps another one from running, or is to be cancelled for it: it might not be there any more.
+static int64_t job_to_check(struct looks *looks, const struct look *look, const struct plan *plan)
+{
+    bool waits = look->order ? look->pick.verdict != PLAN_RUNS || look->pick.cancels : plan->queued_count && !look->lets_go;
+    return waits && plan->active_count ? plan->active[looks->checked++ % plan->active_count] : 0;
+}
+
+// What this node has in hand goes on, although its record is gone: it is active until it ends.
+static void active_gone(void *ctx, int64_t task_id, int64_t job_id)
+{
+    struct looks *looks = ctx;
+    if (pull_holds(looks->pull, job_id))
+        return;
+    struct look *look = look_after(looks, task_id);
+    if (!look->is_read) // otherwise the next job that has to wait asks again
+        look->gone = job_id;
+}
+
 // Decides what follows for a task that was read; what is to be written is in look->item. A task whose schedule cannot be known
 // keeps its plan, and its jobs run: they were planned when it could.
 static void decide(struct looks *looks, struct look *look, const struct store_task *stored, struct arena *arena)
@@ -289,6 +310,7 @@ static void decide(struct looks *looks, struct look *look, const struct store_ta
     look->missing = 0;
     if (!task_read(&task, stored->doc, arena, words) || !know_schedule(looks, &task, stored, arena, &schedule))
         return;
+    look->freed = look->gone && plan_forget_active(plan, look->gone, arena);
     if (look->order)
         look->pick =
             plan_pick(plan, &schedule, &task.recurs->rules, look->order->job.id, recur_row(&look->order->job), now_ms, arena);
@@ -296,6 +318,7 @@ static void decide(struct looks *looks, struct look *look, const struct store_ta
     replace_missing(looks, look, plan, &schedule, arena, rows);
     look->more = rows->more;
     look->lets_go = plan_next_queued(plan, &task.recurs->rules);
+    look->checks = job_to_check(looks, look, plan);
     judge_failures(look, &task, stored);
     if (!rows->count && !plans_differ(plan, stored->plan))
         return;
@@ -436,6 +459,7 @@ int64_t looks_turn(struct looks *looks, struct now now)
     struct list answers;
     list_init(&answers);
     looks->now = now;
+    active_check_turn(looks->check);
     mailbox_take(&looks->answers, &answers);
     if (!list_empty(&answers))
         take_read(looks);

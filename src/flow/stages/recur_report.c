@@ -20,14 +20,28 @@ static void say(struct node *node, const struct store_task *task, struct event_i
     events_emit(node->events, &item);
 }
 
+static void warn_missing(struct node *node, const struct store_task *task, size_t missing, const char *words, int64_t now_ms)
+{
+    stats_count(&node->stats, STATS_MISSING, (int64_t)missing);
+    warnings_add(node->warnings, WARNING_SCHEDULE_MISSING, task->id, now_ms, words);
+    say(node, task, (struct event_item){.type = EVENT_SCHEDULE_MISSING}, words, now_ms);
+}
+
 void recur_report_missing(struct node *node, const struct store_task *task, size_t missing, int64_t now_ms)
 {
     char words[ERR_WHY_MAX];
     snprintf(words, sizeof words, "%zu planned %s removed from the store by somebody else, and planned again", missing,
              missing == 1 ? "job was" : "jobs were");
-    stats_count(&node->stats, STATS_MISSING, (int64_t)missing);
-    warnings_add(node->warnings, WARNING_SCHEDULE_MISSING, task->id, now_ms, words);
-    say(node, task, (struct event_item){.type = EVENT_SCHEDULE_MISSING}, words, now_ms);
+    warn_missing(node, task, missing, words, now_ms);
+}
+
+void recur_report_gone(struct node *node, const struct store_task *task, int64_t job_id, int64_t now_ms)
+{
+    char words[ERR_WHY_MAX], id[ID_TEXT_SIZE];
+    id_format(id, ID_JOB, job_id);
+    snprintf(words, sizeof words, "job %s, which ran, was removed from the store by somebody else; others need not wait for it",
+             id);
+    warn_missing(node, task, 1, words, now_ms);
 }
 
 void recur_report_failing(struct node *node, const struct store_task *task, int64_t failures, int64_t pauses_after,
@@ -38,4 +52,15 @@ void recur_report_failing(struct node *node, const struct store_task *task, int6
              failures == 1 ? "run" : "runs", (long long)pauses_after);
     say(node, task, (struct event_item){.type = EVENT_SCHEDULE_FAILING, .failures = failures, .pauses_after = pauses_after},
         words, now_ms);
+}
+
+struct str recur_skip_words(enum plan_reason reason)
+{
+    static const char *const texts[PLAN_REASON_COUNT] = {[PLAN_MISFIRE] = "skipped: its time was missed",
+                                                         [PLAN_OVERLAP] = "skipped: another run of the task has not ended",
+                                                         [PLAN_PAUSED] = "skipped: the task was paused",
+                                                         [PLAN_EXCLUDED] = "skipped: the day is excluded",
+                                                         [PLAN_WINDOW] =
+                                                             "skipped: its time was missed by more than misfire_window"};
+    return str_of(texts[reason]);
 }
