@@ -439,6 +439,26 @@ static void a_job_that_is_cancelled_while_its_plan_is_read_ends_at_once(void **s
     end(&world);
 }
 
+// Whoever changes the task while the plan is read takes the job for one that begins. So it must not wait for its time in hand.
+static void a_job_whose_time_is_far_again_when_its_plan_was_read_goes_back(void **state)
+{
+    struct recur_world world = begin("{\"url\":\"http://h/\",\"every\":\"10s\",\"overlap\":\"skip\"}");
+    world.play->store.hold[STORE_PLANS] = true;
+    turn_until(&world, 11);
+    assert_int_equal(job_of(&world, 1).state, JOB_WATCHING);
+    world.play->now.wall_ms -= 600000;
+    play_turn(world.play);
+    answer_all(&world, STORE_PLANS);
+    for (int i = 0; i < 20; i++) {
+        play_pass(world.play, TURN_MS);
+        play_live(world.play);
+        play_turn(world.play);
+    }
+    assert_true(job_state_waiting(job_of(&world, 1).state));
+    assert_int_equal(world.play->exec.started, 0);
+    end(&world);
+}
+
 static void nothing_is_planned_for_a_task_that_was_deleted_meanwhile(void **state)
 {
     struct recur_world world = begin("{\"url\":\"http://h/\",\"every\":\"10s\",\"overlap\":\"queue\"}");
@@ -479,6 +499,7 @@ int main(void)
         cmocka_unit_test(a_node_that_stops_gives_back_what_waits_for_its_plan),
         cmocka_unit_test(an_order_of_a_life_that_has_ended_does_not_go_on),
         cmocka_unit_test(a_job_that_is_cancelled_while_its_plan_is_read_ends_at_once),
+        cmocka_unit_test(a_job_whose_time_is_far_again_when_its_plan_was_read_goes_back),
         cmocka_unit_test(nothing_is_planned_for_a_task_that_was_deleted_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -425,6 +425,12 @@ void pull_picked(struct pull *pull, struct order *order, struct now now)
         give_up_marked(pull, order, ORDER_CANCELLED, MARK_CALLED_OFF);
         return;
     }
+    // The clock was set back while its plan was read. Whoever has changed the task meanwhile took the job for one that begins, so
+    // it must not wait here as the task was before (I19, I20).
+    if (job_wait(&order->job, false, now.wall_ms) == WAIT_TIME) {
+        give_up_marked(pull, order, ORDER_RELEASED, MARK_GIVEN_BACK);
+        return;
+    }
     hold->picked = true;
     hold->order = order;
     publish(pull, hold, now);
