@@ -270,6 +270,13 @@ class TestChange:
         same = patch(shared_api, task["id"], {"cron": "0 12 * * *"})
         assert same.json == task
 
+    def test_a_run_that_was_cancelled_by_hand_does_not_come_back(self, shared_api, target):
+        task = recurring(shared_api, target.url("/ok"), cron="0 12 * * *")
+        second = sorted(ahead(shared_api, task["id"]), key=lambda job: job["nominal_at"])[1]
+        assert shared_api.post(f"/v1/jobs/{second['id']}/cancel").status == 200
+        assert patch(shared_api, task["id"], {"cron": "0 12,18 * * *"}).status == 200
+        assert second["nominal_at"] not in {job["nominal_at"] for job in ahead(shared_api, task["id"])}
+
     def test_a_one_time_task_does_not_begin_to_recur(self, shared_api, target):
         task = shared_api.submit(target.url("/ok"), **{"in": "1h"})
         assert patch(shared_api, task["id"], {"cron": "0 12 * * *"}).status == 422

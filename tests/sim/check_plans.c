@@ -109,7 +109,7 @@ static void check_covered(struct world *world, const struct plan_shadow *plan, i
     stored_read(world, plan->task_id, &stored);
     for (int64_t at = next_instant(plan, from); at <= through; at = next_instant(plan, at)) {
         int jobs = jobs_at(plan, at), skips = skips_with(&stored, at);
-        if (jobs > 1 && !plan->replayed)
+        if (jobs > 1)
             violate(world, 23, "task %lld has %d jobs for the instant %lld", (long long)plan->task_id, jobs,
                     (long long)(at - EPOCH));
         if (jobs + skips == 0 || skips > 1)
@@ -180,15 +180,29 @@ void check_plan(struct sim_node *node, const struct store_plan *plan)
             check_item(node, &plan->items[i]);
 }
 
-// What was begun for an instant, or wants to begin, by a clock that was ahead is planned again by a change.
-static bool is_replayed(const struct plan_shadow *plan, int64_t from)
+// The last instant that was begun, or wants to begin, or was skipped because its time had come. A clock that was ahead may have
+// done so long before: a change does not plan it again.
+static int64_t last_passed(const struct plan_shadow *plan, const struct stored_plan *stored)
 {
+    int64_t last = 0;
     for (size_t i = 0; i < plan->job_count; i++) {
         const struct job *job = &plan->jobs[i]->job;
-        if (job->nominal_at > from && !plan->jobs[i]->released && (!job_state_waiting(job->state) || job->attempts))
-            return true;
+        if (!plan->jobs[i]->released && job->state != JOB_CANCELLED && (!job_state_waiting(job->state) || job->attempts))
+            last = time_max(last, job->nominal_at);
     }
-    return false;
+    for (size_t i = 0; i < stored->skip_count; i++)
+        last = time_max(last, stored->skips[i].to);
+    return last;
+}
+
+// From where on a change has planned anew.
+static int64_t changed_from(struct world *world, const struct plan_shadow *plan, int64_t now_ms)
+{
+    struct stored_plan stored;
+    stored_read(world, plan->task_id, &stored);
+    int64_t from = time_min(plan->planned_through, time_max(now_ms, last_passed(plan, &stored)));
+    stored_done(&stored);
+    return from;
 }
 
 // What a resume has cancelled was skipped.
@@ -208,9 +222,8 @@ void check_amended_plan(struct sim_node *node, const struct store_amend *amend, 
     struct world *world = node->world;
     struct plan_shadow *plan = map_get(&world->plans, amend->task.id);
     const struct plan *as = amend->task.plan;
-    int64_t from = patches ? time_min(plan->planned_through, amend->task.updated_at) : plan->planned_through;
+    int64_t from = patches ? changed_from(world, plan, amend->task.updated_at) : plan->planned_through;
     take_doc(plan, amend->task.doc, amend->task.created_at);
-    plan->replayed |= patches && is_replayed(plan, from);
     for (size_t i = 0; i < amend->job_count; i++)
         check_added_job(node, &amend->jobs[i], &plan->policy);
     take_jobs(node, plan, amend->jobs, amend->job_count);
@@ -273,8 +286,8 @@ static void check_waiting_plan(struct world *world, struct plan_shadow *plan)
         violate(world, 25, "task %lld is planned up to %lld ms from now only", (long long)plan->task_id,
                 (long long)(is->planned_through - EPOCH - world->now));
     if (lasts(world, stranded, &plan->stranded_since))
-        violate(world, 24, "a job of task %lld is queued, and %zu of %d are active", (long long)plan->task_id, is->active_count,
-                plan->max_active);
+        violate(world, 24, "job %lld of task %lld is queued, and %zu of %d are active", (long long)is->queued[0],
+                (long long)plan->task_id, is->active_count, plan->max_active);
     stored_done(&stored);
 }
 
@@ -319,7 +332,7 @@ static void check_skips(struct world *world, const struct plan_shadow *plan, con
             violate(world, 23, "task %lld has a skip from %lld to %lld of %lld", (long long)plan->task_id,
                     (long long)(skip->from - EPOCH), (long long)(skip->to - EPOCH), (long long)skip->count);
     }
-    for (size_t i = 0; i < plan->job_count && !plan->rescheduled && !plan->replayed; i++)
+    for (size_t i = 0; i < plan->job_count && !plan->rescheduled; i++)
         if (plan->jobs[i]->job.state == JOB_SUCCESS && plan->jobs[i]->job.attempts == 1 &&
             skips_with(stored, plan->jobs[i]->job.nominal_at))
             violate(world, 23, "job %lld is a success, and its instant was skipped", (long long)plan->jobs[i]->job.id);

@@ -72,7 +72,6 @@ struct plan_shadow {
     int max_active;
     int64_t planned_through; // as it was written last
     bool rescheduled;        // its instants are not those it began with
-    bool replayed;           // a clock that was ahead has run instants that a change has planned again
     struct shadow **jobs;    // that the schedule has made
     size_t job_count;
     int64_t short_since, stranded_since; // true time: too little is planned; a job is queued though there is room

@@ -125,8 +125,39 @@ static void a_job_in_hand_keeps_its_instant(void **state)
     world.planned[0].stays = world.planned[1].stays = true;
     world.plan.schedule.every_ms = 120 * 1000;
     change(&world, at(0));
-    expect(&world, "60 120 360 240 480 +600");
+    expect(&world, "60 120 360 240 480 +600 +720");
     assert_same_row(world.moved[1].row, world.planned[1]);
+    plan_world_end(&world.plan);
+}
+
+// It was cancelled ahead of its time, which says nothing of the others.
+static void a_job_that_was_cancelled_by_hand_is_not_made_again(void **state)
+{
+    (void)state;
+    struct change_world world;
+    begin(&world);
+    world.planned[3].stays = world.planned[3].cancelled = true;
+    change(&world, at(0));
+    expect(&world, "60 120 180 240 300");
+    assert_int_equal(world.plan.plan.planned_through, at(300));
+    plan_world_end(&world.plan);
+}
+
+// By another clock the first four have run, and the fifth was skipped.
+static void a_clock_that_is_behind_plans_nothing_again(void **state)
+{
+    (void)state;
+    struct change_world world;
+    begin(&world);
+    for (int i = 0; i < 4; i++)
+        world.planned[i].stays = true;
+    world.count = 4;
+    plan_skip(&world.plan.plan, &world.plan.schedule, (struct plan_skip){at(300), at(300), 1, PLAN_OVERLAP}, &world.plan.arena);
+    change(&world, at(0));
+    expect(&world, "60 120 180 240 +360 +420 +480 +540 +600");
+    plan_world_expect_skips(&world.plan, "overlap 300-300 1");
+    assert_int_equal(world.plan.plan.planned_through, at(600));
+    assert_int_equal(world.plan.plan.instants, 10);
     plan_world_end(&world.plan);
 }
 
@@ -291,6 +322,8 @@ int main(void)
         cmocka_unit_test(with_the_same_schedule_nothing_moves),
         cmocka_unit_test(jobs_keep_shared_instants_and_the_others_get_those_that_are_missing),
         cmocka_unit_test(a_job_in_hand_keeps_its_instant),
+        cmocka_unit_test(a_job_that_was_cancelled_by_hand_is_not_made_again),
+        cmocka_unit_test(a_clock_that_is_behind_plans_nothing_again),
         cmocka_unit_test(another_jitter_moves_times_but_not_instants),
         cmocka_unit_test(an_instant_whose_jittered_time_lies_ahead_is_not_lost_with_the_jitter),
         cmocka_unit_test(a_plan_that_had_ended_goes_on),

@@ -84,8 +84,9 @@ static inline bool plan_owes(const struct plan *plan)
 // then it is never missed. due_at is scheduled_at of the job: the time it is planned for, whatever holds it back afterwards.
 struct plan_row {
     int64_t nominal_at, due_at;
-    bool stays; // for plan_change() and plan_resume(): the job keeps its instant, whatever that is, because somebody has it in
-                // hand or has cancelled it by hand
+    // For plan_change() and plan_resume().
+    bool stays;     // somebody has the job in hand, or had, so it keeps its instant, whatever that is
+    bool cancelled; // … by hand, perhaps ahead of its time: its instant gets no other job
 };
 
 // What one step adds. The skips have been added to the plan.
@@ -179,7 +180,8 @@ struct plan_moved {
 // the new schedule has it, too. Its time becomes that of the new jitter, but for one that is due already: that is left to be
 // picked. The other jobs get the instants that are missing, in order. What is left over is cancelled; what is still missing is in
 // ret_rows, which are to be added. With the same schedule nothing moves. Here planned_through may go back, to now: instants that
-// have passed are not planned again.
+// have passed are not planned again. They have passed by now_ms, or because the job of a later one stays, or because a later one
+// was skipped: now_ms may be of a clock that is behind.
 void plan_change(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, const struct plan_row *rows,
                  size_t count, int64_t now_ms, struct arena *arena, struct plan_moved *ret_moved, struct plan_rows *ret_rows);
 

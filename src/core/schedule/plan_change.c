@@ -62,15 +62,32 @@ static void go_back(struct plan *plan, const struct schedule *schedule, int64_t 
     plan->ended_with = 0;
 }
 
+// The last instant that is over whatever the clock says now: somebody has its job in hand, or had, or it was skipped because its
+// time had come. Only excluded instants are skipped ahead of their time.
+static int64_t last_passed(const struct plan *plan, const struct plan_row *rows, size_t count)
+{
+    struct plan_skips skips;
+    int64_t last = 0;
+    plan_skips_load(&skips, plan);
+    for (size_t i = 0; i < skips.count; i++)
+        if (skips.skips[i].reason != PLAN_EXCLUDED)
+            last = time_max(last, skips.skips[i].to);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].stays && !rows[i].cancelled)
+            last = time_max(last, rows[i].nominal_at);
+    return last;
+}
+
 void plan_change(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, const struct plan_row *rows,
                  size_t count, int64_t now_ms, struct arena *arena, struct plan_moved *ret_moved, struct plan_rows *ret_rows)
 {
-    int64_t from_ms = time_min(plan->planned_through, now_ms);
+    int64_t passed_ms = time_max(now_ms, last_passed(plan, rows, count)); // a clock that is behind plans nothing again
+    int64_t from_ms = time_min(plan->planned_through, passed_ms);
     size_t ahead = count_after(rows, count, from_ms), wanted = ahead > PLAN_AHEAD ? ahead : PLAN_AHEAD;
-    struct plan_walk walk = {plan, schedule, *rules, now_ms, .wanted = wanted < PLAN_ROWS_MAX ? wanted : PLAN_ROWS_MAX - 1};
+    struct plan_walk walk = {plan, schedule, *rules, passed_ms, .wanted = wanted < PLAN_ROWS_MAX ? wanted : PLAN_ROWS_MAX - 1};
     go_back(plan, schedule, from_ms, ahead, arena);
     *ret_rows = (struct plan_rows){0};
-    if (!plan->paused_at || from_ms == now_ms) // what a pause has passed is left to the resume
+    if (!plan->paused_at || from_ms == passed_ms) // what a pause has passed is left to the resume
         plan_walk(&walk, arena, ret_rows);
     for (size_t i = 0; i < count; i++) {
         int64_t at = rows[i].nominal_at;

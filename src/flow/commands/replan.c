@@ -7,6 +7,10 @@
 
 #include <stdlib.h>
 
+// Why a job was cancelled with which its task could do nothing any more. Its instant is free: a change may plan it again.
+static const struct str schedule_changed = {"the schedule was changed", 24};
+static const struct str cancelled_with_task = {"cancelled by hand, with its task", 32};
+
 // The planned jobs of a task, in the order of their instants, and what becomes of them. Those in somebody's hand are among them,
 // so that their instants are not planned again; they stay as they are.
 struct planned {
@@ -36,14 +40,15 @@ static struct job *add_step(struct store_amend *amend, const struct job *was, st
     return job;
 }
 
-static const struct str changed_reason = {"the schedule was changed", 24};
+static bool is_dropped(const struct job *job)
+{
+    return job->state == JOB_CANCELLED && (str_eq(job->reason, schedule_changed) || str_eq(job->reason, cancelled_with_task));
+}
 
-// A job that its schedule has made and that somebody has in hand, or had, or that was cancelled by hand: it is not moved, and its
-// instant gets no other. What an earlier change has cancelled had no instant any more, so that is not among them.
+// A job that its schedule has made and that somebody has in hand, or had, or has cancelled: it is not moved.
 static bool is_taken(const struct job *job)
 {
-    bool by_change = job->state == JOB_CANCELLED && str_eq(job->reason, changed_reason);
-    return job->trigger == TRIGGER_SCHEDULE && !is_planned(job) && !by_change;
+    return job->trigger == TRIGGER_SCHEDULE && !is_planned(job) && !is_dropped(job);
 }
 
 // A job whose instant stays, whatever the schedule says. When only time zones have changed, that is so, too, for a job whose
@@ -67,9 +72,11 @@ static struct planned list_planned(const struct replanning *replanning, struct s
         else if (is_planned(&get->jobs[i]))
             planned.jobs[planned.count++] = add_step(amend, &get->jobs[i], arena);
     qsort(planned.jobs, planned.count, sizeof *planned.jobs, by_instant);
-    for (size_t i = 0; i < planned.count; i++)
-        planned.rows[i] =
-            (struct plan_row){planned.jobs[i]->nominal_at, planned.jobs[i]->scheduled_at, stays(replanning, planned.jobs[i])};
+    for (size_t i = 0; i < planned.count; i++) {
+        const struct job *job = planned.jobs[i];
+        planned.rows[i] = (struct plan_row){job->nominal_at, job->scheduled_at, stays(replanning, job),
+                                            .cancelled = job->state == JOB_CANCELLED};
+    }
     return planned;
 }
 
@@ -83,7 +90,7 @@ static enum err move_job(const struct replanning *replanning, struct job *job, c
 {
     bool resumes = replanning->command->act == COMMAND_RESUME;
     if (!moved->keeps)
-        return cancel_job(replanning, job, resumes ? STR("skipped: the task was paused") : changed_reason);
+        return cancel_job(replanning, job, resumes ? STR("skipped: the task was paused") : schedule_changed);
     job->nominal_at = moved->row.nominal_at;
     job->priority = (uint8_t)replanning->task->priority;
     job->expires_at = task_expiry(replanning->task, moved->row.due_at);
@@ -126,7 +133,7 @@ static enum err end(const struct replanning *replanning, struct plan *plan, cons
     plan->missing = (struct str){0}; // they would have been cancelled
     for (size_t i = 0; i < planned->count && !err; i++)
         if (!planned->rows[i].stays)
-            err = cancel_job(replanning, planned->jobs[i], STR("cancelled by hand"));
+            err = cancel_job(replanning, planned->jobs[i], cancelled_with_task);
     return err;
 }
 
