@@ -98,6 +98,23 @@ def test_plans_follow_after_a_death_in_between(server, tzdata, target):
         assert len(jobs) == len({job["nominal_at"] for job in jobs}) == 5
 
 
+def test_a_run_whose_new_time_has_just_passed_is_not_lost(place, target, tmp_path):
+    tzdata = Tzdata(tmp_path / "zones", "2025a", Here=0)
+    rota = Rota(**place, env=tzdata.env)
+    rota.start()
+    try:
+        soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=30)
+        task_id = recurring(rota.api, target.url("/ok"), cron=f"{soon.minute} {soon.hour} * * *", timezone="Test/Here")["id"]
+        first, *old = instants(rota.api, task_id)
+        rota.stop()
+        tzdata.install("2025b", Here=1)
+        rota.start()
+        moved = [at - HOUR for at in (*old, old[-1] + 24 * HOUR)]
+        wait_moved(rota.api, task_id, [first, *moved])
+    finally:
+        rota.close()
+
+
 def test_a_change_by_hand_goes_on_with_what_was_moved(server, tzdata, target):
     task_id = recurring(server.api, target.url("/ok"), cron=daily(), timezone="Test/Here")["id"]
     old = instants(server.api, task_id)

@@ -316,6 +316,35 @@ static void a_resume_of_many_instants_takes_several_steps_and_is_paused_until_th
     plan_world_end(&world.plan);
 }
 
+// Of a pattern that the rules of its zone have moved by an hour, to where it is now.
+static void a_run_whose_new_time_has_just_passed_is_told_from_others(void **state)
+{
+    (void)state;
+    enum { HOUR = 3600 };
+    static const char *const patterns[] = {"0 12 * * *", "0 12 1 * *", "0 12 1 1 *"}; // an hour behind the zero of 2026-01-01
+    for (size_t i = 0; i < array_count(patterns); i++) {
+        struct plan_world world;
+        plan_world_begin(&world, 60);
+        plan_world_cron(&world, patterns[i]);
+        assert_true(plan_stands_for_passed(&world.schedule, at(2 * HOUR), at(HOUR + 1)));     // it was at 13:00
+        assert_true(plan_stands_for_passed(&world.schedule, at(2 * HOUR), at(2 * HOUR - 1))); // …
+        assert_false(plan_stands_for_passed(&world.schedule, at(2 * HOUR), at(HOUR - 1)));    // the new time is to come
+        assert_false(plan_stands_for_passed(&world.schedule, at(0), at(-HOUR)));              // it was at 11:00
+        plan_world_end(&world);
+    }
+}
+
+static void a_run_of_the_next_day_does_not_stand_for_the_one_that_has_run(void **state)
+{
+    (void)state;
+    enum { HOUR = 3600 };
+    struct plan_world world;
+    plan_world_begin(&world, 60);
+    plan_world_cron(&world, "0 12 * * *");
+    assert_false(plan_stands_for_passed(&world.schedule, at(24 * HOUR), at(HOUR + 1))); // it was at 11:00
+    plan_world_end(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +361,8 @@ int main(void)
         cmocka_unit_test(instants_of_a_pause_are_skipped_unless_the_resume_says_otherwise),
         cmocka_unit_test(what_lies_ahead_when_a_short_pause_ends_stays),
         cmocka_unit_test(a_resume_of_many_instants_takes_several_steps_and_is_paused_until_the_last),
+        cmocka_unit_test(a_run_whose_new_time_has_just_passed_is_told_from_others),
+        cmocka_unit_test(a_run_of_the_next_day_does_not_stand_for_the_one_that_has_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,6 +185,11 @@ struct plan_moved {
 void plan_change(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, const struct plan_row *rows,
                  size_t count, int64_t now_ms, struct arena *arena, struct plan_moved *ret_moved, struct plan_rows *ret_rows);
 
+// The same schedule, in a time zone whose rules have changed: does a planned instant that lies ahead, and that the schedule does
+// not have any more, stand for one that has just passed? That is so if an instant up to now is nearer to it than the next one.
+// Its run would be lost if it were moved to the next.
+bool plan_stands_for_passed(const struct schedule *schedule, int64_t nominal_at, int64_t now_ms);
+
 // It is resumed: instants that were missed meanwhile are skipped (PLAN_MISFIRE_SKIP), or run as `missed` says, whatever the rules
 // say of missed ones. `rows` are as with plan_change(). It is paused no longer, unless ret_rows->more: then the next step is a
 // plan_resume() again.

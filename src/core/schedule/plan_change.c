@@ -100,6 +100,14 @@ void plan_change(struct plan *plan, const struct schedule *schedule, const struc
         plan->check_at = TIME_NEVER;
 }
 
+bool plan_stands_for_passed(const struct schedule *schedule, int64_t nominal_at, int64_t now_ms)
+{
+    enum { LONGEST_MS = 24 * 3600 * 1000 }; // no clock is set by more
+    int64_t next = schedule_next_run(schedule, now_ms, nominal_at + LONGEST_MS);
+    int64_t reach = next == TIME_NEVER ? LONGEST_MS : next - nominal_at;
+    return reach > 0 && nominal_at > now_ms && schedule_next_run(schedule, nominal_at - reach, now_ms) != TIME_NEVER;
+}
+
 // ---- resuming
 
 // Only a job that runs although it was missed is put off: picking it must not ask again whether it was.

@@ -137,6 +137,19 @@ static enum err end(const struct replanning *replanning, struct plan *plan, cons
     return err;
 }
 
+// A run whose time has just passed by the new rules of its time zone, and is still to come by the old ones, keeps its time.
+static void keep_passed(struct plan *plan, const struct planned *planned, const struct schedule *schedule, int64_t now_ms)
+{
+    for (size_t i = 0; i < planned->count; i++) {
+        struct plan_row *row = &planned->rows[i];
+        if (row->stays || schedule_has_run(schedule, row->nominal_at) ||
+            !plan_stands_for_passed(schedule, row->nominal_at, now_ms))
+            continue;
+        row->stays = true;
+        plan->instants++; // it is not among those that are planned anew, and counted with them
+    }
+}
+
 // Decides what becomes of the planned jobs of a task that goes on, by its new schedule or after a pause.
 static enum err move_plan(const struct replanning *replanning, struct plan *plan, const struct planned *planned,
                           struct arena *arena, struct plan_rows *rows, struct problem *why)
@@ -147,6 +160,8 @@ static enum err move_plan(const struct replanning *replanning, struct plan *plan
     int64_t now_ms = replanning->now_ms;
     if (!zones_schedule(replanning->zones, task, stored->id, stored->created_at, arena, &schedule, why))
         return why->err;
+    if (replanning->command->act == COMMAND_REPLAN)
+        keep_passed(plan, planned, &schedule, now_ms);
     enum plan_misfire missed = replanning->command->runs_missed ? replanning->command->missed : PLAN_MISFIRE_SKIP;
     if (replanning->command->act == COMMAND_RESUME)
         plan_resume(plan, &schedule, &task->recurs->rules, missed, planned->rows, planned->count, now_ms, arena, planned->moved,
