@@ -145,7 +145,7 @@ static void refusals_name_the_field_and_what_is_allowed(void **state)
         {U "," CRON ",\"timezone\":\"../etc/passwd\"", ERR_INVALID_FIELD, "/timezone", "name of a time zone"},
         {U "," CRON ",\"timezone\":\"+02:00\"", ERR_INVALID_FIELD, "/timezone", "name of a time zone"},
         {U "," CRON ",\"timezone\":1", ERR_INVALID_FIELD, "/timezone", "name of a time zone"},
-        {U ",\"every\":\"999ms\"", ERR_INVALID_FIELD, "/every", "from 1s to 3653d"},
+        {U ",\"every\":\"999ms\"", ERR_INVALID_FIELD, "/every", "from 1s to 3653d, such as \"30s\""},
         {U ",\"every\":\"3654d\"", ERR_INVALID_FIELD, "/every", "from 1s to 3653d"},
         {U ",\"every\":60", ERR_INVALID_FIELD, "/every", "a duration"},
         {U "," EVERY ",\"anchor\":\"noon\"", ERR_INVALID_FIELD, "/anchor", "with a zone"},

@@ -143,10 +143,9 @@ static enum err refuse_duration(struct field_reader *reader, const struct field 
     char least[WHEN_TEXT_SIZE], most[WHEN_TEXT_SIZE];
     duration_format(least, field->min);
     duration_format(most, field->max);
-    return field_refuse_value(
-        reader, field,
-        "%s must be a duration from %s to %s, such as \"500ms\", \"30s\", \"10m\", \"1h30m\", \"7d\" or \"PT10M\".",
-        field->name.p, least, most);
+    return field_refuse_value(reader, field,
+                              "%s must be a duration from %s to %s, such as %s\"30s\", \"10m\", \"1h30m\", \"7d\" or \"PT10M\".",
+                              field->name.p, least, most, field->min < 1000 ? "\"500ms\", " : "");
 }
 
 static enum err take_duration(struct field_reader *reader, const struct field *field, struct json value, void *to)
