@@ -322,8 +322,7 @@ static void check_counts(struct world *world, const struct plan *plan)
                 (long long)plan->task_id, plan->active_count, plan->queued_count);
 }
 
-// Skips lie apart, and say how many instants they have. What ran to its success was not skipped, unless a holder was lost that
-// had written the skip and not the end of the job: then nobody can tell that its job had not begun.
+// Skips lie apart, and say how many instants they have. What ran to its success was not skipped, whoever died meanwhile.
 static void check_skips(struct world *world, const struct plan_shadow *plan, const struct stored_plan *stored)
 {
     for (size_t i = 0; i < stored->skip_count && !plan->rescheduled; i++) {
@@ -333,8 +332,7 @@ static void check_skips(struct world *world, const struct plan_shadow *plan, con
                     (long long)(skip->from - EPOCH), (long long)(skip->to - EPOCH), (long long)skip->count);
     }
     for (size_t i = 0; i < plan->job_count && !plan->rescheduled; i++)
-        if (plan->jobs[i]->job.state == JOB_SUCCESS && plan->jobs[i]->job.attempts == 1 &&
-            skips_with(stored, plan->jobs[i]->job.nominal_at))
+        if (plan->jobs[i]->job.state == JOB_SUCCESS && skips_with(stored, plan->jobs[i]->job.nominal_at))
             violate(world, 23, "job %lld is a success, and its instant was skipped", (long long)plan->jobs[i]->job.id);
 }
 

@@ -459,6 +459,38 @@ static void a_job_whose_time_is_far_again_when_its_plan_was_read_goes_back(void 
     end(&world);
 }
 
+// As who finds its holder dead writes it back.
+static void lose(struct recur_world *world, int number)
+{
+    struct job job = job_of(world, number), was = job;
+    struct job_step step;
+    assert_int_equal(job_lose(&job, &(struct job_policy){.lost_max = JOB_LOST_MAX}, world->play->now.wall_ms, &step), ERR_OK);
+    struct store_step one = store_step_from(&was, &job, &step);
+    struct store_change change = {.steps = &one, .count = 1};
+    store_op_init(&change.op, STORE_CHANGE, NULL);
+    store_call(world->play->store.memory, &change.op);
+    assert_int_equal(one.err, ERR_OK);
+    store_op_done(&change.op);
+}
+
+static void a_job_whose_holder_died_between_its_skip_and_its_cancel_is_cancelled(void **state)
+{
+    struct recur_world world = begin("{\"url\":\"http://h/\",\"every\":\"10s\",\"misfire\":\"skip\"}");
+    turn_until(&world, 9);
+    world.play->store.fails[STORE_CHANGE] = ERR_STORE_UNAVAILABLE;
+    sleep_until(&world, 18);
+    turn_until(&world, 19);
+    assert_int_equal(job_of(&world, 1).state, JOB_WATCHING);
+    play_peer(world.play, PLAY_LIFE + 1);
+    node_begin_life(world.play->node, PLAY_LIFE + 1, world.play->now.mono_ms + BEAT_ALIVE_MS);
+    lose(&world, 1);
+    assert_int_equal(job_of(&world, 1).attempts, 1); // nobody knows whether it had begun
+    world.play->store.fails[STORE_CHANGE] = ERR_OK;
+    turn_until(&world, 40);
+    assert_int_equal(job_of(&world, 1).state, JOB_CANCELLED);
+    end(&world);
+}
+
 static void nothing_is_planned_for_a_task_that_was_deleted_meanwhile(void **state)
 {
     struct recur_world world = begin("{\"url\":\"http://h/\",\"every\":\"10s\",\"overlap\":\"queue\"}");
@@ -500,6 +532,7 @@ int main(void)
         cmocka_unit_test(an_order_of_a_life_that_has_ended_does_not_go_on),
         cmocka_unit_test(a_job_that_is_cancelled_while_its_plan_is_read_ends_at_once),
         cmocka_unit_test(a_job_whose_time_is_far_again_when_its_plan_was_read_goes_back),
+        cmocka_unit_test(a_job_whose_holder_died_between_its_skip_and_its_cancel_is_cancelled),
         cmocka_unit_test(nothing_is_planned_for_a_task_that_was_deleted_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

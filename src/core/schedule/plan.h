@@ -140,6 +140,10 @@ struct plan_pick {
 struct plan_pick plan_pick(struct plan *plan, const struct schedule *schedule, const struct plan_rules *rules, int64_t job_id,
                            struct plan_row row, int64_t now_ms, struct arena *arena);
 
+// Decides on a job with overlap: allow that was picked before, by a holder that died. If that one has skipped the instant, it did
+// not live to cancel the job; otherwise the job runs, however late it is.
+struct plan_pick plan_pick_again(const struct plan *plan, struct plan_row row);
+
 // Must the plan be read to pick it (false), or is it sure to run with overlap: allow? It is if it comes in time; or, when nobody
 // has picked it before (`is_new`), if its rule lets it run although it was missed. What somebody has picked before may be among
 // the skips.

@@ -155,6 +155,12 @@ struct plan_pick plan_pick(struct plan *plan, const struct schedule *schedule, c
     return queued;
 }
 
+struct plan_pick plan_pick_again(const struct plan *plan, struct plan_row row)
+{
+    enum plan_reason reason;
+    return was_skipped(plan, row.nominal_at, &reason) ? (struct plan_pick){.verdict = PLAN_SKIPPED, .reason = reason} : runs;
+}
+
 bool plan_pick_unread(const struct schedule *schedule, const struct plan_rules *rules, struct plan_row row, bool is_new,
                       int64_t now_ms)
 {

@@ -89,6 +89,12 @@ struct plan_row recur_row(const struct job *job)
     return (struct plan_row){.nominal_at = job->nominal_at, .due_at = job->scheduled_at};
 }
 
+// A job whose only attempt was lost with a holder that may not have begun it: that one may have skipped it instead.
+static bool may_be_skipped(const struct job *job)
+{
+    return job->attempts == 1 && !job->retries && !job->losses;
+}
+
 bool recur_pick(struct recur *recur, struct order *order, struct now now)
 {
     const struct recurrence *recurs = order->task.recurs; // NULL: of a document that cannot be read
@@ -96,11 +102,12 @@ bool recur_pick(struct recur *recur, struct order *order, struct now now)
     struct schedule schedule;
     struct problem why = {0};
     struct arena arena;
-    if (job->attempts && recurs && recurs->rules.overlap == PLAN_OVERLAP_ALLOW)
+    if (job->attempts && recurs && recurs->rules.overlap == PLAN_OVERLAP_ALLOW && !may_be_skipped(job))
         return true; // it was picked before
     arena_init(&arena);
     bool known = zones_schedule(recur->zones, &order->task, job->task_id, job->nominal_at, &arena, &schedule, &why);
-    bool runs = known && plan_pick_unread(&schedule, &recurs->rules, recur_row(job), job->token == FIRST_TOKEN, now.wall_ms);
+    bool is_new = job->token == FIRST_TOKEN;
+    bool runs = known && !job->attempts && plan_pick_unread(&schedule, &recurs->rules, recur_row(job), is_new, now.wall_ms);
     bool planned = runs && picks_add(recur->picks, order, &schedule, now);
     arena_done(&arena);
     if (!runs)

@@ -294,6 +294,14 @@ static void active_gone(void *ctx, int64_t task_id, int64_t job_id)
         look->gone = job_id;
 }
 
+static struct plan_pick pick_of(const struct job *job, struct plan *plan, const struct schedule *schedule,
+                                const struct plan_rules *rules, int64_t now_ms, struct arena *arena)
+{
+    if (job->attempts && rules->overlap == PLAN_OVERLAP_ALLOW)
+        return plan_pick_again(plan, recur_row(job));
+    return plan_pick(plan, schedule, rules, job->id, recur_row(job), now_ms, arena);
+}
+
 // Decides what follows for a task that was read; what is to be written is in look->item. A task whose schedule cannot be known
 // keeps its plan, and its jobs run: they were planned when it could.
 static void decide(struct looks *looks, struct look *look, const struct store_task *stored, struct arena *arena)
@@ -312,8 +320,7 @@ static void decide(struct looks *looks, struct look *look, const struct store_ta
         return;
     look->freed = look->gone && plan_forget_active(plan, look->gone, arena);
     if (look->order)
-        look->pick =
-            plan_pick(plan, &schedule, &task.recurs->rules, look->order->job.id, recur_row(&look->order->job), now_ms, arena);
+        look->pick = pick_of(&look->order->job, plan, &schedule, &task.recurs->rules, now_ms, arena);
     plan_extend(plan, &schedule, &task.recurs->rules, now_ms, arena, rows);
     replace_missing(looks, look, plan, &schedule, arena, rows);
     look->more = rows->more;
