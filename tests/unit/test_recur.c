@@ -408,6 +408,26 @@ static void an_order_of_a_life_that_has_ended_does_not_go_on(void **state)
     end(&world);
 }
 
+// Another may have taken the job meanwhile and run it, so its instant must not be skipped.
+static void an_order_of_a_life_that_has_ended_is_not_decided_on(void **state)
+{
+    struct recur_world world = begin("{\"url\":\"http://h/\",\"every\":\"10s\",\"misfire\":\"skip\"}");
+    turn_until(&world, 9);
+    world.play->store.hold[STORE_PLANS] = true;
+    sleep_until(&world, 18);
+    play_peer(world.play, PLAY_LIFE + 1);
+    node_begin_life(world.play->node, PLAY_LIFE + 1, world.play->now.mono_ms + BEAT_ALIVE_MS);
+    world.play->store.hold[STORE_CLAIM] = true;
+    answer_all(&world, STORE_PLANS);
+    struct store_plans read = {.ids = &world.task_id, .id_count = 1};
+    store_op_init(&read.op, STORE_PLANS, NULL);
+    store_call(world.play->store.memory, &read.op);
+    assert_int_equal(read.tasks[0].plan->skips.n, 0);
+    store_op_done(&read.op);
+    answer_all(&world, STORE_CLAIM);
+    end(&world);
+}
+
 static void answered(struct command *op)
 {
     *(bool *)op->ctx = true;
@@ -530,6 +550,7 @@ int main(void)
         cmocka_unit_test(a_job_waits_while_its_plan_cannot_be_read_or_written),
         cmocka_unit_test(a_node_that_stops_gives_back_what_waits_for_its_plan),
         cmocka_unit_test(an_order_of_a_life_that_has_ended_does_not_go_on),
+        cmocka_unit_test(an_order_of_a_life_that_has_ended_is_not_decided_on),
         cmocka_unit_test(a_job_that_is_cancelled_while_its_plan_is_read_ends_at_once),
         cmocka_unit_test(a_job_whose_time_is_far_again_when_its_plan_was_read_goes_back),
         cmocka_unit_test(a_job_whose_holder_died_between_its_skip_and_its_cancel_is_cancelled),

@@ -390,6 +390,12 @@ static const struct store_task *find_task(const struct store_plans *read, int64_
     return from < read->count && read->tasks[from].id == id ? &read->tasks[from] : NULL;
 }
 
+// I6: nothing is decided about an order of a life that has ended. Others may have its job by now, and run it.
+static bool is_of_this_life(const struct looks *looks, const struct look *look)
+{
+    return !look->order || look->order->job.holder == atomic_load(&looks->node->incarnation);
+}
+
 static void take_read(struct looks *looks)
 {
     struct store_plans *read = &looks->read;
@@ -403,9 +409,9 @@ static void take_read(struct looks *looks)
     list_each (&looks->reading, link) {
         struct look *look = list_entry(link, struct look, link);
         const struct store_task *task = find_task(read, look->task_id);
-        if (task) {
+        if (task && is_of_this_life(looks, look)) {
             decide(looks, look, task, &read->op.arena);
-        } else { // it was deleted
+        } else { // or it was deleted
             list_remove(link);
             if (look->order)
                 give_up(looks, look, ORDER_RELEASED, (struct str){0});
