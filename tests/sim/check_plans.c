@@ -282,10 +282,11 @@ static void check_waiting_plan(struct world *world, struct plan_shadow *plan)
     bool few = plan_owes(is) && !paused && !ends && is->planned_through < reach;
     bool stranded = !paused && is->queued_count && is->active_count < (size_t)plan->max_active &&
                     shadow_of(world, is->queued[0])->job.state == JOB_BLOCKED;
+    plan->put_far = stranded && (plan->put_far || is->check_at > EPOCH + world->now + SHORT_MAX_MS);
     if (lasts(world, few, &plan->short_since))
         violate(world, 25, "task %lld is planned up to %lld ms from now only", (long long)plan->task_id,
                 (long long)(is->planned_through - EPOCH - world->now));
-    if (lasts(world, stranded, &plan->stranded_since))
+    if (lasts(world, stranded && !plan->put_far, &plan->stranded_since))
         violate(world, 24, "job %lld of task %lld is queued, and %zu of %d are active", (long long)is->queued[0],
                 (long long)plan->task_id, is->active_count, plan->max_active);
     stored_done(&stored);

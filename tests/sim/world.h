@@ -74,6 +74,7 @@ struct plan_shadow {
     bool rescheduled;        // its instants are not those it began with
     struct shadow **jobs;    // that the schedule has made
     size_t job_count;
+    bool put_far;                        // a clock that was ahead has put off the next look at a queued job
     int64_t short_since, stranded_since; // true time: too little is planned; a job is queued though there is room
 };
 
