@@ -2,7 +2,8 @@
 // by what the store accepted, what reached the targets, and what was confirmed to a client.
 //
 // What a holder has taken in hand before a task was changed may still begin as it was, if its time had come by the clock of the
-// node that was asked: then it cannot be told from what has begun. A claim is known by its token, so that is what is remembered.
+// node that was asked, or before that clock was set back: then it cannot be told from what has begun. A claim is known by its
+// token, so that is what is remembered.
 #include "store/jobs.h"
 #include "store/journal.h"
 #include "world.h"
@@ -143,7 +144,7 @@ void check_confirmed(struct sim_node *node, const struct command *op, int serial
     for (struct shadow *shadow; (shadow = map_next(&world->shadows, &at, &id));) {
         if (shadow->job.task_id != op->task_id)
             continue;
-        bool begins = job_is_at_hand(&shadow->job, node_now(node).wall_ms);
+        bool begins = job_is_at_hand(&shadow->job, time_max(node_now(node).wall_ms, EPOCH + world->now));
         if (op->act == COMMAND_PAUSE)
             shadow->paused_token = begins ? shadow->job.token : 0;
         if (op->act == COMMAND_PATCH)
