@@ -89,10 +89,10 @@ struct plan_row recur_row(const struct job *job)
     return (struct plan_row){.nominal_at = job->nominal_at, .due_at = job->scheduled_at};
 }
 
-// A job whose only attempt was lost with a holder that may not have begun it: that one may have skipped it instead.
+// A job all of whose attempts were lost with their holders: none of them may have begun it, and one may have skipped it instead.
 static bool may_be_skipped(const struct job *job)
 {
-    return job->attempts == 1 && !job->retries && !job->losses;
+    return !job->retries;
 }
 
 bool recur_pick(struct recur *recur, struct order *order, struct now now)
