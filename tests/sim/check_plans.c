@@ -187,7 +187,8 @@ static int64_t last_passed(const struct plan_shadow *plan, const struct stored_p
     int64_t last = 0;
     for (size_t i = 0; i < plan->job_count; i++) {
         const struct job *job = &plan->jobs[i]->job;
-        if (!plan->jobs[i]->released && job->state != JOB_CANCELLED && (!job_state_waiting(job->state) || job->attempts))
+        bool cancelled = plan->jobs[i]->released || job->state == JOB_CANCELLED;
+        if (job->attempts || (!cancelled && !job_state_waiting(job->state)))
             last = time_max(last, job->nominal_at);
     }
     for (size_t i = 0; i < stored->skip_count; i++)

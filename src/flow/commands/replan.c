@@ -129,7 +129,9 @@ static void pause(const struct replanning *replanning, struct plan *plan)
 static enum err end(const struct replanning *replanning, struct plan *plan, const struct planned *planned)
 {
     enum err err = ERR_OK;
-    plan->planned_through = plan->check_at = TIME_NEVER;
+    plan->planned_through = TIME_NEVER;
+    // Queued jobs are cancelled one by one. If that is cut short, the round lets those that are left go.
+    plan->check_at = plan->queued_count ? replanning->now_ms + PLAN_CHECK_MS : TIME_NEVER;
     plan->missing = (struct str){0}; // they would have been cancelled
     for (size_t i = 0; i < planned->count && !err; i++)
         if (!planned->rows[i].stays)
