@@ -188,7 +188,7 @@ static void check_step(struct sim_node *node, const struct store_step *step)
     check_sla(world, shadow, step);
     check_outcome(world, shadow, step);
     check_tries(world, shadow, step);
-    shadow->clock_was_wrong |= node_clock_wrong(node) && !job_state_held(step->job->state);
+    shadow->clock_was_wrong |= node_clock_was_wrong(node) && !job_state_held(step->job->state);
     // Who decided it before the job was due could not know of a start that crossed it.
     bool cancelled = step->job->state == JOB_CANCELLED && step->job->completed_at >= shadow->job.due_at;
     if (cancelled && shadow->calls > step->job->attempts && !shadow->clock_was_wrong)

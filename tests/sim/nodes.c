@@ -9,6 +9,7 @@ enum {
     TURNS_MAX = 200,    // turns at one instant: more is a loop without end
     GRACE_MS = 5000,    // what runs may take so long when a node stops, then it is interrupted
     STOP_MAX_MS = 25000,
+    DECIDED_MS = 30000, // so long ago a node may have decided what it writes
 };
 
 struct node_event {
@@ -28,6 +29,11 @@ struct now node_now(const struct sim_node *node)
 bool node_clock_wrong(const struct sim_node *node)
 {
     return llabs(node->offset_ms + node->correction_ms) > CLOCK_MAX_MS;
+}
+
+bool node_clock_was_wrong(const struct sim_node *node)
+{
+    return node_clock_wrong(node) || (node->wrong_at && node->world->now - node->wrong_at < DECIDED_MS);
 }
 
 static void correct_clock(void *ctx, int64_t by_ms)
@@ -72,6 +78,8 @@ static void do_turns(struct sim_node *node)
 {
     struct world *world = node->world;
     node->correction_ms = node->found_ms;
+    if (node_clock_wrong(node))
+        node->wrong_at = world->now;
     world->ahead_ms = time_max(world->ahead_ms, node->offset_ms + node->correction_ms);
     struct now now = node_now(node);
     int64_t next = now.wall_ms + SLEEP_MAX_MS;

@@ -84,7 +84,7 @@ struct sim_node {
     bool up;
     int64_t frozen_until;            // true time
     int64_t offset_ms;               // of its wall clock
-    int64_t corrected_at;            // true time
+    int64_t corrected_at, wrong_at;  // true time
     int64_t correction_ms, found_ms; // what it has found out about that
     int64_t mono_base;               // its monotonic clock begins anywhere
     struct flow *flow;
@@ -154,7 +154,8 @@ struct task_shadow *task_shadow_of(struct world *world, int64_t task_id);
 // Nodes.
 struct now node_now(const struct sim_node *node);
 bool node_clock_wrong(const struct sim_node *node);
-bool node_acts(const struct sim_node *node); // up, not frozen and not stopping
+bool node_clock_was_wrong(const struct sim_node *node); // now, or when it decided what it writes now
+bool node_acts(const struct sim_node *node);            // up, not frozen and not stopping
 void node_start(struct sim_node *node);
 void node_start_later(struct sim_node *node, int64_t delay_ms);
 void node_crash(struct sim_node *node);
