@@ -206,7 +206,7 @@ static void leave_address(struct http_call *call, const char *why)
 {
     char text[ADDR_TEXT_SIZE];
     const union addr *address = &call->addresses[call->address_at++];
-    snprintf(call->reason, sizeof call->reason, "%s port %d: %s", addr_text(address, text), call->place.port, why);
+    snprintf(call->reason, sizeof call->reason, "%s port %d: %.180s", addr_text(address, text), call->place.port, why);
     if (call->address_at < call->address_count)
         resolve_demote(call->client->resolver, call->order.url->host, address);
 }
