@@ -188,7 +188,7 @@ class TestTzdiff:
         old = instants(server.api, tasks[0])
         assert [(row["task_id"], row["name"], row["timezone"]) for row in rows] == 5 * [(tasks[0], "Here", "Test/Here")]
         assert [(to_ms(row["from"]), to_ms(row["to"])) for row in rows] == [(at, at - HOUR) for at in old]
-        assert "tzdata 2026a moves 5 planned runs of 1 tasks, out of 2" in shown.stderr
+        assert "tzdata 2026a moves planned runs: 5, of tasks: 1 (of 2 in time zones)" in shown.stderr
         lines = server.cli("cron", "tzdiff", "--zoneinfo", str(other.folder), "-o", "jsonl").stdout.splitlines()
         assert [json.loads(line) for line in lines] == rows
         text = server.cli("cron", "tzdiff", env=other.env).stdout
@@ -204,7 +204,7 @@ class TestTzdiff:
     def test_nothing_moves(self, server, tasks, tzdata):
         shown = server.cli("cron", "tzdiff", "--zoneinfo", str(tzdata.folder))
         assert (shown.returncode, shown.stdout) == (0, "")
-        assert "tzdata 2025a moves no planned run of 2 tasks in time zones" in shown.stderr
+        assert "tzdata 2025a moves no planned run (tasks in time zones: 2)" in shown.stderr
         assert json.loads(server.cli("cron", "tzdiff", "--zoneinfo", str(tzdata.folder), "-o", "json").stdout) == []
 
     def test_a_zone_that_the_other_does_not_have(self, server, tasks, tmp_path):

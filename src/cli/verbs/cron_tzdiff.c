@@ -190,10 +190,10 @@ static int print_end(const struct tzdiff *tzdiff)
 {
     int code = tzdiff->caller.cli->output == OUTPUT_TEXT ? CLI_OK : print_items_end(tzdiff->caller.cli, !tzdiff->moved);
     if (tzdiff->moved)
-        terminal_talk("tzdata %s moves %lld planned runs of %lld tasks, out of %lld tasks in time zones\n",
-                      tzdiff->zones.list.version, (long long)tzdiff->moved, (long long)tzdiff->tasks, (long long)tzdiff->looked);
+        terminal_talk("tzdata %s moves planned runs: %lld, of tasks: %lld (of %lld in time zones)\n", tzdiff->zones.list.version,
+                      (long long)tzdiff->moved, (long long)tzdiff->tasks, (long long)tzdiff->looked);
     else
-        terminal_talk("tzdata %s moves no planned run of %lld tasks in time zones\n", tzdiff->zones.list.version,
+        terminal_talk("tzdata %s moves no planned run (tasks in time zones: %lld)\n", tzdiff->zones.list.version,
                       (long long)tzdiff->looked);
     return code;
 }
