@@ -9,9 +9,8 @@
 // long as the order may be taken from the order's arena.
 struct exec_attempt {
     struct order *order;
-    struct outcome
-        *outcome; // ->job is the record as the attempt began, ->result is the exec's to fill in. NULL before start()
-    void *own;    // the exec's
+    struct outcome *outcome; // ->job is the record as the attempt began, ->result is the exec's to fill in. NULL before start()
+    void *own;               // the exec's
 };
 
 struct exec;
