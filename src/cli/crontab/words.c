@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 struct splitter {
@@ -57,6 +58,7 @@ static void put(struct splitter *splitter, char c)
 {
     if (!splitter->begin)
         splitter->begin = splitter->to;
+    assert(splitter->to);
     *splitter->to++ = c;
 }
 

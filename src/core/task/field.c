@@ -100,8 +100,9 @@ static enum err check_form(struct field_reader *reader, const struct fields *fie
 
 static const char *group_of(const struct field_group *group, const void *object)
 {
-    const char *fields;
-    memcpy(&fields, (const char *)object + group->pointer, sizeof fields);
+    const char *fields = NULL;
+    if (object)
+        memcpy(&fields, (const char *)object + group->pointer, sizeof fields);
     return fields;
 }
 

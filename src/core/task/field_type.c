@@ -78,7 +78,7 @@ static bool put_either(const struct field *field, const void *from, struct buf *
 
 static enum err take_choice(struct field_reader *reader, const struct field *field, struct json value, void *to)
 {
-    size_t at;
+    size_t at = 0;
     enum err err = find_word(reader, field, value, &at);
     if (!err)
         *(unsigned *)to = (unsigned)at;

@@ -215,7 +215,7 @@ bool replan_moves(const struct replanning *replanning, struct arena *arena)
 {
     struct problem why = {0};
     struct plan plan = *replanning->get->task.plan;
-    struct plan_rows rows;
+    struct plan_rows rows = {0};
     struct store_amend amend = {.steps = arena_array(arena, struct store_step, replanning->get->job_count)};
     struct planned planned = list_planned(replanning, &amend, arena);
     int64_t last = plan.planned_through;

@@ -246,7 +246,7 @@ static void send_task(struct pg_session *session, struct store_amend *amend)
     pg_param_int(session, task->dispatch);
     pg_put_with(session, amend_task, PG_ROWS("steps", &steps), PG_ROWS("plan_row", &plan), PG_ROWS("jobs", &jobs),
                 PG_IF("ends", ends_any(amend)), PG_IF("planned", task->plan), PG_IF("adds", amend->job_count),
-                PG_IF("tagged", true), PG_NEW_JOBS_PARTS(session, &list));
+                PG_IF("tagged", true), PG_NEW_JOBS_PARTS(session->careful, &list));
     pg_send(session, read_amend, amend);
 }
 

@@ -339,8 +339,8 @@ void pg_batch_free_names(struct pg_session *session, struct entry *entries, size
     name_rows(&names, &session->arena, batch.part, batch.part_count);
     pg_new_jobs_rows(&list, &jobs, &session->arena);
     pg_begin_query(session);
-    pg_put_with(session, free_names, PG_ROWS("names", &names), PG_ROWS("jobs", &jobs), PG_IF("look_at_jobs", true),
-                PG_IF("extra", true));
+    pg_put_with(session, free_names, PG_ROWS("names", &names), PG_ROWS("jobs", &jobs), PG_IF("look_at_extras", true),
+                PG_IF("look_at_jobs", true), PG_IF("extra", true));
     pg_send(session, NULL, NULL);
 }
 
@@ -365,15 +365,15 @@ static void send_items(struct batch *batch, const struct pg_new_jobs *list, bool
     item_rows(batch, &items, of_new);
     plan_rows(batch, &plans);
     pg_new_jobs_rows(list, &jobs, &session->arena);
-    bool reserving = plans.count && any_reserves(batch->part, batch->part_count);
+    bool reserving = plans.count && any_reserves(batch->part, batch->part_count), careful = session->careful || reserving;
     pg_begin_query(session);
     pg_param_int(session, pg_stripe(session));
     if (!of_new)
         pg_param_ints(session, items.columns[0].ints, items.count);
     pg_put_with(session, add_items, PG_ROWS("items", &items), PG_ROWS("jobs", &jobs), PG_ROWS("plans", &plans),
                 PG_IF("new_tasks", of_new), PG_IF("keyed", keyed), PG_IF("planned", plans.count), PG_IF("reserving", reserving),
-                PG_IF("tagged", !of_new || any_tagged(batch->part, batch->part_count)),
-                PG_IF("careful", session->careful || reserving), PG_NEW_JOBS_PARTS(session, list));
+                PG_IF("tagged", !of_new || any_tagged(batch->part, batch->part_count)), PG_IF("careful", careful),
+                PG_NEW_JOBS_PARTS(careful, list));
     pg_send(session, read_items, batch);
 }
 

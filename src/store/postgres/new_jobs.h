@@ -18,10 +18,9 @@ bool pg_ids_differ(const struct job *jobs, size_t count);
 
 // The parts of the texts below. They are on when a job is its task's first (`first`), when one is not (`extra`), `final`,
 // `in_hand` or `waits`, and when all ids that are taken are looked for (`careful`): otherwise unique indexes find most of them.
-#define PG_NEW_JOBS_PARTS(session, list)                                                                     \
-    PG_IF("look_at_extras", (session)->careful || (list)->first), PG_IF("look_at_jobs", (session)->careful), \
-        PG_IF("extra", (list)->extra), PG_IF("final", (list)->final), PG_IF("in_hand", (list)->held),        \
-        PG_IF("waits", (list)->waiting)
+#define PG_NEW_JOBS_PARTS(careful, list)                                                                                \
+    PG_IF("look_at_extras", (careful) || (list)->first), PG_IF("look_at_jobs", careful), PG_IF("extra", (list)->extra), \
+        PG_IF("final", (list)->final), PG_IF("in_hand", (list)->held), PG_IF("waits", (list)->waiting)
 
 // clang-format off
 

@@ -126,7 +126,7 @@ static void send_part(struct pg_session *session, struct part *part, bool unread
     pg_begin_query(session);
     pg_param_int(session, pg_stripe(session));
     pg_put_with(session, write_plans, PG_ROWS("items", &items), PG_ROWS("jobs", &jobs), PG_IF("unread", unread),
-                PG_IF("adds", list.count), PG_IF("tagged", true), PG_NEW_JOBS_PARTS(session, &list));
+                PG_IF("adds", list.count), PG_IF("tagged", true), PG_NEW_JOBS_PARTS(session->careful, &list));
     pg_send(session, read_items, part);
 }
 
