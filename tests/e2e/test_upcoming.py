@@ -142,7 +142,7 @@ class TestPages:
         api.submit_many([{"url": target.url("/ok"), "in": "90m"}] * 12)
         for n in range(3):
             recurring(api, target.url("/ok"), cron="*/20 * * * *", name=f"cron {n}")
-            recurring(api, target.url("/ok"), every=f"{7 + n}m", jitter="1h")
+            recurring(api, target.url("/ok"), every=f"{7 + n}m", jitter="7m")
         until = upcoming(api, until="3h")["until"]
         whole = items(api, until=until)
         assert follow(api, limit, until=until) == whole
