@@ -76,10 +76,11 @@ class TestPaused:
 
 class TestOverlap:
     def test_what_is_queued_names_what_it_waits_for(self, shared_api, target):
-        task = submit(shared_api, target.url("/gate/explain-queued"), every="1s", overlap="queue", max_runs=3, timeout="10m")
-        explained = wait_until(lambda: "2 runs wait" in (said := explain(shared_api, task["id"]))["text"] and said)
+        task = submit(shared_api, target.url("/gate/explain-queued"), every="1s", overlap="queue", misfire="all", max_runs=3,
+                      timeout="10m")
+        explained = wait_until(lambda: whats(said := explain(shared_api, task["id"])) == ["overlap"] and "2 runs wait" in said["text"] and said)
         (running,) = [job["id"] for job in shared_api.jobs(task["id"]) if job["state"] == "reserved"]
-        assert whats(explained) == ["overlap"] and explained["waiting_for"][0]["id"] == running
+        assert explained["waiting_for"][0]["id"] == running
         assert f"Right now a run goes on: {running}." in explained["notes"]
         blocked = sorted((job for job in shared_api.jobs(task["id"]) if job["state"] == "blocked"), key=lambda job: job["nominal_at"])
         said = [shared_api.read(f"/v1/jobs/{job['id']}/explain")["waiting_for"][0] for job in blocked]
