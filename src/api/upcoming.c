@@ -358,7 +358,7 @@ static bool read_until(struct window *window, struct str text)
         return true;
     }
     problem_say(window->call.request, ERR_INVALID_FIELD, "until",
-                "until is a time to come, like 2026-11-15T20:22:00Z, or a duration like 12h; at most %lldd from now.",
+                "until is a time to come, like 2030-01-31T09:00:00Z, or a duration like 12h; at most %lldd from now.",
                 (long long)UNTIL_MAX_DAYS);
     return false;
 }

@@ -1,12 +1,12 @@
 // An order and its document are one block of memory, the first of the order's own arena, and the parsed task is slices of it.
-// That block has room for what the dispatcher and the executor add, for the outcome, and for a short answer of the target: a
+// That block has room for what the dispatcher and exec add, for the outcome, and for a short answer of the target: a
 // second block would be allocated and freed by two threads, which costs more than the room in orders that wait.
 #include "core/order.h"
 
 #include "base/data/hash.h"
 #include "core/outcome.h"
 
-enum { SHORT_ANSWER = 48, ROOM = ORDER_ROOM_DISPATCHER + ORDER_ROOM_EXECUTOR + SHORT_ANSWER + sizeof(struct outcome) };
+enum { SHORT_ANSWER = 48, ROOM = ORDER_ROOM_DISPATCHER + ORDER_ROOM_EXEC + SHORT_ANSWER + sizeof(struct outcome) };
 
 uint64_t order_host(const struct target *target)
 {

@@ -8,8 +8,8 @@
 #include "core/job.h"
 #include "core/task/task.h"
 
-// ROOM: what the dispatcher and the executor may keep in the memory of an order without another block being allocated for it.
-enum { ORDER_TICKET_SIZE = 64, ORDER_ROOM_DISPATCHER = 96, ORDER_ROOM_EXECUTOR = 144 };
+// ROOM: what the dispatcher and exec may keep in the memory of an order without another block being allocated for it.
+enum { ORDER_TICKET_SIZE = 64, ORDER_ROOM_DISPATCHER = 96, ORDER_ROOM_EXEC = 144 };
 
 struct order {
     struct list link; // in the list of whoever has it

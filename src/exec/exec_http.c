@@ -33,7 +33,7 @@ struct call {
     struct str wrong; // why it cannot be called; .p == NULL: it can
 };
 
-static_assert(sizeof(struct call) <= ORDER_ROOM_EXECUTOR, "an order has room for its call");
+static_assert(sizeof(struct call) <= ORDER_ROOM_EXEC, "an order has room for its call");
 
 static struct str write_headers(struct exec_http *http, const struct exec_attempt *attempt);
 static void on_done(void *ctx, const struct http_answer *answer);

@@ -86,7 +86,7 @@ static bool is_even(const struct schedule *schedule)
     return schedule->every_ms && !schedule->exclude_count;
 }
 
-// Whether the judge would skip all instants from `first` to `last`, for one reason. All of them were missed.
+// Whether the judge would skip all instants of the day, for one reason, which is noted. All of them were missed.
 static bool are_skipped(const struct plan_walk *walk, struct plan_skip *day)
 {
     const struct plan_rules *rules = &walk->rules;
